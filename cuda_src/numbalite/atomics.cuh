@@ -1,23 +1,23 @@
-/* atomics: for every integer and floating type what CUDA has for some.
+/* atomics: atomic operations for all integer and floating types; CUDA has them for some types only.
  *
  *     old = atomic_add(address, value)
  *           (sub, max, min, nanmax, nanmin, inc, dec, and, or, xor, exch likewise)
  *     old = atomic_cas(address, expected, value)
  *
- * and, as numba.cuda.atomic has it, with an array and an index in the place of the address:
+ * The forms of numba.cuda.atomic accept an array and an index instead of the address:
  *
  *     atomic_add(a, i, value)     atomic_add(a, {i, j}, value)
  *
- * The value is converted to the type of the element. All return the old value.
+ * The value is converted to the element's type. All return the old value.
  *
- * max and min of floating-point numbers: a NaN in memory stays, a NaN as value changes nothing;
- * nanmax and nanmin take a NaN in memory for a missing value. inc counts up to the value, then
- * starts at 0 again; dec counts down, from 0 (and from what is above the value) to the value.
+ * max and min of floating-point numbers: a NaN in memory stays, and a NaN value changes nothing.
+ * nanmax and nanmin treat a NaN in memory as a missing value. inc counts up to the value, then
+ * restarts at 0; dec counts down, and from 0 (or from numbers above the value) continues at the
+ * value.
  *
- * What the hardware has is used; the rest is a loop around compare-and-swap, types of one and two
- * bytes in the 32-bit word around them (the simulator looks at their own bytes alone). A maximum or
- * minimum that changes nothing writes nothing.
- */
+ * Hardware atomics are used if available. The other operations are a loop of compare-and-swap, for
+ * types of one and two bytes on the 32-bit word that contains them (the simulator accesses only
+ * their own bytes). A maximum or minimum that changes nothing writes nothing. */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 
@@ -30,7 +30,7 @@ template <class T> struct complex;
 namespace nl_detail {
 
 template <class T> struct same { typedef T type; };
-template <class T> struct same<const T> {}; /* which nobody can update */
+template <class T> struct same<const T> {}; /* const: cannot be updated */
 
 template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "types of one size");
@@ -39,15 +39,15 @@ template <class To, class From> NUMBALITE_FUNCTION To bits_as(From from) {
     return to;
 }
 
-/* The words that the hardware swaps. */
-template <int Size> struct word { typedef unsigned int type; /* of 1 and 2 bytes: see narrow */ };
+/* The integer type for the hardware's compare-and-swap. */
+template <int Size> struct word { typedef unsigned int type; /* for 1 and 2 bytes see narrow */ };
 template <> struct word<8> { typedef unsigned long long type; };
 
 template <int Size> struct narrow;
 template <> struct narrow<1> { typedef unsigned char type; };
 template <> struct narrow<2> { typedef unsigned short type; };
 
-/* Where the value lies: a word of its own, or some bits of one. */
+/* The storage of a value: a complete word, or some bits of one. */
 template <class T, bool Whole = (sizeof(T) >= 4)> struct cell {
     typedef typename word<sizeof(T)>::type Word;
     Word *place;
@@ -91,7 +91,8 @@ template <class Word> NUMBALITE_FUNCTION Word swap_if(Word *place, Word old, Wor
     return atomicCAS(place, old, value);
 }
 
-/* *address = change(*address) while wanted(*address); the old value. */
+/* Repeats *address = change(*address) while wanted(*address) is true, until it succeeds; returns
+ * the old value. */
 template <class T, class Wanted, class Change>
 NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
     cell<T> c(address);
@@ -144,7 +145,8 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     nl_detail::cell<T> c(address);
     typename nl_detail::cell<T>::Word old = *(volatile typename nl_detail::cell<T>::Word *)c.place,
                                       seen;
-    /* The rest of the word may change meanwhile; the bits of the value decide. */
+    /* The other bits of the word may change in the meantime; only the bits of the value are
+     * compared. */
     while (c.put(old, expected) == old) {
         seen = nl_detail::swap_if(c.place, old, c.put(old, value));
         if (seen == old)
@@ -154,7 +156,8 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     return c.get(old);
 }
 
-/* The parts one by one: the sum comes out right, the old value may be of two moments. */
+/* Updates the two parts separately: the sum is correct, but the parts of the old value may be of
+ * different moments. */
 template <class T>
 NUMBALITE_FUNCTION complex<T> atomic_add(complex<T> *address, NUMBALITE_VALUE(complex<T>) value) {
     T re = atomic_add((T *)address, value.real());
@@ -165,7 +168,7 @@ NUMBALITE_FUNCTION complex<T> atomic_sub(complex<T> *address, NUMBALITE_VALUE(co
     return atomic_add(address, -value);
 }
 
-/* ---- what the hardware has ---- */
+/* ---- hardware atomics ---- */
 
 #define NUMBALITE_NATIVE(name, T, Word, call) \
     NUMBALITE_FUNCTION T name(T *address, T value) { \
@@ -190,7 +193,7 @@ NUMBALITE_NATIVE_INTEGER(int, unsigned int, int)
 NUMBALITE_NATIVE_INTEGER(unsigned int, unsigned int, unsigned int)
 NUMBALITE_NATIVE_INTEGER(long long, unsigned long long, long long)
 NUMBALITE_NATIVE_INTEGER(unsigned long long, unsigned long long, unsigned long long)
-#ifndef _WIN32 /* where long has 64 bits */
+#ifndef _WIN32 /* long has 64 bits */
 NUMBALITE_NATIVE_INTEGER(long, unsigned long long, long long)
 NUMBALITE_NATIVE_INTEGER(unsigned long, unsigned long long, unsigned long long)
 #endif
@@ -218,7 +221,7 @@ namespace nl_detail {
 #ifdef NUMBALITE_DEBUG
 typedef index coordinate;
 #else
-/* As a number it would be narrowed in braces, if its type is another. */
+/* A wrapper that avoids narrowing errors for indices of other integer types in braces. */
 struct coordinate {
     int64 value;
     template <class I> NUMBALITE_FUNCTION coordinate(I i) : value((int64)i) {}
@@ -226,7 +229,7 @@ struct coordinate {
 };
 #endif
 
-/* The element at the first M of some indices, and at those that follow. */
+/* The element at M indices, followed by further indices. */
 template <int M> struct place_of {
     template <class T, int N, layout L, class... More>
     static NUMBALITE_FUNCTION T &in(const array<T, N, L> &a, const coordinate *at,
@@ -243,7 +246,7 @@ template <> struct place_of<0> {
 };
 
 template <int M> struct several { typedef int yes; };
-template <> struct several<1> {}; /* {i} is i */
+template <> struct several<1> {}; /* {i} is the same as i */
 
 } // namespace nl_detail
 

@@ -1,13 +1,15 @@
-/* permute: random permutations, and the copies that use them (numbalite/random/shuffling.py).
+/* permute: random permutations, and gathers by them (numbalite/random/shuffling.py).
  *
- * Short lines are sorted: each item has a random key of 64 bits, and its rank is its place. Of a long line place i
- * alone says which item comes there, by a bijection of the numbers of b bits, applied again while the result is not
- * below n: a Feistel network of 24 rounds whose halves are b / 2 bits wide (Mitchell, Stokes, Frank and Holmes,
- * "Bandwidth-optimal random shuffling for GPUs", 2022). So a few places of many cost a few applications.
- * Such networks are even permutations; the first two items are exchanged or not, so that odd ones come as often.
+ * Short rows are sorted: each item has a random 64-bit key, and its rank is its new position. For
+ * long rows, a bijection of b-bit integers computes the item at position i from i alone; it is
+ * applied again while the result is not less than n. The bijection is a Feistel network of 24
+ * rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes, "Bandwidth-optimal random
+ * shuffling for GPUs", 2022). So a few positions of a large permutation have a small cost. Such
+ * networks are even permutations; the first two items are swapped at random, so that odd
+ * permutations are equally likely.
  *
- * Weighted choices without replacement are a race: item i arrives after an exponential time divided by its weight, and
- * the first ones are chosen. They are found by a bitonic sort. */
+ * Weighted choices without replacement are a race: item i arrives after an exponential time divided
+ * by its weight, and the first arrivals are chosen. They are found by a bitonic sort. */
 #ifndef NUMBALITE_PERMUTE_CUH
 #define NUMBALITE_PERMUTE_CUH
 
@@ -16,13 +18,13 @@
 namespace numbalite {
 namespace nl_random {
 
-enum { SHORT = 1024, ROUNDS = 24 }; /* shuffling.py has SHORT, too */
+enum { SHORT = 1024, ROUNDS = 24 }; /* SHORT must match shuffling.py */
 
 NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
     return philox::block(key, low + k, high + (low + k < k));
 }
 
-/* A bijection of the numbers of `left` + `right` bits; right is left or left + 1. */
+/* A bijection of integers of `left` + `right` bits; right is left or left + 1. */
 NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *keys) {
     uint64 a = x >> right, b = x & (((uint64)1 << right) - 1);
     for (int round = 0; round < ROUNDS; ++round) {
@@ -34,7 +36,7 @@ NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *
     return a << right | b;
 }
 
-/* The order of items, and the same after a step of the sort. */
+/* An item of the sort; defines its order. */
 struct item {
     double key;
     long long index;
@@ -47,7 +49,8 @@ struct item {
 } // namespace nl_random
 } // namespace numbalite
 
-/* Of each of so many lines of n <= SHORT items the first m: a block for a line. */
+/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; one
+ * block per row. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_short(long long *out, unsigned long long lines, int n, int m, unsigned long long key,
                      unsigned long long low, unsigned long long high) {
@@ -73,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* Of longer lines: `blocks` blocks for each. */
+/* The same for longer rows: `blocks` blocks per row. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_long(long long *out, unsigned long long lines, unsigned long long n,
                     unsigned long long m, unsigned long long key, unsigned long long low,
@@ -100,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has an index of its own. */
+/* out[o, i, k] = in[o, index[i], k] for i < m; with `apart`, each o has its own indices. */
 template <class T>
 __global__ void __launch_bounds__(256)
     nl_random_take(T *out, const T *in, const long long *index, unsigned long long outer,
@@ -116,7 +119,7 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/* For each u in [0, 1) the item in whose part of the running sums it is. */
+/* For each u in [0, 1), finds the item whose interval of the cumulative sums contains it. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_search(long long *out, const double *u, unsigned long long count, const double *sums,
                      const double *weights, unsigned long long n) {
@@ -133,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(256)
             else
                 first = middle + 1;
         }
-        /* Rounding can lead to an item that cannot be chosen. */
+        /* Rounding can select an item of weight 0: move to the next item with a weight. */
         while (first + 1 < n && weights[first] == 0)
             ++first;
         while (first > 0 && weights[first] == 0)
@@ -142,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* When each item arrives; those behind the n-th never do. */
+/* The arrival time of each item; items from n on never arrive. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_arrivals(double *times, long long *index, const double *weights, unsigned long long n,
                        unsigned long long padded, unsigned long long key, unsigned long long low,
@@ -158,7 +161,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* One step of a bitonic sort of 2^k items: those `apart` from each other, in runs of `run`. */
+/* One step of a bitonic sort of 2^k items: compares items `apart` from each other, in runs of
+ * `run`. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_random_sort(double *times, long long *index, unsigned long long count,
                    unsigned long long run, unsigned long long apart) {

@@ -1,16 +1,16 @@
-/* philox: the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
- * numbers: as easy as 1, 2, 3", 2011).
+/* philox: the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel
+ * random numbers: as easy as 1, 2, 3", 2011).
  *
- *     philox4x32 rng(seed, grid<1>());             a stream of its own for each thread
+ *     philox4x32 rng(seed, grid<1>());             an independent stream for each thread
  *     float u = rng.uniform(), z = rng.normal();
  *
- * Block k of a stream is a function of the key and of k alone, so nothing is stored between launches
- * and any place is reached at once. cuda.random.default_rng draws from the same blocks.
+ * Block k of a stream is a function of only the key and k, so no state is stored between launches,
+ * and any position can be reached directly. cuda.random.default_rng uses the same blocks.
  *
- * Logarithm, sine and cosine are polynomials of our own, made of additions, multiplications and fused
- * multiply-adds, which are rounded alike everywhere; nowhere is a product added to anything by two
- * operations, which compilers may fuse or not. So all numbers here are the same, bit for bit, on a GPU
- * and on the simulator (not with fastmath). */
+ * Logarithm, sine and cosine are polynomials of additions, multiplications and fused multiply-adds,
+ * which are rounded equally on all devices. No product is added by a separate operation, because
+ * compilers may or may not fuse the two. So all numbers are bit-identical on a GPU and on the
+ * simulator (not with fastmath). */
 #ifndef NUMBALITE_PHILOX_CUH
 #define NUMBALITE_PHILOX_CUH
 
@@ -19,19 +19,20 @@
 namespace numbalite {
 namespace nl_random {
 
-/* The words of one block. */
+/* The four 32-bit words of one block. */
 struct words {
     uint32 a, b, c, d;
 };
 
 struct philox {
-    /* The block at a counter of 128 bits. */
+    /* The block at a 128-bit counter. */
     static NUMBALITE_FUNCTION words block(uint64 key, uint64 low, uint64 high) {
         uint32 k0 = (uint32)key, k1 = (uint32)(key >> 32);
         words x = {(uint32)low, (uint32)(low >> 32), (uint32)high, (uint32)(high >> 32)};
 #pragma unroll
         for (int round = 0; round < 10; ++round) {
-            /* Two halves: products of 64 bits would keep all in twice as many registers. */
+            /* Separate products and high halves: 64-bit products would need twice as many
+             * registers. */
             uint32 p = 0xd2511f53u * x.a, high_p = __umulhi(0xd2511f53u, x.a);
             uint32 q = 0xcd9e8d57u * x.c, high_q = __umulhi(0xcd9e8d57u, x.c);
             x.a = high_q ^ x.b ^ k0;
@@ -49,21 +50,22 @@ NUMBALITE_FUNCTION uint64 wide(uint32 low, uint32 high) {
     return (uint64)high << 32 | low;
 }
 
-/* What differs between the two widths: a word is as wide as the number that is made of it. */
+/* The operations that depend on the width. A number of this type is computed from one word of the
+ * same width. */
 template <class R> struct real;
 
 template <> struct real<float> {
     typedef uint32 word;
     enum { per_block = 4 };
 
-    /* [0, 1), all multiples of 2^-24 alike. */
+    /* Uniform in [0, 1): a multiple of 2^-24, all equally likely. */
     static NUMBALITE_FUNCTION float uniform(uint32 x) {
         return (float)(x >> 8) * 5.9604645e-08f;
     }
     static NUMBALITE_FUNCTION float epsilon() {
         return 5.9604645e-08f;
     }
-    /* The middle of the x-th of 2^32 parts of (0, 1), rounded: 1 can come of it. */
+    /* The middle of the x-th of 2^32 parts of (0, 1), rounded; it can be rounded to 1. */
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
@@ -81,13 +83,13 @@ template <> struct real<float> {
         r = ::fmaf(r, s, f);
         return ::fmaf(exponent, 0.693147182f, r);
     }
-    /* u as 2^exponent * (1 + f). */
+    /* Splits u into 2^exponent * (1 + f). */
     static NUMBALITE_FUNCTION void split(float u, float &exponent, float &f) {
         uint32 bits = (uint32)__float_as_int(u), whole = (bits - 0x3f2aaaabu) & 0xff800000u;
         exponent = (float)(int)whole * 1.1920929e-07f;
         f = __int_as_float((int)(bits - whole)) - 1.0f;
     }
-    /* The same of 1 - w, for w in (0, 1/2]: small ones keep their digits. */
+    /* The same for 1 - w, for w in (0, 1/2]; keeps the precision of small w. */
     static NUMBALITE_FUNCTION void split_rest(float w, float &exponent, float &f) {
         bool is_small = w < 0.333f;
         exponent = is_small ? 0.0f : -1.0f;
@@ -96,8 +98,8 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float root(float x) {
         return ::sqrtf(x);
     }
-    /* For x in [2^-100, 2^100]. On a GPU it is sqrtf without its call for other numbers, which keeps a loop from
-     * holding the round keys in registers; the result is the same. */
+    /* Square root for x in [2^-100, 2^100], equal to sqrtf. On a GPU it avoids sqrtf's call for
+     * other values, which would prevent a loop from keeping the round keys in registers. */
     static NUMBALITE_FUNCTION float near_root(float x) {
 #ifdef NUMBALITE_SIM
         return ::sqrtf(x);
@@ -111,10 +113,11 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float fused(float x, float y, float z) {
         return ::fmaf(x, y, z);
     }
-    /* Sine and cosine of a uniform angle; neither is ever 0. The low 30 bits are an angle of up to an eighth of a
-     * turn; of the other two, one exchanges sine and cosine, one turns the cosine's sign. */
+    /* Sine and cosine of a uniform angle; neither is ever 0. The low 30 bits are an angle of up to
+     * an eighth of a turn. Of the other two bits, one swaps sine and cosine, and one negates the
+     * cosine. */
     static NUMBALITE_FUNCTION void turn(uint32 x, float &sine, float &cosine) {
-        float t = ((float)(int)(x << 2) + 2.0f) * 1.1641532e-10f; /* half turns */
+        float t = ((float)(int)(x << 2) + 2.0f) * 1.1641532e-10f; /* in half turns */
         float s = t * t;
         float c = ::fmaf(0.231384277f, s, -1.33502197f);
         c = ::fmaf(c, s, 4.05870390f);
@@ -178,7 +181,8 @@ template <> struct real<double> {
     static NUMBALITE_FUNCTION void turn(uint64 x, double &sine, double &cosine) {
         double t = ((double)(int64)(x << 2) + 2.0) * 2.710505431213761e-20;
         double s = t * t;
-        /* The series of cos(pi t) and sin(pi t): for |t| <= 1/4 what is left out is below 2^-57. */
+        /* The series of cos(pi t) and sin(pi t): for |t| <= 1/4 the truncation error is less than
+         * 2^-57. */
         double c = ::fma(4.303069587032947e-06, s, -1.0463810492484570e-04);
         c = ::fma(c, s, 1.9295743094039231e-03);
         c = ::fma(c, s, -2.5806891390014061e-02);
@@ -194,7 +198,7 @@ template <> struct real<double> {
         r = ::fma(r, s, -5.9926452932079209e-01);
         r = ::fma(r, s, 2.5501640398773455e+00);
         r = ::fma(r, s, -5.1677127800499703e+00);
-        r = ::fma(t, 1.2246467991473532e-16, (t * s) * r); /* pi's second half */
+        r = ::fma(t, 1.2246467991473532e-16, (t * s) * r); /* the low part of pi */
         r = ::fma(t, 3.1415926535897931e+00, r);
         c = __longlong_as_double(__double_as_longlong(c) ^ (long long)(x & 0x8000000000000000ull));
         sine = x & 0x4000000000000000ull ? c : r;
@@ -208,8 +212,8 @@ template <class R> NUMBALITE_FUNCTION R log_of(R u) {
     return real<R>::log_of(exponent, f);
 }
 
-/* Unit exponential, in the middle of the x-th of equally likely parts, counted from the largest. Both ends
- * are fine: near 0 the distance to the next is that of x, not of floats near 1. */
+/* Unit exponential: the middle of the x-th of equally likely parts, in descending order. Both ends
+ * have full resolution: near 0 the step is that of x, not that of floats near 1. */
 template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
     typedef typename real<R>::word word;
     word top = (word)1 << (8 * sizeof(word) - 1);
@@ -220,7 +224,7 @@ template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x)
     return -real<R>::log_of(upper ? rest_exponent : exponent, upper ? rest_f : f);
 }
 
-/* Two independent normal numbers: Box and Muller. */
+/* Two independent normal numbers, by the Box-Muller transform. */
 template <class R>
 NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
     R u = real<R>::middle(x), below_one = 1 - real<R>::epsilon();
@@ -232,15 +236,15 @@ NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::w
 
 } // namespace nl_random
 
-/* A place in a stream: `key` says which generator, `sequence` which of its 2^64 streams, `offset` the
- * block to begin with. */
+/* A position in a stream: `key` selects the generator, `sequence` one of its 2^64 streams, and
+ * `offset` the first block. */
 class philox4x32 {
   public:
     NUMBALITE_FUNCTION explicit philox4x32(uint64 key, uint64 sequence = 0, uint64 offset = 0)
         : key_(key), high_(sequence), low_(offset), left_(0) {
     }
 
-    /* A whole block: 128 random bits, the next ones. What was left of the last block is not used. */
+    /* The next complete block: 128 random bits. Unused words of the last block are discarded. */
     NUMBALITE_FUNCTION uint4 block() {
         nl_random::words w = next_block();
         left_ = 0;
@@ -249,7 +253,7 @@ class philox4x32 {
         return result;
     }
 
-    /* 32 random bits, and 64. */
+    /* The next 32 or 64 random bits. */
     NUMBALITE_FUNCTION uint32 operator()() {
         if (left_ == 0) {
             words_ = next_block();
@@ -260,7 +264,7 @@ class philox4x32 {
         --left_;
         return x;
     }
-    NUMBALITE_FUNCTION uint64 bits64() { /* an odd word is not used */
+    NUMBALITE_FUNCTION uint64 bits64() { /* an odd word is discarded */
         if (left_ < 2) {
             words_ = next_block();
             left_ = 4;
@@ -279,7 +283,7 @@ class philox4x32 {
         return nl_random::real<double>::uniform(bits64());
     }
 
-    /* Mean 0, deviation 1. The two of a pair are independent. */
+    /* Mean 0, standard deviation 1. The two numbers of a pair are independent. */
     NUMBALITE_FUNCTION float normal() {
         float a, b;
         normal_pair(a, b);
@@ -307,8 +311,8 @@ class philox4x32 {
         return nl_random::exponential_of<double>(bits64());
     }
 
-    /* 0 to n - 1, all alike; 0 for n = 0. Lemire's method: the high word of a product, and another try where
-     * the low one says that there would be one too many. */
+    /* 0 to n - 1, all equally likely; 0 for n = 0. Lemire's method: the high half of a product;
+     * repeated if the low half is in the excess that would cause a bias. */
     NUMBALITE_FUNCTION uint32 below(uint32 n) {
         uint64 product = (uint64)(*this)() * n;
         if ((uint32)product < n) {
@@ -319,7 +323,7 @@ class philox4x32 {
         return (uint32)(product >> 32);
     }
 
-    /* Goes on by a number of blocks, without making them. */
+    /* Skips a number of blocks without computing them. */
     NUMBALITE_FUNCTION void skip(uint64 blocks) {
         low_ += blocks;
         high_ += low_ < blocks;

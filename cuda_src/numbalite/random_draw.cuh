@@ -1,9 +1,10 @@
-/* random_draw: distributions that take as many words as they need.
+/* random_draw: distributions that need a varying number of words.
  *
- * Element i has the blocks RUN * i and on of the stream for itself, more than it will ever take. All is computed in double, for float32 results too: tests of acceptance subtract large numbers.
- * Gamma: Marsaglia and Tsang 2000. Poisson and binomial: Hörmann 1993 (transformed rejection, PTRS and BTRS).
- * Hypergeometric: Stadlober 1990. Von Mises: Best and Fisher 1979. Zipf: Devroye 1986. Logarithmic: Kemp 1981.
- * Wald: Michael, Schucany and Haas 1976. */
+ * Element i owns the blocks from RUN * i on, more than it will ever use. Everything is computed in
+ * double, also for float32 results, because acceptance tests subtract large numbers. Gamma:
+ * Marsaglia and Tsang 2000. Poisson and binomial: Hörmann 1993 (transformed rejection, PTRS and
+ * BTRS). Hypergeometric: Stadlober 1990. Von Mises: Best and Fisher 1979. Zipf: Devroye 1986.
+ * Logarithmic: Kemp 1981. Wald: Michael, Schucany and Haas 1976. */
 #ifndef NUMBALITE_RANDOM_DRAW_CUH
 #define NUMBALITE_RANDOM_DRAW_CUH
 
@@ -12,9 +13,10 @@
 namespace numbalite {
 namespace nl_random {
 
-enum { RUN = 256 }; /* blocks: kernels.py has it, too */
+enum { RUN = 256 }; /* blocks; must match kernels.py */
 
-/* What is drawn in many places is called: inlined there, the larger distributions take seconds to compile. */
+/* Functions with many callers are not inlined, because the larger distributions would take seconds
+ * to compile. */
 static __device__ __noinline__ words called_block(uint64 key, uint64 low, uint64 high) {
     return philox::block(key, low, high);
 }
@@ -27,7 +29,7 @@ static __device__ __noinline__ double called_exponential(uint64 x) {
     return exponential_of<double>(x);
 }
 
-/* The words of one element. */
+/* The random words of one element. */
 class stream {
   public:
     NUMBALITE_FUNCTION stream(uint64 key, uint64 low, uint64 high)
@@ -60,7 +62,7 @@ class stream {
     bool has_other_;
 };
 
-/* For shape >= 1, divided by the scale. */
+/* Gamma numbers for shape >= 1 and scale 1. */
 static __device__ __noinline__ double large_gamma(stream &rng, double shape) {
     double d = shape - 1.0 / 3.0, c = 1.0 / ::sqrt(9.0 * d);
     for (;;) {
@@ -91,7 +93,8 @@ struct gamma {
     }
 };
 
-/* Its logarithm: small shapes give numbers below all doubles. */
+/* The logarithm of a gamma number: for small shapes, the number itself can be less than all
+ * doubles. */
 static __device__ __noinline__ double log_gamma(stream &rng, double shape) {
     if (shape >= 1.0)
         return ::log(large_gamma(rng, shape));
@@ -174,7 +177,7 @@ struct noncentral_f {
 };
 
 struct binomial {
-    /* log(k!) less the first terms of its series. */
+    /* log(k!) minus the first terms of its series. */
     static NUMBALITE_FUNCTION double correction(double k) {
         if (k < 10.0)
             return ::lgamma(k + 1.0) -
@@ -182,7 +185,7 @@ struct binomial {
         double x = k + 1.0, s = x * x;
         return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / s) / s) / x;
     }
-    /* From one success to the next. */
+    /* Counts successes by the numbers of trials between them. */
     static NUMBALITE_FUNCTION long long waiting(stream &rng, double n, double p) {
         double rate = -::log1p(-p), trials = 0.0;
         for (long long k = 0;; ++k) {

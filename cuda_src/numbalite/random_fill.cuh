@@ -1,9 +1,10 @@
-/* random_fill: cuda.random's numbers (numbalite/random/) that are each made of one word of the stream.
+/* random_fill: distributions of cuda.random (numbalite/random/) that need exactly one word per
+ * number.
  *
- * A unit is one block of Philox: 4 numbers of 32 bits or 2 of 64, stored together. What an element is depends
- * on the key, the counter and its place alone, so on no launch shape.
+ * A unit is one block of Philox: 4 numbers of 32 bits or 2 numbers of 64 bits, stored together. An
+ * element depends only on the key, the counter and its index, not on the launch configuration.
  *
- * A distribution has parameters, each a number or an array of the size of the output. */
+ * A distribution has parameters, each a number or an array of the output's size. */
 #ifndef NUMBALITE_RANDOM_FILL_CUH
 #define NUMBALITE_RANDOM_FILL_CUH
 
@@ -19,7 +20,7 @@ template <class P> NUMBALITE_FUNCTION P at(const P *values, uint64 i) {
     return values[i];
 }
 
-/* The words of a block, as the distribution needs them. */
+/* The words of a block, in the distribution's word type. */
 NUMBALITE_FUNCTION void split(const words &w, uint32 *x) {
     x[0] = w.a, x[1] = w.b, x[2] = w.c, x[3] = w.d;
 }
@@ -27,20 +28,20 @@ NUMBALITE_FUNCTION void split(const words &w, uint64 *x) {
     x[0] = wide(w.a, w.b), x[1] = wide(w.c, w.d);
 }
 
-/* Where the words of a unit come from: a distribution that rejects some asks for others. */
+/* The source of a unit's words. Distributions that reject words request further blocks. */
 struct source {
     uint64 key, low, high;
 
     NUMBALITE_FUNCTION words block() const {
         return philox::block(key, low, high);
     }
-    /* The same place of another stream: its key differs. */
+    /* The block at the same position of another stream, which has a different key. */
     NUMBALITE_FUNCTION words other(uint64 attempt) const {
         return philox::block(key + attempt * 0x9e3779b97f4a7c15ull, low, high);
     }
 };
 
-/* What a thread stores at once. */
+/* The elements that a thread stores by one access. */
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) unit {
     T items[N];
 };
@@ -81,7 +82,8 @@ NUMBALITE_FUNCTION void fill(T *out, uint64 n, uint64 key, uint64 low, uint64 hi
     }
 }
 
-/* Each number by itself: E::one(word, parameters). Behind the end, the last element's parameters. */
+/* Numbers that are computed independently: E::one(word, parameters). Past the end, the parameters
+ * of the last element are used. */
 template <class R, class E> struct each {
     typedef typename real<R>::word word;
     template <class T, class... P>
@@ -105,7 +107,8 @@ template <class R> struct uniform : each<R, uniform<R> > {
     }
 };
 
-/* A half has 11 bits: of a float, some numbers below 1 would become 1. */
+/* A float16 has 11 bits of precision: conversion of a float would round some numbers below 1 to
+ * 1. */
 struct uniform_half : each<float, uniform_half> {
     static NUMBALITE_FUNCTION float one(uint32 x) {
         return (float)(x >> 21) * 4.8828125e-04f;
@@ -163,7 +166,7 @@ template <class R> struct exponential : each<R, exponential<R> > {
     }
 };
 
-/* The lowest bit is the sign, the others make an exponential number. */
+/* The lowest bit is the sign; the others determine an exponential number. */
 template <class R> struct laplace : each<R, laplace<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
@@ -179,7 +182,7 @@ template <class R> struct gumbel : each<R, gumbel<R> > {
     }
 };
 
-/* log(u / (1 - u)), by the smaller of the two. */
+/* log(u / (1 - u)), computed from the smaller of u and 1 - u. */
 template <class R> struct logistic : each<R, logistic<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R loc, R scale) {
@@ -209,7 +212,7 @@ template <class R> struct rayleigh : each<R, rayleigh<R> > {
     }
 };
 
-/* These go by way of double: powers of floats near 0 and 1 would lose too much. */
+/* Computed in double, because powers of floats near 0 and 1 would lose too much precision. */
 template <class R> struct weibull : each<R, weibull<R> > {
     typedef typename real<R>::word word;
     static NUMBALITE_FUNCTION R one(word x, R a) {
@@ -247,7 +250,7 @@ struct geometric : each<double, geometric> {
     }
 };
 
-/* low to low + last, all alike: Lemire's method, as philox4x32::below. */
+/* low to low + last, all equally likely: Lemire's method, as in philox4x32::below. */
 template <class W> struct integers {
     typedef W word;
     static NUMBALITE_FUNCTION uint32 product(uint32 a, uint32 b, uint32 &low) {

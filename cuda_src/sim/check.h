@@ -1,6 +1,6 @@
-/* sim/check: what a kernel's unit of an image that looks for mistakes has of it. The functions that the
- * compiler's instrumentation calls are a unit of their own (hooks.h); irpatch.py puts calls of those at the
- * end of this file into the kernel's. */
+/* sim/check: the part of the checks in a kernel's compilation unit of an instrumented image. The
+ * functions that the compiler's instrumentation calls are in a separate unit (hooks.h). irpatch.py
+ * inserts calls of the functions at the end of this file into the kernel's unit. */
 #ifndef NUMBALITE_SIM_CHECK_H
 #define NUMBALITE_SIM_CHECK_H
 
@@ -8,8 +8,8 @@
 
 namespace numbalite_sim {
 
-/* numbalite/compilers/sim/translation.py puts a call of `drop_value` before an atomicExch whose value nobody asks
- * for: it only writes. */
+/* numbalite/compilers/sim/translation.py inserts a call of `drop_value` before an atomicExch whose
+ * result is not used: it only writes. */
 NUMBALITE_SIM_OWN void drop_value() {
     value_is_dropped = true;
 }
@@ -23,13 +23,14 @@ NUMBALITE_SIM_OWN void asynccopy::tell(unsigned step, const void *to, const void
 
 } // namespace numbalite_sim
 
-/* irpatch.py calls this before a bit-field is written, which reads its neighbours too. */
+/* irpatch.py inserts this before a write to a bit-field, which also reads its neighbours. */
 NUMBALITE_SIM_HOOK inline void nl_sim_write_field(void *p, unsigned long size) {
     numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_UNTOLD,
                                 NUMBALITE_SIM_PC);
 }
 
-/* The same before a struct is copied, which nobody else looks at. `align`: a power of two. */
+/* The same before the copy of a struct, whose alignment no other check covers. `align`: a power of
+ * two. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_misaligned(void *address, unsigned align,
                                                                               int kind);
 extern "C" __attribute__((visibility("hidden"), used)) inline void
@@ -38,7 +39,7 @@ nl_sim_aligned(void *address, unsigned align, int kind) {
         nl_sim_report_misaligned(address, align, kind);
 }
 
-/* After a signed division whose quotient may not fit. */
+/* Inserted after a signed division whose quotient may overflow. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_overflow();
 extern "C" __attribute__((visibility("hidden"), used)) inline void
 nl_sim_quotient_overflow(bool overflows) {
@@ -46,7 +47,7 @@ nl_sim_quotient_overflow(bool overflows) {
         nl_sim_report_overflow();
 }
 
-/* After a sum, difference or product of `bits` bits on the way to an index. */
+/* Inserted after a sum, difference or product of `bits` bits that is used in an index. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_index(long a, long b, int operation, int bits);
 extern "C" __attribute__((visibility("hidden"), used)) inline void
 nl_sim_index_overflow(bool overflows, long a, long b, int operation, int bits) {
@@ -54,8 +55,8 @@ nl_sim_index_overflow(bool overflows, long a, long b, int operation, int bits) {
         nl_sim_report_index(a, b, operation, bits);
 }
 
-/* After floating-point operations. operation: '+', '-', '*', '/', '%', 'f' for a function, or 'h' where a half
- * is made of a number. Those of one number get it twice. */
+/* Inserted after floating-point operations. operation: '+', '-', '*', '/', '%', 'f' for a function,
+ * or 'h' for a conversion to float16. Operations with one operand pass it twice. */
 extern "C" __attribute__((visibility("hidden"))) void nl_sim_report_not_finite(double result, double a, double b,
                                                                               int operation);
 extern "C" __attribute__((visibility("hidden"), used)) inline void

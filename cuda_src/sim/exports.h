@@ -1,20 +1,20 @@
-/* sim/exports: turns the kernels and variables of the user's source into what the engine asks an image
- * for (abi.h). It is read before the source, and its macros are used after it: by then the source's own
- * macros may have any name but one that begins with nl_ or NL_.
+/* sim/exports: exports the kernels and variables of the user's source in the form that the engine
+ * requires (abi.h). This header is read before the source, and its macros are used after it: by
+ * then the source may have defined macros with any name that does not begin with nl_ or NL_.
  *
  *   NUMBALITE_SIM_KERNEL(0, "saxpy<float>", (&saxpy<float>), 256) exports nl_sim_kernel_0
  *   NUMBALITE_SIM_VARIABLE(0, coefficients)                     exports nl_sim_variable_0
- *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        leaves the type's name in the image
+ *   NUMBALITE_SIM_DESCRIBE(0, some_type)                        stores the type's name in the image
  *
- * run_threads is the loop over a block's threads with the kernel inlined in it: parameters are copied
- * to the stack once, and for a kernel that never calls the engine the compiler sees that `here.called`
- * stays false and is left with a plain loop, which it vectorises. */
+ * run_threads is the loop over a block's threads, with the kernel inlined. Parameters are copied to
+ * the stack once. If a kernel never calls the engine, the compiler sees that `here.called` stays
+ * false, and vectorizes the remaining plain loop. */
 #ifndef NUMBALITE_SIM_EXPORTS_H
 #define NUMBALITE_SIM_EXPORTS_H
 
 #define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
-/* A __shared__ variable whose type has a destructor, such as cuda::barrier: on a GPU nobody calls it. */
+/* Ignores destructors of __shared__ variables, such as cuda::barrier: a GPU does not call them. */
 extern "C" __attribute__((__visibility__("hidden"))) int __cxa_thread_atexit(void (*)(void *), void *,
                                                                              void *) {
     return 0;
@@ -38,7 +38,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
     here.grid_dim_z = launch->grid.z;
     here.dynamic_bytes = launch->shared_bytes;
     here.cooperative = launch->cooperative != 0;
-    spins = 0; /* so that the same order of threads gives the same run */
+    spins = 0; /* so that the same order of threads produces the same run */
     here.named = 0;
 }
 
@@ -49,7 +49,7 @@ static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_
 NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_launch *launch, unsigned thread) {
     here.thread_x = thread;
     here.thread_y = here.thread_z = 0;
-    if (thread >= launch->block.x) { /* spares flat blocks the divisions */
+    if (thread >= launch->block.x) { /* 1-D blocks need no divisions */
         unsigned rows = thread / launch->block.x;
         here.thread_x = thread % launch->block.x;
         here.thread_y = rows % launch->block.y;
@@ -57,7 +57,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_laun
     }
 }
 
-/* Of __cluster_dims__(x, y, z). */
+/* The arguments of __cluster_dims__(x, y, z). */
 constexpr nl_sim_dim cluster_dims() {
     return {0, 0, 0};
 }
@@ -73,9 +73,11 @@ template <class F, F kernel> struct nl_entry {
 };
 template <class I, class... A> struct nl_functions;
 template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
-    /* What a compiler inlines it has optimised before, alone: so the loop is a function that stays. */
+    /* Not inlined itself: compilers optimize a function before they inline it, so the loop stays a
+     * function. */
     template <void (*kernel)(A...)>
-#ifndef NUMBALITE_SIM_CLANG /* which would inline the kernel in debug builds, too: debuggers lose its variables */
+/* clang would inline the kernel in debug builds, too, and debuggers would lose its variables */
+#ifndef NUMBALITE_SIM_CLANG
     __attribute__((flatten))
 #endif
     static __attribute__((noinline)) void run_threads(const nl_sim_launch *launch, nl_sim_dim block,
@@ -86,7 +88,8 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         unsigned y = rows % size.y, z = rows / size.y;
         for (; z < size.z; ++z, y = 0)
             for (; y < size.y; ++y, x = 0)
-#ifdef NUMBALITE_SIM_CLANG /* vectors make it fast; more of them at a time would double what is compiled */
+/* vectorization makes it fast; unrolling and interleaving would double the code to compile */
+#ifdef NUMBALITE_SIM_CLANG
 #pragma clang loop unroll(disable) interleave(disable)
 #endif
                 for (; x < size.x; ++x) {
@@ -108,7 +111,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         enter_thread(launch, thread);
 #ifdef NUMBALITE_SIM_CLANG
         kernel(*static_cast<const A *>(launch->args[i])...);
-#else /* g++ keeps the kernel itself, too: to compile it once more takes longer than calls do */
+#else /* g++ keeps the kernel as a function, too: compiling it again takes longer than calls do */
         void (*called)(A...) = kernel;
         __asm__("" : "+r"(called));
         called(*static_cast<const A *>(launch->args[i])...);
@@ -121,7 +124,8 @@ template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kern
     static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads,
                                             nl_sim_dim cluster = {0, 0, 0}) {
         return {NL_SIM_ABI, sizeof...(A), params,
-#ifdef NUMBALITE_SIM_CHECKED /* its threads are always fibers: the engine must know which one runs */
+/* its threads are always fibers, because the engine must know which thread runs */
+#ifdef NUMBALITE_SIM_CHECKED
                 nullptr,
 #else
                 functions::template run_block<kernel>,
@@ -138,7 +142,7 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* Before the image is initialised, everything is allowed. */
+/* Used before the image is initialized: they allow all accesses. */
 static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned, const void *) { return 0; }
 static inline NUMBALITE_SIM_UNCHECKED void allow_fence() {}
 static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from, unsigned long long size, const void *) {
@@ -160,7 +164,7 @@ NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     value_is_dropped = drops;
 }
 
-/* What a parameter is. An array is known by its members. */
+/* The description of a parameter. An array is recognized by its members. */
 struct shape_of_value {
     static constexpr nl_sim_shape shape = {0, 0, 0};
 };
@@ -197,7 +201,7 @@ template <class... A> struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_o
 
 namespace numbalite_sim {
 
-/* The compiler's own spelling of T, from its name for this function. */
+/* The compiler's spelling of T, extracted from the name of this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;
 }
@@ -219,7 +223,8 @@ template <int index, class T> constexpr const char *NLDESC() {
     NUMBALITE_SIM_EXPORT const char *const nl_sim_description_##nl_i = \
         numbalite_sim::NLDESC<nl_i, __VA_ARGS__>();
 
-/* g++ has nothing that would tell of NaN and infinity: the processor does. 64: NL_CHECK_NAN */
+/* g++ cannot insert calls that detect NaN and infinity, so the processor's exceptions are used. 64:
+ * NL_CHECK_NAN */
 #if defined(NUMBALITE_SIM_CHECKED) && defined(__x86_64__) && !defined(NUMBALITE_SIM_CLANG)
 #if NUMBALITE_SIM_CHECKED & 64
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
@@ -230,7 +235,7 @@ NUMBALITE_SIM_EXPORT const unsigned nl_sim_traps_reals = 1;
 NUMBALITE_SIM_EXPORT const unsigned nl_sim_checks = NUMBALITE_SIM_CHECKED;
 #endif
 
-/* For an image of kernels whose bodies are Python. */
+/* Marks an image of kernels whose bodies are Python. */
 #define NUMBALITE_SIM_PYTHON NUMBALITE_SIM_EXPORT const unsigned nl_sim_python = 1;
 
 #ifdef NUMBALITE_DEBUG /* the unit was compiled with debug=True */

@@ -1,5 +1,5 @@
-/* sim/groups: what cooperative_groups.h has beyond numbalite/groups.cuh: tiles of several warps, and what groups do to
- * atomic variables. */
+/* sim/groups: the parts of cooperative_groups.h that numbalite/groups.cuh does not have: tiles of
+ * several warps, and updates of atomic variables by groups. */
 #ifndef NUMBALITE_SIM_GROUPS_H
 #define NUMBALITE_SIM_GROUPS_H
 
@@ -8,7 +8,8 @@ namespace groups {
 
 /* ---- tiles of several warps ---- */
 
-/* Where such tiles keep what they exchange, before compute capability 8.0. Here the engine has it. */
+/* Memory for the exchanges of such tiles before compute capability 8.0. Unused here: the engine
+ * stores them. */
 template <unsigned int threads = 1024> struct alignas(8) block_tile_memory {
     char nl_memory[32 + threads / 32 * 8];
 };
@@ -17,7 +18,8 @@ NUMBALITE_SIM_INLINE thread_block this_thread_block(block_tile_memory<threads> &
     return thread_block();
 }
 
-/* Like a GPU's, they have no ballot, no match, and of the shuffles shfl alone; each operation is a barrier too. */
+/* As on a GPU, they have no ballot and no match, and of the shuffles only shfl; each operation is
+ * also a barrier. */
 template <unsigned int N> struct tile_members<N, false> {
     static_assert(N <= 1024 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, ... or 1024 threads");
     static constexpr ::cuda::thread_scope thread_scope = ::cuda::thread_scope_block;
@@ -26,7 +28,7 @@ template <unsigned int N> struct tile_members<N, false> {
     static constexpr unsigned int size() { return N; }
     static NUMBALITE_SIM_INLINE unsigned int thread_rank() { return numbalite::thread_rank() & (N - 1); }
     NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { numbalite_sim::tile(N, 0, 0, file, line); }
-    /* Of one thread for all: a GPU has one place for each warp. */
+    /* All threads must read from the same thread, because a GPU stores one value for the tile. */
     template <class T> NUMBALITE_SIM_INLINE T shfl(T value, unsigned int rank, NUMBALITE_SIM_SITE) const {
         return exchange(value, rank < N ? rank | NL_SIM_TILE_ONE_SOURCE : rank, file, line);
     }
@@ -37,7 +39,7 @@ template <unsigned int N> struct tile_members<N, false> {
         return warp().all(of_warps(warp().all(predicate, file, line), file, line), file, line);
     }
 
-    /* The lanes of each warp get a value of one warp after the other, again and again. */
+    /* Lane i of each warp receives the value of warp i modulo the number of warps. */
     template <class T> NUMBALITE_SIM_INLINE T of_warps(T value, const char *file, int line) const {
         return exchange(value, laneid() % (N / 32) * 32, file, line);
     }
@@ -54,13 +56,13 @@ template <unsigned int N> struct tile_members<N, false> {
     static NUMBALITE_SIM_INLINE tile_members<N / 32> warps() { return tile_members<N / 32>(); }
 };
 
-/* Sums are made in a GPU's order: of each warp, then of the warps. */
+/* Reduces in the same order as a GPU: within each warp, then across the warps. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T reduce(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
     value = g.of_warps(reduce(g.warp(), value, op, file, line), file, line);
     return reduce(g.warps(), value, op, file, line);
 }
-/* What a scan adds to those of the warps; T() in the first. */
+/* The exclusive prefix of the warps for a scan; T() in the first warp. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T before_warp(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
     sum = exclusive_scan(g.warps(), g.of_warps(sum, file, line), op, file, line);
@@ -84,8 +86,8 @@ NUMBALITE_SIM_INLINE T exclusive_scan(const tile_members<N, false> &g, T value, 
 
 /* ---- atomic variables ---- */
 
-/* What a group's first member does to an atomic variable for all of them; gives what the variable was. They are
- * asynchronous on a GPU: here it is done when the first member has been there. */
+/* The first member of a group updates an atomic variable for all; returns the old value. On a GPU
+ * this is asynchronous; here it has been done when the first member returns. */
 template <class Atomic, class T, class Op> NUMBALITE_SIM_INLINE T update_of(Atomic &atomic, const T &value, Op &op) {
     auto old = atomic.load();
     while (!atomic.compare_exchange_weak(old, op(old, value)))
@@ -110,7 +112,7 @@ NUMBALITE_SIM_INLINE void reduce_store_async(const Group &g, To *to, T &&value, 
     if (g.thread_rank() == 0)
         *to = all;
 }
-/* A scan that goes on from an atomic variable, to which the group's sum is added. */
+/* A scan that starts at the value of an atomic variable, to which the group's sum is added. */
 template <class Group, class Atomic, class T, class Op>
 NUMBALITE_SIM_INLINE T inclusive_scan_update(const Group &g, Atomic &atomic, T value, Op op, NUMBALITE_SIM_SITE) {
     value = inclusive_scan(g, value, op, file, line);

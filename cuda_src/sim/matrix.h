@@ -1,16 +1,17 @@
-/* sim/matrix: what a warp does with matrices together: PTX's mma, ldmatrix, stmatrix and movmatrix, and the parts
- * of them that mma.h has alike.
+/* sim/matrix: matrix operations of a warp: PTX's mma, ldmatrix, stmatrix and movmatrix, and the
+ * parts that mma.h shares.
  *
- * A product is computed as PTX leaves room for: the products of numbers of 19 bits and fewer are exact, their sum
- * with c is rounded once. A GPU adds them up in an order, and cuts bits off, as it is not documented: where the
- * sums are not exact, the last bits differ. */
+ * A product is computed within the freedom of the PTX specification: products of numbers of up to
+ * 19 bits are exact, and their sum with c is rounded once. The order and truncation of a GPU's
+ * additions are not documented: if the sums are not exact, the last bits differ. */
 #ifndef NUMBALITE_SIM_MATRIX_H
 #define NUMBALITE_SIM_MATRIX_H
 
 namespace numbalite_sim {
 namespace matrix {
 
-/* Types of elements: the bits of one, the register that holds some, what is computed with. */
+/* Element types: the width of an element, the register that contains several, and the type used for
+ * computing. */
 template <class Number, int size, class Word = unsigned> struct element {
     typedef Number number;
     typedef Word word;
@@ -34,7 +35,7 @@ typedef of_format<numbalite_sim::e4m3> e4m3;
 typedef of_format<numbalite_sim::e5m2> e5m2;
 typedef of_format<numbalite_sim::e3m2> e3m2;
 typedef of_format<numbalite_sim::e2m3> e2m3;
-struct e2m1 : element<float, 8> { /* in the middle of its byte */
+struct e2m1 : element<float, 8> { /* aligned in the middle of its byte */
     static NUMBALITE_SIM_INLINE float value(unsigned x) { return numbalite_sim::e2m1::value(x >> 2); }
 };
 struct f32 : element<float, 32> {
@@ -68,7 +69,7 @@ struct s32 : element<int, 32> {
         return static_cast<unsigned>(x);
     }
 };
-/* 32 numbers of one bit are one element; k counts these. */
+/* 32 one-bit numbers form one element; k counts these. */
 template <bool is_and> struct thirty_two {
     unsigned word;
 };
@@ -76,8 +77,8 @@ template <bool is_and> struct b1 : element<thirty_two<is_and>, 32> {
     static NUMBALITE_SIM_INLINE thirty_two<is_and> value(unsigned x) { return {x}; }
 };
 
-/* The place of a lane's element: in the rows of a or the columns of b, and along k; in an accumulator, its row and
- * its column. */
+/* The indices of a lane's element: the row of a or the column of b, and the index along k; in an
+ * accumulator, its row and column. */
 struct place {
     int outer, inner;
 };
@@ -100,7 +101,7 @@ template <int k, int packed> NUMBALITE_SIM_INLINE place in_flat(int i) {
     return {8 * tile + group(), packed * turn() + j + 4 * packed * r};
 }
 template <int extent, int k, int packed, bool tall> NUMBALITE_SIM_INLINE place in_operand(int i) {
-    i %= extent * k / 32; /* a fragment of half has its elements twice */
+    i %= extent * k / 32; /* a half fragment has each element twice */
     return tall ? in_tall<k, packed>(i) : in_flat<k, packed>(i);
 }
 template <int m, int k, int packed> NUMBALITE_SIM_INLINE place in_a(int i) {
@@ -118,9 +119,9 @@ template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
     return {row, 8 * tile + column};
 }
 
-/* The warp meets, and each lane gets what the first one has in its frame. The engine's threads are one thread of the
- * CPU: the other lanes may write there. Races and unwritten memory are not looked for: between two meetings of the
- * warp nothing can go wrong. */
+/* Synchronizes the warp and returns the first lane's pointer to each lane. All threads run on one
+ * OS thread, so the other lanes may write to that lane's stack. These accesses are not checked,
+ * because the warp synchronizes before and after them. */
 template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *file, int line) {
     if (block_threads() < (rank() | 31u) + 1)
         fault(719, "wmma, mma and ldmatrix need all 32 threads of a warp", file, line);
@@ -183,7 +184,7 @@ NUMBALITE_SIM_INLINE void set_element(typename T::word *registers, int i, Sum x,
     to = i % T::packed ? to | word << (T::width * (i % T::packed)) : word;
 }
 
-/* One copy each: a kernel has many of them. */
+/* Not inlined, because a kernel calls these many times. */
 #define NUMBALITE_SIM_MATRIX static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
 
 template <class A, class B, class C, class D, int m, int n, int k>
@@ -206,7 +207,8 @@ NUMBALITE_SIM_MATRIX void mma(typename D::word *d, const typename A::word *a, co
     together(file, line);
 }
 
-/* mma.m8n8k4 of half: four products, each of lanes 4 q to 4 q + 3 and 16 behind those. */
+/* mma.m8n8k4 of half: four products, product q by lanes 4 q to 4 q + 3 and the lanes 16 after
+ * them. */
 template <class C> NUMBALITE_SIM_INLINE place in_quad_result(int i) {
     int me = static_cast<int>(lane()), low = me & 3, upper = me >> 4;
     if (C::packed == 2)

@@ -1,6 +1,7 @@
-/* sim/mbarrier: PTX's barrier in shared memory, one word: how many arrivals the phase still waits for, how
- * many each phase begins with, how many bytes of copies have been announced and have not come, and the
- * number of the phase. A phase is complete when the first and the third are 0. cuda::barrier is the same. */
+/* sim/mbarrier: PTX's mbarrier in shared memory, one word. It contains the arrivals that the phase
+ * still waits for, the arrivals per phase, the announced bytes of copies that have not arrived, and
+ * the number of the phase. A phase is complete when the pending arrivals and bytes are 0.
+ * cuda::barrier uses the same word. */
 #ifndef NUMBALITE_SIM_MBARRIER_H
 #define NUMBALITE_SIM_MBARRIER_H
 
@@ -16,7 +17,7 @@ NUMBALITE_SIM_INLINE unsigned pending(word w) {
 NUMBALITE_SIM_INLINE unsigned expected(word w) {
     return static_cast<unsigned>(w >> 20) & most;
 }
-NUMBALITE_SIM_INLINE long long bytes(word w) { /* with a sign */
+NUMBALITE_SIM_INLINE long long bytes(word w) { /* signed */
     return static_cast<long long>(w << 3) >> 43;
 }
 NUMBALITE_SIM_INLINE unsigned phase(word w) {
@@ -38,8 +39,9 @@ struct nothing {
     void operator()() const {}
 };
 
-/* Announces bytes (or takes them back, below 0), drops threads from the phases to come, arrives; `finish` is
- * called between the last arrival and the next phase. Returns the word from before. */
+/* Announces bytes (or, if negative, retracts them), removes threads from future phases, and
+ * arrives; `finish` is called between the last arrival and the next phase. Returns the previous
+ * word. */
 template <class Finish>
 NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, unsigned dropped, Finish finish,
                                  const char *file, int line) {
@@ -62,7 +64,7 @@ NUMBALITE_SIM_INLINE word arrive(word *at, unsigned count = 1, long long more = 
                                  const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     return change(at, count, more, dropped, nothing(), file, line);
 }
-/* Bytes of a copy have come. */
+/* `count` bytes of a copy have arrived. */
 NUMBALITE_SIM_INLINE void complete(word *at, long long count, const char *file = __builtin_FILE(),
                                    int line = __builtin_LINE()) {
     change(at, 0, -count, 0, nothing(), file, line);
@@ -77,7 +79,8 @@ NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
         asynccopy::seen(at);
     return is_over;
 }
-/* Is the phase over in which `state` was had; the latest one of that parity? */
+/* is_over: has the phase in which `state` was returned ended? is_parity_over: has the latest phase
+ * of this parity ended? */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE()) {
     return seen(at, phase(now(at, file, line)) != phase(state));
@@ -86,7 +89,7 @@ NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity, const 
                                          int line = __builtin_LINE()) {
     return seen(at, (phase(now(at, file, line)) & 1) != parity);
 }
-/* The same, by a thread that has time: others run. */
+/* The same; if it is not over, lets other threads run. */
 NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     if (!is_over)
         yield(file, line);
@@ -95,7 +98,7 @@ NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(
 
 } // namespace mbarrier
 
-/* Copies of the async proxy: 16 bytes at a time. */
+/* A bulk copy of the async proxy, in multiples of 16 bytes. */
 NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long from, unsigned size,
                                     const void *barrier = nullptr, const char *file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
@@ -112,7 +115,8 @@ NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long
     bulk_copy(to, from, size, (const void *)barrier, file, line);
     mbarrier::complete((mbarrier::word *)barrier, size, file, line);
 }
-/* To the same place of all blocks of the cluster that the mask names, and their barriers. */
+/* Copies to the same address in all blocks of the cluster that the mask includes, and signals their
+ * barriers. */
 NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long long from, unsigned size,
                                         unsigned long long barrier, unsigned blocks,
                                         const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -128,7 +132,8 @@ NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long 
         fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
     for (unsigned i = 0; i < size; i += sizeof(T))
         change((T *)(to + i), *(const T *)(from + i));
-    asynccopy::made(nullptr, (const void *)from, size, barrier, true); /* others may change `to` too */
+    /* `to` is not marked as pending, because other threads may change it as well */
+    asynccopy::made(nullptr, (const void *)from, size, barrier, true);
 }
 
 } // namespace numbalite_sim

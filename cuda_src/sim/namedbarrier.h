@@ -1,5 +1,6 @@
-/* sim/namedbarrier: PTX's sixteen barriers of a block that have numbers. Number 0 is the block's own where all threads
- * take part. Each is a word: how many threads have come, and from bit 32 on the number of the phase. */
+/* sim/namedbarrier: PTX's sixteen numbered barriers of a block. Number 0 is the block's own barrier
+ * if all threads participate. Each barrier is a word: the number of arrived threads, and from bit
+ * 32 on the number of the phase. */
 #ifndef NUMBALITE_SIM_NAMEDBARRIER_H
 #define NUMBALITE_SIM_NAMEDBARRIER_H
 
@@ -9,7 +10,7 @@ namespace namedbarrier {
 typedef unsigned long long word;
 struct words { word of[16]; };
 
-/* The first thread of a block that asks for them makes them. */
+/* Returns the block's barriers; the first thread to call this initializes them. */
 NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
 #ifdef NUMBALITE_SIM_CHECKED
     words &own = shared_variable<words, ~0u>("the barriers with numbers");
@@ -31,12 +32,13 @@ NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
         fault(719, "barriers have the numbers 0 to 15", file, line);
     return all(file, line) + id;
 }
-/* A warp counts whole: what the last one lacks comes with its first lane. */
+/* Warps count as complete: the first lane of an incomplete last warp also counts for the missing
+ * lanes. */
 NUMBALITE_SIM_INLINE unsigned arrivals() {
     unsigned rest = block_threads() % 32;
     return rest && rank() == block_threads() - rest ? 33 - rest : 1;
 }
-/* Arrives; gives the number of the phase. */
+/* Arrives; returns the number of the phase. */
 NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file, int line) {
     if (count == 0 || count % 32)
         fault(719, "the number of threads of a barrier is a multiple of 32", file, line);

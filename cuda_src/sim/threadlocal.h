@@ -1,15 +1,15 @@
-/* sim/threadlocal: where this image's variables of the thread are, for LLVM on x86-64.
+/* sim/threadlocal: addresses of this image's thread-local variables, for LLVM on x86-64.
  *
- * A shared object asks `__tls_get_addr`. LLVM takes it for granted that the call keeps the registers
- * that only AVX-512 has, zmm16 to zmm31 and k0 to k7 (the clobbers of TLS_addr64 in X86InstrCompiler.td
- * end with xmm15): a kernel's parameters stay in them across the call. When a thread asks for the first
- * time, or after another library was loaded, the C library allocates, and its memset and memcpy use
- * those registers: then, seldom enough, a parameter is zero.
+ * A shared library calls `__tls_get_addr`. LLVM assumes that the call preserves the registers that
+ * only AVX-512 has, zmm16 to zmm31 and k0 to k7 (the clobbers of TLS_addr64 in X86InstrCompiler.td
+ * end with xmm15), and keeps a kernel's parameters in them across the call. At the first call of a
+ * thread, or after another library was loaded, the C library allocates memory, and its memset and
+ * memcpy use those registers: in these rare cases a parameter becomes zero.
  *
- * So calls in this image meet a function of the same name. It answers what can be answered without the
- * C library, as glibc does, and saves the registers otherwise. The thread's vector of blocks is at
- * %fs:8: its generation, then 16 bytes for each module. It has this image's block where it should be
- * once the generation is as new as one that was seen after a call of the C library for this image. */
+ * So calls in this image use a function of the same name. It returns the address without the C
+ * library if possible, like glibc, and saves the registers otherwise. The thread's vector of blocks
+ * is at %fs:8: its generation, then 16 bytes for each module. It contains this image's block if its
+ * generation is at least one that was seen after a call of the C library for this image. */
 #ifndef NUMBALITE_SIM_THREADLOCAL_H
 #define NUMBALITE_SIM_THREADLOCAL_H
 
@@ -32,7 +32,7 @@ __asm__(".pushsection .data\n"
         "    movq (%rdx), %rax\n"
         "    cmpq nl_tls_generation(%rip), %rax\n"
         "    jb 1f\n"
-        "    movq (%rdi), %rax\n" /* the module's number, then the variable's place in its block */
+        "    movq (%rdi), %rax\n" /* the module's number, then the variable's offset in its block */
         "    shlq $4, %rax\n"
         "    movq (%rdx,%rax), %rax\n"
         "    cmpq $-1, %rax\n"

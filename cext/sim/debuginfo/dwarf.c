@@ -1,9 +1,7 @@
-/* sim/debuginfo/dwarf: .debug_info is walked once from its beginning to its end. Each entry's
- * abbreviation says which attributes follow; of inlined calls (DW_TAG_inlined_subroutine) we want
- * the addresses and the place of the call, of all else only how long it is. Entries of calls within
- * calls come after the one that they are in, so those that hold the address come in the order that
- * is wanted.
- */
+/* sim/debuginfo/dwarf: reads .debug_info once from the beginning to the end. Each entry's
+ * abbreviation lists its attributes. Of inlined calls (DW_TAG_inlined_subroutine) the addresses and
+ * the call's position are used; other entries are skipped. Entries of nested calls follow their
+ * parents, so the entries that contain the address are found outermost first. */
 #include "sim/debuginfo/dwarf.h"
 
 #include <string.h>
@@ -68,11 +66,12 @@ typedef struct unit {
     nl_sim_reader abbreviations, ranges;
     size_t address_size, offset_size;
     unsigned version;
-    uint64_t base;                                 /* that its ranges are relative to */
-    const unsigned char *known[MAX_ABBREVIATIONS]; /* by code: behind the code */
+    uint64_t base; /* base of its ranges */
+    /* indexed by abbreviation code: the data after the code */
+    const unsigned char *known[MAX_ABBREVIATIONS];
 } unit;
 
-/* An attribute's value; of forms that are no numbers, 0. */
+/* Reads an attribute's value; returns 0 for forms that are not numbers. */
 static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
     switch (form) {
     case 0x01: /* addr */
@@ -121,7 +120,7 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
         return read_form(r, u, nl_sim_read_uleb(r));
     case 0x19: /* flag_present */
         return 1;
-    default: /* not known: nothing after it can be read */
+    default: /* unknown form: the rest cannot be read */
         r->at = r->end;
         return 0;
     }

@@ -1,9 +1,9 @@
 /* sim/debuginfo/elf: reads section headers and symbols of a 64-bit object of this machine's byte
  * order.
  *
- * A local static variable `tile` of a function is called _ZZ<function's name as mangled>E4tile,
- * where the function's name holds its length and itself: "6kernel". That tells whose variable it
- * is. */
+ * A local static variable `tile` of a function is called _ZZ<mangled function name>E4tile. The
+ * function name contains its length and its text, such as "6kernel", which identifies the function
+ * that owns the variable. */
 #include "sim/debuginfo/elf.h"
 
 #include <elf.h>
@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BEHIND = 4096 }; /* so far behind a variable, an address may have been meant for it */
+/* maximum distance of an address after the variable that it is attributed to */
+enum { BEHIND = 4096 };
 
 typedef struct object {
     const char *bytes;
@@ -154,7 +155,7 @@ const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const ch
     return NULL;
 }
 
-/* Does the symbol stand for such a variable? */
+/* Is the symbol a variable of the user's code? */
 static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shdr *strings,
                        int constants, nl_sim_elf_variable *v) {
     if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_size == 0 ||
@@ -202,7 +203,7 @@ void nl_sim_elf_each_variable(const void *bytes, size_t size,
     each_variable(bytes, size, 0, visit, data);
 }
 
-/* The variable that begins last at or below an address. */
+/* Search for the last variable that begins at or below an address. */
 typedef struct nearest {
     uintptr_t address;
     nl_sim_elf_variable *variable;

@@ -1,8 +1,8 @@
-/* sim/debuginfo/lines: reads the line table (.debug_line in DWARF 2 to 4; instrumented images are
- * compiled so), as far as one address needs it.
+/* sim/debuginfo/lines: reads the line table (.debug_line of DWARF 2 to 4, which instrumented images
+ * use) as far as required for one address.
  *
- * Code of our own headers that was inlined into the user's is not what the user wants to see: then
- * it is where it was called (sim/debuginfo/dwarf.h). */
+ * Code of numbalite's headers that was inlined into the user's code is reported at the call in the
+ * user's source (sim/debuginfo/dwarf.h). */
 #include "sim/debuginfo/lines.h"
 
 #include <stdint.h>
@@ -14,11 +14,11 @@
 
 enum { MAX_FOLDERS = 256, MAX_FILES = 512, MAX_CALLS = 32, TEXT = 512, KEPT = 64 };
 
-/* What the header of a unit's table says. */
+/* The header of a unit's line table. */
 typedef struct unit {
     unsigned min_length, opcode_base, line_range;
     int line_base;
-    unsigned char lengths[256]; /* operands of the standard operations */
+    unsigned char lengths[256]; /* number of operands of the standard opcodes */
     const char *folders[MAX_FOLDERS];
     struct {
         const char *folder, *name;
@@ -38,8 +38,8 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     unsigned folders = 1;
     u->min_length = (unsigned)nl_sim_read(r, 1);
     if (version >= 4)
-        (void)nl_sim_read(r, 1); /* operations in an instruction */
-    (void)nl_sim_read(r, 1);     /* is_stmt at the beginning */
+        (void)nl_sim_read(r, 1); /* maximum operations per instruction */
+    (void)nl_sim_read(r, 1);     /* default of is_stmt */
     u->line_base = (int8_t)nl_sim_read(r, 1);
     u->line_range = (unsigned)nl_sim_read(r, 1);
     u->opcode_base = (unsigned)nl_sim_read(r, 1);
@@ -90,7 +90,7 @@ int nl_sim_lines_are_ours(const char *path) {
     return strstr(path, "cuda_src") || strncmp(path, "numbalite/", 10) == 0;
 }
 
-/* Neither a header of ours nor text that was generated around the user's. */
+/* Is the file neither a header of numbalite nor generated text? */
 static int is_users(const unit *u, uint64_t file, uint64_t line) {
     if (!line || !file || file > u->file_count)
         return 0;
@@ -104,14 +104,15 @@ static int is_header(const unit *u, uint64_t file) {
            (u->files[file].name[0] != '/' && nl_sim_lines_are_toolkits(u->files[file].folder));
 }
 
-/* A search in one unit's program. */
+/* The state of a search in one unit's line program. */
 typedef struct search {
     uint64_t wanted;
-    row last, users; /* the last row, and the last of the user's, in this sequence */
-    int any;         /* `last` is one */
+    row last, users; /* the last row of the sequence, and the last one in the user's source */
+    int any;         /* `last` is valid */
 } search;
 
-/* A row ends what the one before it said. Returns 1 if that is what was looked for. */
+/* Processes a row, which ends the address range of the previous one. Returns 1 if that range
+ * contains the address. */
 static int next_row(search *s, const unit *u, const row *r) {
     if (s->any && s->last.address <= s->wanted && s->wanted < r->address)
         return 1;
@@ -140,7 +141,7 @@ enum {
     SET_ADDRESS,
 };
 
-/* An operation with a length of its own. Returns 1 if the search is over. */
+/* Executes an extended opcode. Returns 1 if the search is over. */
 static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
     uint64_t length = nl_sim_read_uleb(r);
     if (!length || length > (uint64_t)(r->end - r->at))
@@ -184,7 +185,7 @@ static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, un
     case FIXED_ADVANCE_PC:
         now->address += nl_sim_read(r, 2);
         break;
-    default: /* nothing that matters here */
+    default: /* ignored opcodes */
         for (unsigned i = 0; i < u->lengths[operation]; i++)
             (void)nl_sim_read_uleb(r);
         break;
@@ -213,7 +214,7 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
     return 0;
 }
 
-/* One unit of the section; r is moved behind it. */
+/* Searches one unit of the section, and moves r past it. */
 static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, row *before) {
     uint64_t size = nl_sim_read(r, 4);
     size_t word = size == 0xffffffff ? 8 : 4;
@@ -239,7 +240,7 @@ static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, r
     return 1;
 }
 
-/* Texts outlive the module: what tells a line may be kept by whoever gets it. */
+/* Copies a file name to static memory: reports may keep it longer than the module exists. */
 static const char *keep(const char *folder, const char *name) {
     static nl_mutex lock = NL_MUTEX_INIT;
     static char kept[KEPT][TEXT];
@@ -259,8 +260,9 @@ static const char *keep(const char *folder, const char *name) {
     return kept[i];
 }
 
-/* The innermost place that is not in a header of ours: of the row itself, or of a call; and the
- * innermost call of it in the user's text, if it is in a header of the toolkit (line 0: none). */
+/* Chooses the innermost position that is not in a header of numbalite: of the row, or of a call. If
+ * it is in a header of the toolkit, also finds the innermost call of it in the user's source (line
+ * 0: none). */
 static int choose(const unit *u, const row *found, const row *before, const nl_sim_call *calls,
                   unsigned count, nl_sim_call *place, nl_sim_call *call, int *exact) {
     *exact = 1;
@@ -278,7 +280,8 @@ static int choose(const unit *u, const row *found, const row *before, const nl_s
         }
         return 1;
     }
-    /* Code that the compiler has put together from several places has none: the nearest. */
+    /* The compiler merged code of several positions, which has no line: uses the nearest line
+     * before it. */
     *place = (nl_sim_call){before->file, before->line, 0};
     *exact = 0;
     return place->line != 0;
@@ -289,7 +292,8 @@ static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
                          .line = (int)place->line};
 }
 
-/* site: the innermost place; call: the user's call of it, file NULL where `site` is the user's. */
+/* site: the innermost position; call: the user's call of it; file NULL if `site` is in the user's
+ * source. */
 static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, nl_sim_site *call,
                 int *exact, unsigned *column) {
     size_t length;
@@ -300,7 +304,7 @@ static int find(const nl_sim_object *image, const void *pc, nl_sim_site *site, n
         nl_sim_elf_section(image->bytes, image->size, ".debug_line", &length);
     if (!section || (uintptr_t)pc - image->low >= image->high - image->low)
         return 0;
-    uint64_t wanted = (uintptr_t)pc - image->low - 1; /* within the call */
+    uint64_t wanted = (uintptr_t)pc - image->low - 1; /* an address within the call instruction */
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;

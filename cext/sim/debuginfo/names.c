@@ -1,9 +1,8 @@
-/* sim/debuginfo/names: the table is text, one line for each name at a place, searched from its
- * beginning when there is something to report:
+/* sim/debuginfo/names: the table is text with one line for each name, and is searched linearly for
+ * a report:
  *
  *     @lesson.py
- *     12 x 1 5 6 12        line, name, number of indices, columns
- */
+ *     12 x 1 5 6 12        line, name, number of indices, columns */
 #include "sim/debuginfo/names.h"
 
 #include <stdio.h>
@@ -16,7 +15,7 @@ static const char *next_line(const char *at) {
     return *at ? at + 1 : at;
 }
 
-/* Is one of the columns in the rest of the line the wanted one? */
+/* Does the rest of the line contain the column? */
 static int has_column(const char *at, unsigned wanted) {
     while (*at == ' ') {
         char *after;
@@ -27,7 +26,7 @@ static int has_column(const char *at, unsigned wanted) {
     return 0;
 }
 
-/* Reads a line of the table; 1 if it is about that place. */
+/* Reads a line of the table; returns 1 if it contains the position. */
 static int read_line(const char *at, unsigned line, unsigned column, nl_sim_name *name) {
     char *after;
     int used = 0;

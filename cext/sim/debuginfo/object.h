@@ -1,4 +1,4 @@
-/* sim/debuginfo/object: a loaded image, as far as reading it needs. */
+/* sim/debuginfo/object: a loaded image, as its readers need it. */
 #ifndef NL_SIM_DEBUGINFO_OBJECT_H
 #define NL_SIM_DEBUGINFO_OBJECT_H
 
@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 typedef struct nl_sim_object {
-    const void *bytes; /* of the shared object */
+    const void *bytes; /* of the shared library's file */
     size_t size;
-    uintptr_t low, high; /* where it lies */
+    uintptr_t low, high; /* address range */
     void *handle;        /* from dlopen */
-    size_t locals_size;  /* of a thread's copies of its thread-local variables */
-    const char *names;   /* at places in its source (names.h); NULL: none */
+    size_t locals_size;  /* size of a thread's copy of the thread-local variables */
+    const char *names;   /* table of names at source positions (names.h); NULL: none */
 } nl_sim_object;
 
-/* The calling thread's copies of its thread-local variables; 0, 0 if that is not known. */
+/* The address range of the calling thread's thread-local variables; 0, 0 if it is unavailable. */
 void nl_sim_object_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high);
 
 #endif
