@@ -1,6 +1,6 @@
-/* py/batchcopy: plans of kernels that move elements: several copies to one array by one launch
- * (numbalite/ndarray/batchcopy.py has the kernels), a copy between two layouts (assign.py),
- * elements at arrays of indices (gather.py). */
+/* py/batchcopy: plans of kernels that copy elements: several copies to one array by one launch
+ * (numbalite/ndarray/batchcopy.py has the kernels), a copy between two layouts (assign.py), a
+ * gather by arrays of indices (gather.py). */
 #include <string.h>
 #include "core/runs.h"
 #include "py/devarray.h"
@@ -9,7 +9,7 @@ enum {
     MAX_PARTS = 32,
     MAX_DIMS = 4,
     MAX_WORD = 16,
-    BLOCK_WORDS = 256 * 4, /* that a block copies, as in cuda_src/templates/join.cu */
+    BLOCK_WORDS = 256 * 4, /* copied by a block, as in cuda_src/templates/join.cu */
 };
 
 typedef struct part {
@@ -177,11 +177,12 @@ done:
 
 enum {
     LONG_ROW_BYTES = 512,     /* rows that the driver copies as fast as a kernel */
-    MAX_ROWS_BYTES = 1 << 22, /* more take the driver twice as long */
-    SMALL_BYTES = 4096,       /* too few for a kernel to be worth its compilation */
+    MAX_ROWS_BYTES = 1 << 22, /* for more bytes the driver needs twice the time */
+    SMALL_BYTES = 4096,       /* too few bytes to compile a kernel for */
 };
 
-/* Can the driver do it in one call? Dense blocks, and rows with positive strides on both sides. */
+/* Can the driver make the copy in one call? This requires contiguous blocks, or rows with
+ * positive strides on both sides. */
 static int is_one_copy(const nl_layout *of, const int64_t *to) {
     nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
     int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
@@ -213,8 +214,9 @@ static int is_one_copy(const nl_layout *of, const int64_t *to) {
     return bytes <= SMALL_BYTES || (row >= LONG_ROW_BYTES && bytes <= MAX_ROWS_BYTES);
 }
 
-/* The number that an element is, or consists of; 0 where there is none, or no capacity for another
- * axis. An element of 16 bytes is one number if all steps are multiples of 16. */
+/* Returns the size of the machine words that make up an element; 0 if the element is empty, or if
+ * there is no free axis for the words. An element of 16 bytes is one word if all strides are
+ * multiples of 16. */
 static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t address) {
     uint64_t steps = address;
     for (int i = 0; i < of->ndim; i++)
@@ -276,7 +278,7 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
 enum { SOURCE, TARGET, INDICES, MAX_INDICES = NL_MAX_DIMS };
 
 typedef struct gather {
-    int count, sides; /* axes, strides of each */
+    int count, sides; /* number of axes, and of strides per axis */
     int64_t lengths[NL_MAX_DIMS + 2];
     int64_t steps[INDICES + MAX_INDICES][NL_MAX_DIMS + 2];
     const nl_py_array *arrays[INDICES + MAX_INDICES];
@@ -315,7 +317,8 @@ static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_l
     return 0;
 }
 
-/* The widest word that runs, strides and addresses are multiples of; the last axis is of bytes. */
+/* Returns the largest word size of which runs, strides and addresses are multiples. The last axis
+ * is in bytes. */
 static int64_t widest_word(const gather *g) {
     uint64_t bits = (uint64_t)g->lengths[g->count - 1] | g->arrays[SOURCE]->address |
                     g->arrays[TARGET]->address | MAX_WORD;
@@ -353,7 +356,7 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     return given;
 }
 
-/* From axes of elements to axes of words. */
+/* Converts axes of elements to axes of words. */
 static PyObject *gather_planned(gather *g) {
     int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)
@@ -385,7 +388,7 @@ static PyObject *gather_plan(PyObject *module, PyObject *args) {
     const nl_py_state *state = nl_py_state_of(module);
     PyObject *source, *of, *target, *to, *shape, *indices;
     nl_layout layouts[INDICES], index;
-    gather g; /* not cleared: it is large */
+    gather g; /* not initialized: it is large */
     if (!PyArg_ParseTuple(args, "OOOOOO!:gather_plan", &source, &of, &target, &to, &shape,
                           &PyList_Type, &indices) ||
         nl_py_shape_from(shape, &layouts[SOURCE]) < 0)

@@ -1,12 +1,12 @@
-/* py/geometry: shapes and strides as users give them. Everything that later arithmetic relies on is
- * checked here: no product overflows, every element can be addressed. */
+/* py/geometry: shapes and strides from users. This file checks all conditions on which later
+ * arithmetic relies: no product overflows, and each element can be addressed. */
 #include "py/geometry.h"
 
 #include <limits.h>
 #include <string.h>
 #include "py/state.h"
 
-/* Sizes above this leave no room for offsets; no device has them. */
+/* Maximum size in bytes. Larger sizes leave no bits for offsets; no device has so much memory. */
 #define MAX_BYTES ((int64_t)1 << 61)
 
 static int dimension_from(PyObject *obj, int64_t *value) {
@@ -26,7 +26,8 @@ static int dimension_from(PyObject *obj, int64_t *value) {
     return 0;
 }
 
-/* Is it a number? NumPy's arrays without dimensions are sequences, too, but have no length. */
+/* Is the object a number? NumPy's arrays without dimensions are sequences, too, but have no
+ * length. */
 static int is_number(PyObject *obj) {
     if (!PyIndex_Check(obj))
         return 0;
@@ -44,7 +45,7 @@ static PyObject *refuse_length(Py_ssize_t length, Py_ssize_t limit) {
                                      length, limit);
 }
 
-/* Its length may be wrong, so the items are counted, too. */
+/* The sequence's length may be wrong, so the items are counted, too. */
 PyObject *nl_py_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
     Py_ssize_t length = PyTuple_CheckExact(sequence) ? 0 : PySequence_Size(sequence);
     if (PyTuple_CheckExact(sequence))
@@ -134,7 +135,7 @@ int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
     int64_t count = 1, first = 0, last = 0, reach;
     int empty = 0;
     for (int i = 0; i < layout->ndim; i++) {
-        /* as in NumPy, the dimensions other than 0 must make a possible size by themselves */
+        /* as in NumPy, the product of the dimensions other than 0 must be a possible size */
         if (layout->shape[i] == 0) {
             empty = 1;
             continue;
@@ -189,7 +190,7 @@ PyObject *nl_py_tuple_from(const int64_t *values, int count) {
 
 /* ---- functions for Python ---- */
 
-/* Shape and itemsize; ValueError where the size cannot be represented. */
+/* Reads shape and itemsize. ValueError if the size cannot be represented. */
 static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
     int64_t low, high;
     if (nl_py_shape_from(shape, layout) < 0)
@@ -239,7 +240,7 @@ static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args
     return strides_of(&layout);
 }
 
-/* The strides of arrays: `rows` points to those of each. */
+/* Reads the strides of several arrays to `into`; rows[i] points to those of array i. */
 static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, int64_t *into,
                             const int64_t **rows) {
     nl_layout other = {.ndim = ndim};

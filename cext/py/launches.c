@@ -1,5 +1,5 @@
-/* py/launches: see launches.h. The type ReductionPlan has launches that are run several times:
- * those of a selection, and of a reduction in a recording. */
+/* py/launches: see launches.h. The type ReductionPlan contains launches that run several times:
+ * those of a selection, and of a reduction in a trace. */
 #include "py/launches.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ void nl_py_launches_clear(nl_py_launches *l) {
 
 /* ---- launches ---- */
 
-/* What stands for an array where only the address of its first element matters. */
+/* Returns an argument for an array of which only the address of its first element is used. */
 static PyObject *first_of(PyObject *obj) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
@@ -53,7 +53,7 @@ static int launch(nl_py_state *state, const nl_py_step *s, PyObject *const *arra
         Py_XDECREF(done);
         return done ? 0 : -1;
     }
-    memcpy(&shape, &s->shape, sizeof shape); /* padding too: compared as bytes */
+    memcpy(&shape, &s->shape, sizeof shape); /* with padding: compared as bytes */
     if (stream && nl_py_stream_read(state, stream, &shape.stream, &blocking) < 0)
         return -1;
     return nl_py_launch((nl_py_dispatcher *)s->kernel, &shape, blocking, stream, args,
@@ -128,8 +128,8 @@ done:
     return result;
 }
 
-/* A recording has the run of a plan as one call: its scratch arrays are not part of the recording.
- */
+/* Records the run of a plan as one call of the trace: its scratch arrays are not part of the
+ * trace. */
 static int run_recorded(PyObject *plan, PyObject *const *given, PyObject *stream) {
     PyObject *args[NL_PY_GIVEN + 1] = {given[0], given[1], given[2], given[3],
                                        stream ? stream : Py_None};
@@ -147,7 +147,7 @@ static int add_launcher(nl_py_step *s) {
     return s->launcher ? 0 : -1;
 }
 
-/* A plan that has the launches from now on. */
+/* Moves the launches to a new plan. */
 static PyObject *plan_of(nl_py_launches *l) {
     PyTypeObject *type = l->state->reduction_plan_type;
     reduction_plan *p = (reduction_plan *)type->tp_alloc(type, 0);
@@ -294,7 +294,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: every cycle contains the dict of a function that records, which can be cleared. */
+/* No tp_clear: each reference cycle contains the cache dict of a Recorded, which can be cleared. */
 static void plan_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     nl_py_launches_clear(&((reduction_plan *)self)->launches);

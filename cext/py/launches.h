@@ -20,7 +20,7 @@ typedef struct nl_py_step {
     PyObject *plan;     /* numpy.void */
     nl_launch shape;
     int slot_count;
-    uint8_t slots[NL_REDUCE_MAX_SLOTS]; /* those given, then the scratch arrays */
+    uint8_t slots[NL_REDUCE_MAX_SLOTS]; /* indices: first `given`, then the scratch arrays */
 } nl_py_step;
 
 typedef struct nl_py_scratch {
@@ -38,15 +38,16 @@ typedef struct nl_py_launches {
     nl_py_scratch scratch[NL_PY_MAX_SCRATCH];
 } nl_py_launches;
 
-/* A step without kernel, plan and slots. 0, or -1 with an exception: the launch is too large. */
+/* Initializes a step without kernel, plan and slots. 0, or -1 with an exception if the launch is
+ * too large. */
 int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared);
-/* Empty launches; only used entries are initialised. */
+/* Initializes empty launches; only used entries are initialized later. */
 void nl_py_launches_init(nl_py_launches *l, nl_py_state *state, PyObject *owner);
 void nl_py_launches_clear(nl_py_launches *l);
-/* `given`: the four arrays; those that the launches do not use may be any. `stream` NULL: the
- * default one. 0, or -1 with an exception. */
+/* Runs the launches. `given` are the four arrays; entries that the launches do not use may be any
+ * object. `stream` is NULL for the default stream. 0, or -1 with an exception. */
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream);
-/* Before an owner is freed. */
+/* Releases the kept scratch arrays of an owner. Call it before the owner is freed. */
 void nl_py_launches_forget(nl_py_state *state, PyObject *owner);
 
 #endif

@@ -1,5 +1,5 @@
-/* py/reduceplan: how reductions and scans are divided (core/reduceplan, core/scanplan), for Python.
- */
+/* py/reduceplan: the schedules of reductions and scans (core/reduceplan, core/scanplan), for
+ * Python. */
 #include "py/reduceplan.h"
 
 #include <limits.h>
@@ -128,7 +128,7 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 /* ---- the launches of a call ---- */
 
-/* The size of an accumulator, and its initial number. */
+/* Checks the size of an accumulator and of its initial number. */
 static int check_number(long long accumulator, const Py_buffer *initial) {
     if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
         return 0;
@@ -192,7 +192,7 @@ static PyObject *scratch_of(const nl_reduce_plan *plan) {
     return scratch;
 }
 
-/* The arrays of a scan: `out` has the shape of `array`, which is not empty. */
+/* Checks the arrays of a scan: `out` has the shape of `array`, which is not empty. */
 static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
     if (!nl_py_array_check(state, array) || !nl_py_array_check(state, out)) {
         PyErr_SetString(PyExc_TypeError, "a scan is planned for device arrays");
@@ -250,7 +250,8 @@ done:
 
 /* ---- the plan of one kernel ---- */
 
-/* The same as read_dimensions, for tuples that numbalite's own code makes: no length is checked. */
+/* Like read_dimensions, for tuples that numbalite's own code creates: their length is not
+ * checked. */
 static int read_plan_dimensions(PyObject *items, int merges, nl_reduce_dims *dims) {
     Py_ssize_t count = PyList_GET_SIZE(items);
     dims->count = 0;

@@ -14,7 +14,8 @@ enum { INLINE_STORAGE = 1 << 13 };
 
 /* ---- kernels ---- */
 
-/* The number of a variant: what a kernel of this reducer is compiled for. */
+/* The number of a variant: encodes the properties for which a kernel of this reducer is compiled.
+ */
 static uint64_t variant_of(const nl_reduce_step *s, int masked, int exclusive) {
     const uint64_t fields[][2] = {
         {(uint64_t)s->schedule.kind, 5},
@@ -57,7 +58,7 @@ static PyObject *ask_python(const nl_py_reducer *r, const nl_reduce_step *s, int
     return found;
 }
 
-/* (Dispatcher, dtype of its plan), new reference. */
+/* Returns (Dispatcher, dtype of its plan), a new reference. */
 static PyObject *find_kernel(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
                              int exclusive) {
     PyObject *found = NULL;
@@ -128,7 +129,7 @@ static int observe(const nl_py_reducer *r, const nl_reduce_plan *plan, int is_sc
 
 static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked, int is_scan,
                        PyObject *const *given, PyObject *stream) {
-    nl_py_launches l; /* not cleared: it is large */
+    nl_py_launches l; /* not initialized: it is large */
     int result = observe(r, plan, is_scan);
     nl_py_launches_init(&l, r->state, (PyObject *)r);
     for (int i = 0; result == 0 && i < plan->scratch_count; i++)
@@ -238,7 +239,7 @@ int nl_py_reducer_is_empty(const nl_py_array *a) {
     return 0;
 }
 
-/* 1.0 and True are equal to 1, but only ints are axes. */
+/* Adds an axis to the bits. Only ints are axes, although 1.0 and True are equal to 1. */
 static int add_axis(PyObject *axis, int ndim, uint64_t *axes) {
     int overflow;
     if (!PyLong_CheckExact(axis))
@@ -292,7 +293,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
 
 /* ---- methods ---- */
 
-/* Checked: what numbalite/ufuncs/reduceloops.py is responsible for. */
+/* Checks the arrays for which numbalite/ufuncs/reduceloops.py is responsible. */
 static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bits) {
     const nl_py_array *a = (const nl_py_array *)object;
     if (!nl_py_array_check(r->state, object)) {
@@ -314,7 +315,7 @@ static int check_initial(const nl_py_reducer *r, const Py_buffer *initial) {
     return -1;
 }
 
-/* The shapes of the output and the mask. */
+/* Checks the shapes of the output and the mask. */
 static int check_geometry(const nl_py_reduced *c, PyObject *out) {
     const nl_py_array *a = (const nl_py_array *)c->array, *o = (const nl_py_array *)out;
     const nl_py_array *w = (const nl_py_array *)c->where;
@@ -470,7 +471,7 @@ static int reducer_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int reducer_clear(PyObject *self) {
-    PyDict_Clear(((nl_py_reducer *)self)->kernels); /* it stays: calls read it */
+    PyDict_Clear(((nl_py_reducer *)self)->kernels); /* concurrent calls read the dict */
     return 0;
 }
 

@@ -1,6 +1,6 @@
-/* py/reducer: the type Reducer: reductions and scans by one operation of arrays of one dtype. A
- * call is planned in C from its geometry (core/reduceplan, core/scanplan). The kernels depend on
- * dtypes and kinds alone; Python is called once for each. */
+/* py/reducer: the type Reducer: reductions and scans of arrays of one dtype by one operation. A
+ * call is planned in C from its geometry (core/reduceplan, core/scanplan). The kernels depend
+ * only on dtypes and schedules; Python is called once for each kernel. */
 #ifndef NL_PY_REDUCER_H
 #define NL_PY_REDUCER_H
 
@@ -17,7 +17,7 @@ typedef struct nl_py_reducer {
     int any_order;       /* elements may be combined in any order */
     int reorderable;     /* axes may be combined in any order */
     int exclusive;       /* of scans */
-    unsigned low_bits;   /* of addresses and strides, which must be 0 */
+    unsigned low_bits;   /* low bits of addresses and strides that must be 0 */
     unsigned low_bits_of_results;
     PyObject *weakrefs;
 } nl_py_reducer;
@@ -26,9 +26,9 @@ typedef struct nl_py_reducer {
 typedef struct nl_py_reduced {
     PyObject *array, *where; /* where: booleans of the array's shape, or NULL */
     PyObject *segments;      /* begins and ends, or NULL */
-    PyObject *stream;        /* NULL: the default one */
+    PyObject *stream;        /* NULL: the default stream */
     uint64_t axes;           /* one bit each */
-    int segmented;           /* the axis of the segments, or -1 */
+    int segmented;           /* axis of the segments, or -1 */
     const int64_t *output;   /* strides of the other axes in the result */
     const void *initial;     /* a number, or NULL */
     size_t initial_size;
@@ -47,12 +47,12 @@ static inline int nl_py_reducer_writes(const nl_py_reducer *r, const nl_py_array
 int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *call, PyObject *out);
 int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axis,
                        const void *initial, size_t initial_size, PyObject *stream);
-/* A new array for the result of a reduction along `axes`: with the axes in the order of the array's
- * in memory, or in C order. With `keepdims` reduced axes have one element. Strides of the axes that
- * are not reduced: in `output`. */
+/* A new array for the result of a reduction along `axes`: its axes have the array's order in
+ * memory, or C order. With `keepdims`, reduced axes have one element. `output` gets the strides
+ * of the axes that are not reduced. */
 PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
                                int keepdims, int in_c_order, int64_t *output);
-/* axis= as bits; 0 where Python has to read it. None and NULL: all axes. */
+/* Converts axis= to bits. Returns 0 if Python must read it. None and NULL: all axes. */
 int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
 /* Is there an axis without elements? */
 int nl_py_reducer_is_empty(const nl_py_array *array);

@@ -21,7 +21,7 @@ enum { NO_DTYPE = 255 /* none was given */ };
 
 /* ---- classes ---- */
 
-/* A call as it was written; borrowed, NULL or None where nothing was given. */
+/* The arguments of a call, borrowed. NULL or None: not given. */
 typedef struct request {
     char method; /* 'r': reduce, 'a': accumulate, 'c': cuda.reduce */
     PyObject *array, *axis, *dtype, *out, *keepdims, *initial, *where, *stream;
@@ -35,7 +35,7 @@ static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
     return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
 }
 
-/* The number of a dtype, NO_DTYPE for None; -1 where Python has to read it. */
+/* The number of a dtype; NO_DTYPE for None; -1 if Python must read it. */
 static int number_of(PyObject *dtype) {
     PyObject *descr = NULL;
     if (!is_given(dtype))
@@ -59,8 +59,8 @@ static int is_plain(const nl_py_state *state, PyObject *value) {
            a->buffer->device->ordinal == nl_device_selected();
 }
 
-/* (Reducer, bytes of the initial number or None, its dtype), new reference. NULL without an
- * exception: the call is for Python. */
+/* Returns (Reducer, bytes of the initial number or None, its dtype), a new reference. NULL
+ * without an exception: Python must make the call. */
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
     int dtype = number_of(r->dtype), out = NO_DTYPE;
@@ -84,7 +84,7 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
 static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
                       PyObject *const *args) {
     int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
-    if (array < 0 || array == NO_DTYPE || dtype < 0 || out < 0) /* calls with these go to Python */
+    if (array < 0 || array == NO_DTYPE || dtype < 0 || out < 0) /* calls for Python */
         return Py_NewRef(Py_None);
     if (!Py_IS_TYPE(args[3], state->reducer_type) ||
         !(args[4] == Py_None || PyBytes_Check(args[4])) ||
@@ -114,8 +114,8 @@ static int is_same(const nl_py_array *a, const nl_py_array *b) {
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Can the results of a reduction along `axes` be written to out=? *output: strides of the other
- * axes. */
+/* Can the results of a reduction along `axes` be written to out=? If so, `output` gets the
+ * strides of the other axes. */
 static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t axes, int keepdims,
                        int64_t *output) {
     const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
@@ -149,7 +149,7 @@ typedef struct start {
     PyObject *converted; /* the memory of initial=, or NULL */
 } start;
 
-/* initial= as a number of a dtype. 0: Python has to read it. */
+/* Converts initial= to a number of a dtype. Returns 0 if Python must convert it. */
 static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
     nl_layout scalar = {.ndim = 0, .itemsize = nl_host_element(descr).itemsize};
     nl_host_array made;
@@ -185,8 +185,8 @@ static int read_start(const request *r, PyObject *class, start *s) {
     return s->bytes || !r->where; /* a mask may leave no element */
 }
 
-/* A view of the mask in the array's shape, new reference; NULL, without an exception, if Python has
- * to read it. */
+/* Returns a view of the mask in the array's shape, a new reference; NULL without an exception if
+ * Python must read it. */
 static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_py_array *a) {
     const nl_py_array *mask = (const nl_py_array *)where;
     nl_layout layout = {.ndim = a->ndim, .itemsize = 1};
@@ -266,7 +266,7 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
     return out;
 }
 
-/* The result, or NULL: without an exception if the call is for Python. */
+/* Returns the result. NULL without an exception: Python must make the call. */
 static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
     PyObject *found = find_class(classes, state, r), *result = NULL;
@@ -281,8 +281,8 @@ static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const
 
 /* ---- calls ---- */
 
-/* Fills `values` by position and by name; 0 where Python has to read the call, and says what is
- * wrong with it. */
+/* Fills `values` by position and by keyword. Returns 0 if Python must read the call, which also
+ * reports what is wrong with it. */
 static int read_arguments(const char *const *names, int count, int most_positional,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                           PyObject **values) {
@@ -311,8 +311,8 @@ static PyObject *ask_python(PyObject *self, const char *method, PyObject *const 
     return result;
 }
 
-/* An array of another library that has the interface is read once, here: new reference to a
- * DeviceArray over it, or to what was given. */
+/* Reads an array of another library with the CUDA Array Interface once. Returns a DeviceArray
+ * over it, or the object itself: a new reference. */
 static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) {
     nl_py_value v;
     CUstream handle;
@@ -332,7 +332,7 @@ static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) 
     return array;
 }
 
-/* The arguments with another in the place of one of them. */
+/* Copies the arguments, and replaces one of them. */
 static void put_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
                          PyObject *new, PyObject **changed) {
     for (Py_ssize_t i = 0; i < count; i++)
@@ -345,7 +345,7 @@ enum { ARRAY, AXIS, DTYPE, OUT, KEEPDIMS, INITIAL, WHERE, STREAM, PARAMETERS };
 static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype", "out",
                                                    "keepdims", "initial", "where", "stream"};
 
-/* takes_more: keepdims, initial and where are parameters. */
+/* takes_more: keepdims, initial and where are parameters of the method. */
 static int read_call(const nl_py_state *state, int takes_more, PyObject *const *args,
                      Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
     if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
@@ -452,7 +452,8 @@ static request request_of_reduction(PyObject *const *values) {
                      .stream = values[ON_STREAM]};
 }
 
-/* None where the result was written to res=, an array where there is an axis, else a number. */
+/* Converts the result of cuda.reduce: None if it was written to res=, an array if axis= is given,
+ * else a number. */
 static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;
@@ -526,7 +527,7 @@ static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int reduction_clear(PyObject *self) {
-    PyDict_Clear(((reduction *)self)->classes); /* it stays: calls read it */
+    PyDict_Clear(((reduction *)self)->classes); /* concurrent calls read the dict */
     return 0;
 }
 
