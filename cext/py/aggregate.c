@@ -1,6 +1,6 @@
-/* py/aggregate: arguments that consist of parts: records by value, vectors such as float4, tuples;
- * and those that are nothing but a type. A tuple is written item by item, each as the parameter
- * that it is a part of, so that whatever a kernel takes may stand in one. */
+/* py/aggregate: arguments with parts: records by value, vectors such as float4, and tuples; and
+ * arguments without contents, whose type is their only information. Each item of a tuple is
+ * written as a parameter of its own, so a tuple may contain any value that a kernel accepts. */
 #include "py/aggregate.h"
 
 #include <math.h>
@@ -36,7 +36,8 @@ static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
     return copy_record(p, &element, bytes, at);
 }
 
-/* The bytes of a record of the right size, if `value` holds one: 1, 0 or -1. */
+/* Writes the bytes of a record of the correct size. Returns 1, 0 if `value` is none, -1 with an
+ * exception. */
 static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
     if (nl_host_is_scalar(value))
         return write_void(p, value, at);
@@ -57,13 +58,13 @@ static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, un
     return found;
 }
 
-/* __nv_bfloat16: 1, 0 where it does not fit, or -1. */
+/* Writes a __nv_bfloat16. Returns 1, 0 if the value does not fit, -1 with an exception. */
 static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     nl_scalar s;
     double number;
     PyObject *as_float = NULL;
     int found = nl_py_values_number(call->values, value, &s);
-    if (found == 0 && nl_host_is_scalar(value)) { /* one of another library's */
+    if (found == 0 && nl_host_is_scalar(value)) { /* a scalar type of another library */
         as_float = PyNumber_Float(value);
         found = as_float ? nl_py_number_read(as_float, &s) : 0;
         PyErr_Clear();
@@ -79,7 +80,7 @@ static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned
     return 1;
 }
 
-/* The items of a tuple, or those of any sequence into a vector, each as the parameter it is. */
+/* Writes the items of a tuple, or of any sequence for a vector, each as a parameter of its own. */
 static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *items,
                        unsigned char *block) {
     const nl_param *p = &call->params->items[index];
@@ -96,7 +97,8 @@ static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *i
     return 0;
 }
 
-/* Items that are arrays are kept alive by the tuple; a list may be changed during the call. */
+/* Are all parts scalars? Arrays must be in a tuple, which keeps them alive; a list may change
+ * during the call. */
 static int has_numbers_only(const nl_params *params, const nl_param *p) {
     for (int i = 0; i < p->parts; i++)
         if (params->items[p->first + i].kind != NL_PARAM_SCALAR)
@@ -128,7 +130,7 @@ int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned cha
     return result;
 }
 
-/* A vector from a tuple, a list or an array of one axis; dim3 from an int, too. */
+/* Writes a vector from a tuple, a list or an array of one axis; dim3 also from an int. */
 static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_host_is_array(value);
     PyObject *items = is_one ? PyTuple_Pack(1, value) : nl_py_tuple_at_most(value, NL_MAX_DIMS);
@@ -150,7 +152,7 @@ static int is_vector(nl_py_call *call, const nl_param *p, PyObject *value) {
     return v && v->kind == NL_PY_VALUE_HOST && v->ndim == 1 && v->element.class == NL_ELEMENT_PLAIN;
 }
 
-/* What has nothing but its type. */
+/* Writes an argument without contents: None, or a dtype. */
 int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     const nl_param *p = &call->params->items[index];
     uint32_t code;
@@ -171,7 +173,7 @@ int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned ch
     const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     nl_scalar s;
-    call->values->runs++; /* its items, or their class, may be anybody's */
+    call->values->runs++; /* its items may be of any class, whose Python code may run */
     if (is_vector(call, p, value))
         return write_vector(call, index, value, block);
     int found = write_record(call, p, value, at);

@@ -5,11 +5,11 @@
 #include "py/argument.h"
 
 int nl_py_param_is_dim3(const nl_param *p);
-/* Each writes argument `index`, of the kind in its name, as nl_py_argument_write does. */
+/* Each function writes argument `index`, of the kind in its name, like nl_py_argument_write. */
 int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
-/* The items of a value for a tuple parameter, as a new tuple: those of a tuple or, where all items
- * are numbers, of a list. NULL with TypeError for other values. */
+/* Returns the items of a value for a tuple parameter, a new tuple: those of a tuple or, if all
+ * parts are scalars, of a list. NULL with TypeError for other values. */
 PyObject *nl_py_tuple_items(nl_py_call *call, int index, PyObject *value);
 int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 

@@ -1,4 +1,4 @@
-/* py/arraytype: the type DeviceArray: its attributes, its methods, and the functions that make
+/* py/arraytype: the type DeviceArray: its attributes, its methods, and the functions that create
  * arrays. */
 #include "base/mem.h"
 #include "core/capture.h"
@@ -25,7 +25,7 @@ static int devarray_traverse(PyObject *self, visitproc visit, void *arg) {
 static int devarray_clear(PyObject *self) {
     nl_py_array *a = (nl_py_array *)self;
     Py_CLEAR(a->stream);
-    return 0; /* the owner stays: while the array can be reached, so must its memory */
+    return 0; /* the owner remains: a reachable array must have its memory */
 }
 
 static void devarray_dealloc(PyObject *self) {
@@ -42,7 +42,8 @@ static void devarray_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-/* Arrays come from functions; a sub-class that wants a constructor writes __new__ over them. */
+/* Functions create arrays; a subclass that needs a constructor defines __new__ in Python and
+ * calls them. */
 static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
                               PyObject *Py_UNUSED(kwargs)) {
     PyErr_Format(PyExc_TypeError,
@@ -87,7 +88,7 @@ static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) 
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
 }
 
-/* Whoever asks may go on to use it on any stream. */
+/* The caller may use the address on any stream, so the buffer is marked as exposed. */
 static PyObject *devarray_address(PyObject *self, void *closure) {
     nl_error err;
     const nl_buffer *buffer = ((nl_py_array *)self)->buffer;
@@ -139,7 +140,7 @@ static Py_ssize_t devarray_length(PyObject *self) {
     return -1;
 }
 
-/* _bind(stream): the same array, a view or not, with another default stream. */
+/* _bind(stream): returns the same array, a view or not, with another default stream. */
 static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     nl_py_array *a = (nl_py_array *)self;
     CUstream handle;
@@ -155,9 +156,9 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     return (PyObject *)view;
 }
 
-/* _call_key(): what a call of a library depends on, as bytes to find it again by: the layout,
- * alignment, dtype, the devices (the array's and the current one), the number of the stream, -1 for
- * the one that the thread captures. */
+/* _call_key(): returns a cache key for library calls, as bytes: the layout, alignment and dtype,
+ * the array's device and the current device, and the number of the stream (-1 for the stream that
+ * the thread captures). */
 static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     enum { HEAD = 5 };
     const nl_py_array *a = (nl_py_array *)self;
@@ -181,7 +182,7 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* ---- constructors ---- */
 
-/* dtype, and that device memory can hold its elements; itemsize goes to the layout. */
+/* Reads a dtype and checks that device memory can hold its elements. Sets the layout's itemsize. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
     PyObject *descr = nl_host_descr(specification);
     if (!descr)
@@ -195,7 +196,7 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
     return NULL;
 }
 
-/* The arguments are those of device_array, NULL where they were not given. */
+/* Creates an array. The arguments are those of device_array; NULL: not given. */
 static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
                             PyObject *order_text, PyObject *stream) {
     PyObject *result = NULL;
@@ -231,7 +232,8 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
 
 enum { MAKE_SHAPE, MAKE_DTYPE, MAKE_STRIDES, MAKE_ORDER, MAKE_STREAM, MAKE_COUNT };
 
-/* Made often and small: the arguments are read by hand. */
+/* device_array(): small arrays are created often, so the arguments are parsed here, without the
+ * slower functions of the C API. */
 static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     static const char *const names[MAKE_COUNT] = {"shape", "dtype", "strides", "order", "stream"};
@@ -300,7 +302,7 @@ static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs
     return result;
 }
 
-/* _view(shape, strides, dtype, offset=0): any geometry that stays inside the buffer. */
+/* _view(shape, strides, dtype, offset=0): returns a view with any geometry inside the buffer. */
 static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
     nl_py_array *a = (nl_py_array *)self;
@@ -360,7 +362,7 @@ static PyObject *register_record_class(PyObject *module, PyObject *class) {
     Py_RETURN_NONE;
 }
 
-/* _record(): an array of one record as that record. */
+/* _record(): returns an array of one record as a record object. */
 static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_array *a = (nl_py_array *)self;
     if (nl_py_array_count(a) == 1 && a->class == NL_ELEMENT_RECORD)

@@ -1,5 +1,5 @@
-/* py/device: opening the driver, asking devices, choosing one. Plain functions; the objects that
- * users see (cuda.gpus, Device, Context) are Python over these. */
+/* py/device: functions that open the driver, query devices and select one. The objects for users
+ * (cuda.gpus, Device, Context) are Python code that calls these functions. */
 #include "core/device.h"
 
 #include <string.h>
@@ -13,8 +13,8 @@
 /* set_open_hook: process-wide, as the driver is. */
 static PyObject *open_hook;
 
-/* Called by the core around opening, with or without the interpreter's lock. An exception stays
- * raised in this thread, and nl_py_raise leaves it alone. */
+/* The core calls this before and after opening the driver, with or without the interpreter's
+ * lock. An exception remains set in this thread, and nl_py_raise does not replace it. */
 static int call_open_hook(const char *kind, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     int status = 0;
@@ -103,8 +103,8 @@ static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     return nl_py_none(result, &err);
 }
 
-/* Does a device work on its default stream, or on one that is ordered with it? Nothing is asked
- * while something is captured: a question may end a capture. */
+/* Is the device executing work on its default stream, or on a stream that is ordered with it? The
+ * driver is not queried during a capture, because a query may end the capture. */
 static int is_busy(int ordinal) {
     nl_error ignored;
     int mode, busy = 0;
@@ -198,8 +198,8 @@ static PyObject *device_count(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
     return PyLong_FromLong(count);
 }
 
-/* An int argument as a C int; out of range is an IndexError, as for a list. -1 with an exception.
- */
+/* Reads an int argument as a C int; a value out of range raises IndexError, as for a list. -1
+ * with an exception. */
 static int read_ordinal(PyObject *argument, int *ordinal) {
     PyObject *index = PyNumber_Index(argument);
     if (index == NULL)
@@ -213,7 +213,7 @@ static int read_ordinal(PyObject *argument, int *ordinal) {
     return 0;
 }
 
-/* The handle of the device that an argument names, without its context. */
+/* Reads the handle of the device of an argument, without its context. */
 static int read_handle(PyObject *argument, CUdevice *handle) {
     nl_error err;
     int ordinal;
@@ -225,7 +225,8 @@ static int read_handle(PyObject *argument, CUdevice *handle) {
     return -1;
 }
 
-/* The device that an argument names, with its context, which takes a while the first time. */
+/* Reads the device of an argument, with its context, whose creation takes a while the first time.
+ */
 static nl_device *read_device(PyObject *argument) {
     nl_error err;
     int ordinal;
@@ -395,8 +396,8 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_device *dev = read_device(argument);
     if (dev == NULL)
         return NULL;
-    /* Waited for here, where an interrupt ends it, and callbacks may use other threads. What has
-     * failed is why devices are reset. */
+    /* This wait can be interrupted, and callbacks may use other threads meanwhile. Its error is
+     * ignored: failed work is a reason for a reset. */
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     if (nl_py_interrupt_raise())
         return NULL;
@@ -405,7 +406,7 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     return nl_py_none(status, &err);
 }
 
-/* What is kept for reuse goes back first, in case the context stays. */
+/* Closes a device. Cached memory is freed first, in case the context remains. */
 static int close_(int ordinal, nl_device **dev, nl_error *err) {
     nl_error ignored;
     *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;

@@ -39,14 +39,14 @@ static void event_dealloc(py_event *self) {
     PyObject_GC_UnTrack(self);
     if (self->weakrefs != NULL)
         PyObject_ClearWeakRefs((PyObject *)self);
-    Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which wants the interpreter */
+    Py_BEGIN_ALLOW_THREADS; /* may wait for a callback, which needs the interpreter's lock */
     nl_event_destroy(self->event);
     Py_END_ALLOW_THREADS;
     nl_py_free((PyObject *)self);
 }
 
-/* record and wait: a stream argument, and a core call that may wait for room in the stream's queue.
- */
+/* For record and wait: reads a stream argument, and makes a core call that may wait for a free
+ * entry in the stream's queue. */
 typedef int (*stream_call)(nl_event *event, CUstream stream, nl_error *err);
 
 static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwargs,

@@ -1,5 +1,5 @@
-/* py/memory: the pools of device and host memory, as numbers to read and limits to set; copying
- * threads, likewise; and an allocator written in Python in place of ours. */
+/* py/memory: statistics and limits of the pools of device and host memory, and of the copying
+ * threads; and a memory allocator written in Python. */
 #include "py/state.h"
 
 #include "core/buffer.h"
@@ -36,7 +36,7 @@ static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
     return describe(&s);
 }
 
-/* A size, None for none at all. */
+/* Reads a size; None means no limit. */
 static int size_from(PyObject *value, size_t *size) {
     *size = value == Py_None ? SIZE_MAX : PyLong_AsSize_t(value);
     return *size == SIZE_MAX && PyErr_Occurred() ? -1 : 0;
@@ -173,7 +173,7 @@ static void drop_owner(void *owner) {
     PyGILState_Release(gil);
 }
 
-/* The exception stays raised in this thread, and nl_py_raise leaves it alone. */
+/* The exception remains set in this thread, and nl_py_raise does not replace it. */
 static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     unsigned long long address = 0;
