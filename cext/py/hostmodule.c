@@ -1,7 +1,7 @@
 /* py/hostmodule: the type HostModule: loaded code of the cpu and parallel targets.
  *
- * An image is a shared object. It is closed when the HostModule dies: whoever keeps an address
- * keeps the module. */
+ * An image is a shared object. It is closed when the HostModule is freed, so code that stores an
+ * address must keep the HostModule alive. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -16,7 +16,7 @@
 
 typedef struct {
     PyObject_HEAD void *library;
-    const void *code; /* the range handed to nl_host_range_add */
+    const void *code; /* the range that was passed to nl_host_range_add */
     const nl_host_image *image;
 } hostmodule;
 
@@ -71,7 +71,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:HostModule", names, &data))
         return NULL;
     hostmodule *self = (hostmodule *)type->tp_alloc(type, 0);
-    /* What begins like no shared object would be refused by dlopen with a stranger's words. */
+    /* dlopen would refuse data that is no shared object, with a less helpful message. */
     if (self != NULL && (data.len < 64 || memcmp(data.buf, "\177ELF", 4) != 0)) {
         PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
         Py_CLEAR(self);
@@ -154,7 +154,7 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* A fault of host code as numbalite.errors.KernelError. Called from loops, without the
+/* Raises a fault of host code as numbalite.errors.KernelError. Loops call this without the
  * interpreter's lock. */
 static int raise_fault(void) {
     nl_error err;

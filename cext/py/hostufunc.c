@@ -1,16 +1,17 @@
 /* py/hostufunc: numpy.ufunc objects from compiled host loops.
  *
- * A ufunc is made without loops, and each loop is added in NumPy's newer way, because such a loop
- * may fail (an assert in the user's code is an exception) and can be added at any time. A ufunc
- * with signatures also gets the table of types that older ufuncs have: with it NumPy resolves types
- * as it does for its own, and `types` and `ntypes` tell what there is. A lazily typed one gets a
- * promoter, which NumPy calls for dtypes that no loop takes: it has Python compile one and adds it.
+ * A ufunc is created without loops, and each loop is added by NumPy's newer API, because such a
+ * loop may fail (an assert in the user's code raises an exception) and can be added at any time.
+ * A ufunc with signatures also gets the table of types of older ufuncs: with it, NumPy resolves
+ * types as for its own ufuncs, and `types` and `ntypes` list the loops. A lazily typed ufunc gets
+ * a promoter, which NumPy calls for dtypes without a loop: Python then compiles a loop and adds
+ * it.
  *
- * Everything that NumPy keeps pointers to lives in a HostLoops object, which the ufunc owns through
- * its field `obj`: names, the table of types, the modules of the loops and `owner`, the Python
- * object that compiles and that pickling asks for.
+ * All objects to which NumPy keeps pointers belong to a HostLoops object, which the ufunc owns
+ * through its field `obj`: names, the table of types, the modules of the loops, and `owner`, the
+ * Python object that compiles loops and that pickling uses.
  *
- * NumPy 2 is needed for this, and only this: its API is imported with the first ufunc. */
+ * Only this feature requires NumPy 2: its API is imported with the first ufunc. */
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include "py/compat.h"
 
@@ -28,8 +29,8 @@
 
 /* ---- HostLoops ---- */
 
-/* Tables of types only grow, and NumPy reads them without asking: each new one is a copy, the old
- * ones stay. */
+/* A table of types. Tables only grow, and NumPy reads them without a lock: each new table is a
+ * copy, and the old ones are kept. */
 typedef struct table {
     struct table *older;
     PyUFuncGenericFunction *functions;
@@ -87,7 +88,7 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
-/* What a ufunc of ours owns; NULL for any other object. */
+/* Returns the HostLoops of a ufunc that was created here; NULL for any other object. */
 static hostloops *loops_of(PyObject *module, PyObject *object) {
     if (PyUFunc_API == NULL || !PyObject_TypeCheck(object, &PyUFunc_Type))
         return NULL;
@@ -105,7 +106,7 @@ static int import_numpy(void) {
     return PyUFunc_ImportUFuncAPI();
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static int identity_kind(PyObject *identity) {
     if (identity == Py_None)
@@ -115,8 +116,8 @@ static int identity_kind(PyObject *identity) {
     return PyUFunc_IdentityValue;
 }
 
-/* NumPy passes these inputs as memory that may be written, and converts back what it has converted.
- */
+/* Marks inputs as written: NumPy passes them as writable memory, and copies the values of
+ * converted inputs back. */
 static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); i++) {
         long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, i));
@@ -127,7 +128,8 @@ static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
             return -1;
         }
         ufunc->op_flags[number] = NPY_ITER_READWRITE | NPY_ITER_UPDATEIFCOPY;
-        /* "()->()" would be called element by element, where NumPy drops the copies of inputs. */
+        /* otherwise "()->()" would be called element by element, where NumPy drops the copies of
+         * inputs */
         ufunc->core_enabled = 1;
     }
     return 0;
@@ -166,7 +168,7 @@ static PyObject *make_ufunc(PyObject *module, PyObject *args) {
     return ufunc;
 }
 
-/* The value that a reduction starts from. */
+/* Writes the initial value of a reduction. */
 static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(empty),
                              void *initial) {
     if (context->caller == NULL)
@@ -181,7 +183,7 @@ static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(
     return status;
 }
 
-/* The DTypes of a loop's codes, as new references. */
+/* Fills the DTypes of a loop's codes (new references) and their type numbers. */
 static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **dtypes,
                        char *numbers) {
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -204,7 +206,7 @@ static int check_codes(const char *codes, Py_ssize_t count, const PyUFuncObject 
     return good ? 0 : -1;
 }
 
-/* Legacy loops are never called: there is one of the newer kind for each type in the table. */
+/* A legacy loop, which is never called: each row of the table has a loop of the newer API. */
 static void absent_loop(char **Py_UNUSED(args), npy_intp const *Py_UNUSED(dimensions),
                         npy_intp const *Py_UNUSED(strides), void *Py_UNUSED(data)) {}
 
@@ -287,8 +289,8 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
 
 /* ---- lazily typed ---- */
 
-/* A DType as the promoter's Python half takes it: a dtype, or int, float, complex for a scalar that
- * takes the others' type. */
+/* Returns a DType as an argument of the promoter's Python function: a dtype, or int, float or
+ * complex for a weak scalar. */
 static PyObject *dtype_or_weak(const PyArray_DTypeMeta *dtype) {
     if (dtype == &PyArray_PyLongDType)
         return Py_NewRef((PyObject *)&PyLong_Type);
@@ -317,8 +319,9 @@ static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
     return tuple;
 }
 
-/* NumPy asks which loop takes these dtypes. Python answers with the codes of one that is there by
- * then. In a reduction the first input's dtype is not known, and None. */
+/* The promoter: NumPy calls it to find the loop for these dtypes. Python returns the codes of a
+ * loop, which it has added if necessary. In a reduction the first input's dtype is unknown, and
+ * None. */
 static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
                    PyArray_DTypeMeta *const signature[], PyArray_DTypeMeta *new_op_dtypes[]) {
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
@@ -339,7 +342,7 @@ static int promote(PyObject *object, PyArray_DTypeMeta *const op_dtypes[],
             check_codes(bytes, count, ufunc) == 0)
             status = find_dtypes(bytes, count, new_op_dtypes, numbers);
     }
-    /* NumPy goes on with what has changed only: what it had as an output becomes open. */
+    /* NumPy continues only if a dtype has changed, so dtypes of outputs are removed. */
     for (int i = 0; i < nargs; i++)
         if (status < 0 || (i >= ufunc->nin && op_dtypes[i] != NULL))
             Py_CLEAR(new_op_dtypes[i]);

@@ -1,5 +1,5 @@
-/* py/nvjitlink: one link, from Python's bytes to a dict. The interpreter's lock is free while the
- * linker works; the tuples hold what it reads. */
+/* py/nvjitlink: one link, from Python bytes to a dict. The interpreter's lock is released while
+ * the linker runs; the tuples keep its input alive. */
 #include "driver/nvjitlink.h"
 
 #include "base/mem.h"

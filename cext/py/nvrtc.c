@@ -1,5 +1,5 @@
-/* py/nvrtc: one compilation, from Python strings to a dict. The interpreter's lock is free while
- * the compiler works; the strings live in snapshots that no other thread can change. */
+/* py/nvrtc: one compilation, from Python strings to a dict. The interpreter's lock is released
+ * while the compiler runs; it reads copies of the lists, which no other thread can change. */
 #include "driver/nvrtc.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static PyObject *nvrtc_archs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return list;
 }
 
-/* A tuple of str as C strings that live as long as the tuple. */
+/* A tuple of str, and C strings that are valid as long as the tuple. */
 typedef struct {
     PyObject *items;
     const char **texts;
@@ -44,8 +44,8 @@ static void text_list_clear(text_list *list) {
     Py_CLEAR(list->items);
 }
 
-/* A str, or the bytes of a file that is not in UTF-8, without NUL inside; NULL with an exception.
- */
+/* The text of a str, or the bytes of a file that is not in UTF-8, without a NUL inside; NULL with
+ * an exception. */
 static const char *text_of(PyObject *item) {
     Py_ssize_t size;
     const char *text;
@@ -65,7 +65,7 @@ static const char *text_of(PyObject *item) {
     return text;
 }
 
-/* Takes the reference to `sequence`. */
+/* Steals the reference to `sequence`. */
 static int text_list_init(text_list *list, PyObject *sequence) {
     nl_error err;
     if (sequence == NULL)
@@ -92,7 +92,7 @@ static int count_of(const text_list *list) {
     return (int)PyTuple_GET_SIZE(list->items);
 }
 
-/* bytes of a product, None where there is none. */
+/* A product of the compiler as bytes, None if there is none. */
 static PyObject *bytes_or_none(const char *data, size_t size) {
     if (data == NULL)
         Py_RETURN_NONE;
@@ -113,7 +113,7 @@ static PyObject *lowered_dict(const nl_nvrtc_result *result, PyObject *expressio
 
 static PyObject *result_dict(const nl_nvrtc_result *result, PyObject *expressions) {
     const char *log = result->log != NULL ? result->log : "";
-    /* The ptx is text: its NUL is not part of it. */
+    /* PTX is text: its NUL is not part of it. */
     size_t ptx_size = result->ptx_size > 0 ? result->ptx_size - 1 : 0;
     PyObject *text = PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
     PyObject *cubin = bytes_or_none(result->cubin, result->cubin_size);

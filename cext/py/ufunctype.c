@@ -34,7 +34,7 @@ static int ufunc_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                      nin, nout, NL_PY_MAX_OPERANDS - 1);
         return -1;
     }
-    if (u->types.all || u->kernels.all) { /* calls may be reading them */
+    if (u->types.all || u->kernels.all) { /* calls may be reading the caches */
         PyErr_SetString(PyExc_RuntimeError, "a ufunc is initialised once");
         return -1;
     }
@@ -53,7 +53,7 @@ static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
 }
 
 static int ufunc_clear(PyObject *self) {
-    PyDict_Clear(((nl_py_ufunc *)self)->reductions); /* it stays: calls read it */
+    PyDict_Clear(((nl_py_ufunc *)self)->reductions); /* concurrent calls read the dict */
     Py_CLEAR(((nl_py_ufunc *)self)->check);
     nl_py_overloads_clear(&((nl_py_ufunc *)self)->kernels);
     return 0;
@@ -80,7 +80,7 @@ static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     Py_RETURN_NONE;
 }
 
-/* Sub-classes choose and compile. */
+/* Subclasses define _choose and _compile. */
 static PyObject *ufunc_choose(PyObject *self, PyObject *Py_UNUSED(args)) {
     return PyErr_Format(PyExc_TypeError, "ufunc '%U' has no loops", ((nl_py_ufunc *)self)->name);
 }
