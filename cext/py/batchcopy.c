@@ -176,7 +176,7 @@ done:
 /* ---- a copy between two layouts ---- */
 
 enum {
-    LONG_ROW_BYTES = 512,     /* rows that the driver copies as fast as a kernel */
+    LONG_ROW_BYTES = 512,     /* minimum bytes of rows that the driver copies as fast as a kernel */
     MAX_ROWS_BYTES = 1 << 22, /* for more bytes the driver needs twice the time */
     SMALL_BYTES = 4096,       /* too few bytes to compile a kernel for */
 };
@@ -274,7 +274,7 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
 
 /* ---- elements at arrays of indices ---- */
 
-/* Strides: 0 the source's, 1 the target's, from 2 on those of the index arrays. */
+/* Indices of the strides: 0 for the source, 1 for the target, from 2 on for the index arrays. */
 enum { SOURCE, TARGET, INDICES, MAX_INDICES = NL_MAX_DIMS };
 
 typedef struct gather {
@@ -282,10 +282,10 @@ typedef struct gather {
     int64_t lengths[NL_MAX_DIMS + 2];
     int64_t steps[INDICES + MAX_INDICES][NL_MAX_DIMS + 2];
     const nl_py_array *arrays[INDICES + MAX_INDICES];
-    long long along[MAX_INDICES], step[MAX_INDICES]; /* of the axis that an array indexes */
+    long long along[MAX_INDICES], step[MAX_INDICES]; /* of the indexed axis */
 } gather;
 
-/* Appends an axis, or merges it with the one before. */
+/* Appends an axis, or merges it with the previous one if all strides allow it. */
 static void append_axis(gather *g, int64_t length, const int64_t *steps) {
     int last = g->count - 1, merges = last >= 0;
     for (int i = 0; i < g->sides && merges; i++)
@@ -336,7 +336,7 @@ static PyObject *side_view(const gather *g, int side, PyObject *descr) {
     return view_of(g->arrays[side], g->arrays[side]->address, descr, &layout);
 }
 
-/* The arguments of the kernel: new reference. */
+/* Returns the list of the kernel's arguments, a new reference. */
 static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     PyObject *given = PyList_New(0);
     for (int side = 0; given && side < g->sides; side++) {

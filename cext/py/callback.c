@@ -25,9 +25,9 @@ typedef struct callback {
 } callback;
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static nl_cond handed = NL_COND_INIT; /* `current` is set, or `closed` */
+static nl_cond handed = NL_COND_INIT; /* signaled when `current` or `closed` is set */
 static nl_cond finished =
-    NL_COND_INIT; /* `current` is free, a callback is done, or `running` is 0 */
+    NL_COND_INIT; /* signaled when `current` is NULL, a callback is done, or `running` is 0 */
 static callback *waiting;
 static callback *current; /* the callback that the caller thread runs */
 static nl_thread caller;

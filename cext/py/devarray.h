@@ -18,7 +18,7 @@ enum {
     NL_PY_ARRAY_READONLY = 4, /* the owner of the memory allows only reads */
     NL_PY_ARRAY_REPEATED = 8, /* from broadcast_to: only kernels may write to it */
     NL_PY_ARRAY_VIEW = 16,    /* a view of another array */
-    NL_PY_ARRAY_LENT = 32,    /* memory of a library with a current stream: see py/lender */
+    NL_PY_ARRAY_LENT = 32,    /* the memory is of a library with a current stream: see py/lender */
     NL_PY_ARRAY_NO_TARGET = NL_PY_ARRAY_READONLY | NL_PY_ARRAY_REPEATED,
 };
 
@@ -31,8 +31,7 @@ typedef struct nl_py_array {
     uint8_t dtype;       /* nl_dtype */
     uint8_t class;       /* nl_element_class */
     uint8_t flags;
-    uint8_t
-        misaligned; /* low bits that addresses of elements have: 0 if all are multiples of 256 */
+    uint8_t misaligned; /* union of the low bits of the elements' addresses, modulo 256 */
     int ndim;
     int64_t itemsize;
     int64_t *shape; /* shape[ndim], then strides[ndim] in bytes: as in a parameter block */

@@ -10,7 +10,7 @@
 #include "py/interrupt.h"
 #include "py/state.h"
 
-/* set_open_hook: process-wide, as the driver is. */
+/* The hook of set_open_hook. One per process, like the driver. */
 static PyObject *open_hook;
 
 /* The core calls this before and after opening the driver, with or without the interpreter's
@@ -51,7 +51,7 @@ static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
     return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
-/* Opens the driver; opening takes a while the first time. NULL with an exception. */
+/* Opens the driver, which takes a while the first time. NULL with an exception. */
 static const char *open_driver(void) {
     nl_error err;
     const char *kind;

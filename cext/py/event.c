@@ -1,4 +1,4 @@
-/* py/event: the type Event, a mark in a stream. */
+/* py/event: the type Event, a CUDA event. */
 #include "py/stream.h"
 
 typedef struct {

@@ -15,10 +15,10 @@ typedef enum nl_py_staging { NL_PY_UNDECIDED, NL_PY_STAGED, NL_PY_PLAIN } nl_py_
 
 /* The trial of one kind of calls. All zero: not begun. */
 typedef struct nl_py_gutrial {
-    uint64_t busy;     /* a launch is between begin and end */
+    uint64_t busy;     /* set while a launch is between nl_py_gutrial_begin and _end */
     uint32_t decision; /* nl_py_staging: the result */
     int launches;
-    nl_event *events[4]; /* before and after a staged launch, then a plain one */
+    nl_event *events[4]; /* events before and after the staged launch, then the plain launch */
     int64_t counts[2];   /* loop indices of the two launches */
 } nl_py_gutrial;
 
@@ -26,7 +26,7 @@ typedef struct nl_py_gutrial {
  * nl_py_gutrial_end after the launch. */
 nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream stream,
                                   int *is_measured);
-/* After the launch of `count` loop indices. */
+/* Call this after the launch of `count` loop indices. */
 void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count);
 /* Frees the events. Call it before the kernel is freed. */
 void nl_py_gutrial_clear(nl_py_gutrial *t);

@@ -42,7 +42,7 @@ PyObject *nl_host_descr_plain(nl_dtype dtype); /* new reference */
 int nl_host_is_descr(PyObject *obj);
 nl_element nl_host_element(PyObject *descr);
 int nl_host_same_dtype(PyObject *a, PyObject *b);
-/* NULL-terminated name for messages, in `text`. */
+/* Writes the name of a dtype for messages to `text`, with a terminating NUL. */
 const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size);
 /* Is it a structured dtype? */
 int nl_host_has_fields(PyObject *descr);

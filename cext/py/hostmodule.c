@@ -3,7 +3,7 @@
  * An image is a shared object. It is closed when the HostModule is freed, so code that stores an
  * address must keep the HostModule alive. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
+#define _GNU_SOURCE 1 /* the same definition as in pyconfig.h */
 #endif
 #include "py/hostmodule.h"
 
@@ -24,7 +24,7 @@ typedef struct code_search {
     uintptr_t base, low, high;
 } code_search;
 
-/* The executable segment of the object loaded at `base`. */
+/* Callback of dl_iterate_phdr: finds the executable segment of the object loaded at `base`. */
 static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *argument) {
     code_search *search = argument;
     if (info->dlpi_addr != search->base)

@@ -81,7 +81,8 @@ static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObjec
     return array;
 }
 
-/* A graph has scratch arrays of its own: it may run at the same time as later calls. */
+/* Returns a scratch array. A captured launch never uses a kept one: its graph may run at the same
+ * time as later calls. */
 static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, PyObject *stream) {
     if (!s->is_kept || stream || nl_capture_under_way() || nl_py_stream_here)
         return new_scratch(l->state, s, stream);

@@ -27,12 +27,12 @@ typedef struct nl_py_scratch {
     PyObject *descr;
     int64_t count;
     int is_zeroed;
-    int is_kept; /* each launch leaves zeros: the next one on the same stream uses it again */
+    int is_kept; /* each launch resets it to zeros; the next one on the stream reuses it */
 } nl_py_scratch;
 
 typedef struct nl_py_launches {
     nl_py_state *state;
-    PyObject *owner; /* strong, or NULL: kept scratch arrays are its own */
+    PyObject *owner; /* strong, or NULL: the object whose kept scratch arrays are used */
     int step_count, scratch_count;
     nl_py_step steps[NL_PY_MAX_STEPS];
     nl_py_scratch scratch[NL_PY_MAX_SCRATCH];

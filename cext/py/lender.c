@@ -22,9 +22,9 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
 
 static nl_mutex lock = NL_MUTEX_INIT; /* of foreign_stream; never held while Python code runs */
 
-/* Returns the last Stream created for a foreign handle, if it is for this handle, else NULL. The
- * Stream keeps the owner of the handle alive, so that no other stream can get the same handle
- * meanwhile. */
+/* Returns the last Stream that was created for a foreign handle, if it is for this handle, else
+ * NULL. That Stream keeps the owner of the handle alive, so no other stream can get the same
+ * handle meanwhile. */
 static PyObject *take_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);

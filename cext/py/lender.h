@@ -10,8 +10,8 @@
 #include "py/dlpack.h"
 #include "py/stream.h"
 
-/* Is `obj` an array of a library whose current stream is available? Device arrays over it are
- * marked with NL_PY_ARRAY_LENT. */
+/* Is `obj` an array of a library that reports its current stream? Device arrays over it have the
+ * flag NL_PY_ARRAY_LENT. */
 int nl_py_lender_is(nl_py_state *state, PyObject *obj);
 /* The stream on which the owner of the array works now, a new reference. NULL without an
  * exception: the default stream. NULL with an exception: an error. */

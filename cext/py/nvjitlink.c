@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "py/state.h"
 
-/* Fills texts with the C strings of a tuple of str. */
+/* Fills `texts` with the C strings of a tuple of str. */
 static int read_options(PyObject *options, const char **texts) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(options); ++i) {
         texts[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(options, i));

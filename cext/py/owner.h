@@ -21,9 +21,9 @@
  * on the first one. */
 typedef struct nl_py_owners {
     nl_py_state *state;
-    nl_device *device;      /* current; arrays on other devices have no influence */
+    nl_device *device;      /* the current device; streams of arrays on other devices are ignored */
     nl_dl_current *current; /* the exchange API's current stream, read once in a call */
-    int has_default;        /* an owner works on the default stream, or in order with it */
+    int has_default;        /* an owner's stream is the default stream, or ordered with it */
     int captured, mode;     /* captured: the owner captures streams[0]; mode: the thread's before */
     int count;
     struct nl_py_owner {

@@ -46,10 +46,10 @@ typedef struct work_area {
 } work_area;
 
 typedef struct entry {
-    int references; /* the table's, and those of calls in progress */
+    int references; /* references of the table and of calls in progress */
     PyObject *of, *plan;
-    size_t needs;         /* bytes of work area */
-    CUdeviceptr area_set; /* the work area that the library has for the plan */
+    size_t needs;         /* required bytes of work area */
+    CUdeviceptr area_set; /* address that was last passed to the library for this plan */
     work_area *area;
     struct entry *next; /* in the bucket */
     struct entry *newer, *older;
@@ -121,7 +121,7 @@ static work_area *area_at(plans *p, const location *at) {
     return made;
 }
 
-/* Frees it if no plan uses it. */
+/* Frees a work area if no plan uses it. */
 static void release_area(plans *p, work_area *area) {
     work_area **link = &p->areas;
     if (area->plans > 0)
@@ -145,7 +145,8 @@ static work_area *least_used_area(plans *p, const work_area *except) {
     return least;
 }
 
-/* Drops the memory of other locations, the least recently used first, if the sum is too large. */
+/* Frees the memory of other locations' work areas, the least recently used first, until the sum
+ * is within the limit. */
 static void limit_areas(plans *p, const work_area *except) {
     size_t total = 0;
     for (const work_area *a = p->areas; a; a = a->next)
@@ -159,8 +160,9 @@ static void limit_areas(plans *p, const work_area *except) {
     }
 }
 
-/* The smaller memory is released first, so that the larger one may reuse it. Pending work still
- * uses it: memory is released in the stream's order. */
+/* Replaces the work area's memory by a larger one. The smaller memory is released first, so that
+ * the larger one may reuse it. Pending work may still use it: memory is released in the stream's
+ * order. */
 static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size) {
     Py_CLEAR(area->memory);
     PyObject *made = nl_py_workspace_new(state, size);
@@ -171,8 +173,8 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
     return 0;
 }
 
-/* The work area for a call: the graph's if the stream is being captured, else the one that plans
- * share. New reference. */
+/* Returns the work area for a call: that of the graph if the stream is being captured, otherwise
+ * the shared one of the location. New reference. */
 static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
     if (nl_capture_under_way()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);

@@ -1,4 +1,5 @@
-/* py/profile: the counters of launches, from the driver to Python (numbalite.runtime.profiles). */
+/* py/profile: copies the counters of profiled launches from the driver to Python
+ * (numbalite.runtime.profiles). */
 #include "base/mem.h"
 #include "driver/driver.h"
 #include "py/state.h"

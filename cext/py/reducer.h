@@ -22,15 +22,16 @@ typedef struct nl_py_reducer {
     PyObject *weakrefs;
 } nl_py_reducer;
 
-/* One call. The arrays are on the current device, aligned and not empty. */
+/* The arguments of one reduction. The arrays must be on the current device, aligned and not
+ * empty. */
 typedef struct nl_py_reduced {
     PyObject *array, *where; /* where: booleans of the array's shape, or NULL */
-    PyObject *segments;      /* begins and ends, or NULL */
+    PyObject *segments;      /* begin and end of each segment, or NULL */
     PyObject *stream;        /* NULL: the default stream */
     uint64_t axes;           /* one bit each */
     int segmented;           /* axis of the segments, or -1 */
     const int64_t *output;   /* strides of the other axes in the result */
-    const void *initial;     /* a number, or NULL */
+    const void *initial;     /* initial number, or NULL */
     size_t initial_size;
     double divisor;
 } nl_py_reduced;
@@ -43,7 +44,7 @@ static inline int nl_py_reducer_writes(const nl_py_reducer *r, const nl_py_array
     return !(a->misaligned & r->low_bits_of_results);
 }
 
-/* Plans and launches. 0, or -1 with an exception. */
+/* Plan and launch a reduction or a scan. 0, or -1 with an exception. */
 int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *call, PyObject *out);
 int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axis,
                        const void *initial, size_t initial_size, PyObject *stream);

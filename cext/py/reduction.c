@@ -1,9 +1,9 @@
 /* py/reduction: the calls of ufunc.reduce, ufunc.accumulate and cuda.reduce.
  *
- * Calls whose dtypes are equal are one class: they have the same Reducer and the same initial
- * number. Python finds these for the first call of a class, and makes the calls that this file does
- * not read: of host arrays, with wrong arguments. All other calls are planned here, from their
- * geometry. */
+ * Calls with the same dtypes are a class: they have the same Reducer and the same initial number.
+ * Python finds these in the first call of a class. Python also makes the calls that this file
+ * does not support: with host arrays, or with wrong arguments. This file plans all other calls
+ * from their geometry. */
 #include "py/reduction.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
     int64_t count = 1;
     if (!nl_py_reducer_writes(reducer, o))
         return 0;
-    if (r->method == 'c' && !is_given(r->axis)) /* any array: its first element */
+    if (r->method == 'c' && !is_given(r->axis)) /* any array: writes its first element */
         return !nl_py_reducer_is_empty(o);
     for (int i = 0; i < a->ndim; i++) {
         int is_reduced = axes >> i & 1;
@@ -142,11 +142,11 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
     return at == o->ndim && ((r->method == 'c' && count == 1) || !share_memory(a, o));
 }
 
-/* The number that a reduction begins with. */
+/* The initial number of a reduction. */
 typedef struct start {
     const void *bytes; /* NULL: the first element */
     size_t size;
-    PyObject *converted; /* the memory of initial=, or NULL */
+    PyObject *converted; /* the object that keeps `bytes` of initial= alive, or NULL */
 } start;
 
 /* Converts initial= to a number of a dtype. Returns 0 if Python must convert it. */
@@ -182,7 +182,7 @@ static int read_start(const request *r, PyObject *class, start *s) {
         s->bytes = PyBytes_AS_STRING(identity);
         s->size = (size_t)PyBytes_GET_SIZE(identity);
     }
-    return s->bytes || !r->where; /* a mask may leave no element */
+    return s->bytes || !r->where; /* a mask may exclude all elements */
 }
 
 /* Returns a view of the mask in the array's shape, a new reference; NULL without an exception if

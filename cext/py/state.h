@@ -48,7 +48,7 @@
     X(PyObject, operators)      /* tuple: NumPy's ufuncs in the order of operators.c */ \
     X(PyObject, functions)      /* dict: NumPy's function -> the device version */ \
     X(PyObject, no_value)       /* numpy._NoValue: a missing argument */ \
-    X(PyObject, kept_scratch)   /* dict: address of a Reducer -> its counter */ \
+    X(PyObject, kept_scratch)   /* dict: address of a Reducer -> its kept scratch array */ \
     X(PyObject, zero_uint32)    /* 0-d array */ \
     X(PyObject, plan_observer)  /* reduction_observer: called with each plan, or None */ \
     X(PyTypeObject, enum_type)  /* enum.Enum */ \

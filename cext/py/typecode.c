@@ -174,7 +174,7 @@ static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
     return 1;
 }
 
-/* A dtype as an argument: numpy.dtype("f4"), numpy.float32. */
+/* The type code of a dtype as an argument, such as numpy.dtype("f4") or numpy.float32. */
 static int dtype_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     PyObject *descr = nl_host_descr(value);
     if (!descr)

@@ -281,7 +281,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     nl_py_value *v = nl_py_values_read(values, obj);
     if (!v)
         return -1;
-    if (v->mode) /* cuda.In, cuda.Out, cuda.InOut are arrays */
+    if (v->mode) /* arguments with cuda.In, cuda.Out or cuda.InOut are arrays, not numbers */
         return 0;
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
