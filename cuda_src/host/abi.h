@@ -1,46 +1,46 @@
-/* host/abi: what compiled code of the cpu and parallel targets (a shared object made by the host
- * compiler) and the runtime (cext/core/hostloop) know of each other. Plain C, no #include, read by
- * both sides.
+/* host/abi: the interface between compiled code of the cpu and parallel targets (a shared library
+ * that the host compiler made) and the runtime (cext/core/hostloop). Plain C without #include; both
+ * sides include it.
  *
- * An image exports one `nl_host_image nl_host_image_table`; the runtime hands it its own table of
- * functions before anything else is called. Host code has no grid: a function of it is called like
- * any C function. What fails in it (assert, a debug check) leaves it by `fault`, which returns to
- * the innermost `guard` of the thread; outside of one, `fault` ends the process. */
+ * An image exports one `nl_host_image nl_host_image_table`; the runtime passes its table of
+ * functions before any other call. Host code has no grid: its functions are called like any C
+ * function. Errors in it (assert, a debug check) leave it through `fault`, which returns to the
+ * thread's innermost `guard`; without a guard, `fault` ends the process. */
 #ifndef NL_HOST_ABI_H
 #define NL_HOST_ABI_H
 
 #define NL_HOST_ABI 2
 
-/* A loop over `count` iterations: operand i of iteration k is at data[i] + k * strides[i]. What a
- * loop needs beside that is behind `extra`. */
+/* A loop over `count` iterations: operand i of iteration k is at data[i] + k * strides[i]. `extra`
+ * points to further data of the loop. */
 typedef void (*nl_host_loop)(char *const *data, long long count, const long long *strides,
                              const void *extra);
 
-/* What has failed: an index (`array` is then its array's name, or "" for one without), an assert,
- * or something else. */
+/* An error: a wrong index (`array` is then the array's name, or "" if it has none), a failed
+ * assert, or another one. */
 typedef struct nl_host_fault {
     const char *message;
-    const char *file; /* "" if not known */
+    const char *file; /* "" if unknown */
     int line;
-    int status;        /* the CUresult that a GPU would give: 710 for a failed assert */
-    const char *array; /* NULL: it is no index */
+    int status;        /* the CUresult that a GPU would return: 710 for a failed assert */
+    const char *array; /* NULL: not an index error */
     long long index;
 } nl_host_fault;
 
 typedef struct nl_host_ops {
     unsigned abi;
-    /* Calls run(argument); 0, or -1 after a fault in it, which `raise` tells of. */
+    /* Calls run(argument). Returns 0, or -1 after a fault in it, which `raise` then reports. */
     int (*guard)(void (*run)(void *), void *argument);
-    /* Ends the innermost guard's call. */
+    /* Ends the call of the innermost guard. */
     void (*fault)(const nl_host_fault *what) __attribute__((noreturn));
-    /* Ends it once more, after a fault in something called from it. */
+    /* Ends it again, after a fault in a nested call. */
     void (*leave)(void) __attribute__((noreturn));
-    /* Makes the calling thread's last fault a Python exception; gives -1. Takes the interpreter's
-     * lock. */
+    /* Raises the calling thread's last fault as a Python exception; returns -1. Acquires the
+     * GIL. */
     int (*raise)(void);
-    /* Runs a loop whose iterations are independent of one another, shared among threads where
-     * that is worth it. `cost` is a place of the loop's own, 0 at first, where the nanoseconds of
-     * an iteration are kept (the bits of a float). 0, or -1 after a fault. */
+    /* Runs a loop with independent iterations, on several threads if that is faster. `cost` is a
+     * variable of the loop, initially 0, that stores the measured nanoseconds per iteration (the
+     * bits of a float). Returns 0, or -1 after a fault. */
     int (*parallel)(nl_host_loop loop, int operands, char *const *data, long long count,
                     const long long *strides, const void *extra, unsigned *cost);
     int (*vprintf)(const char *format, __builtin_va_list arguments);
@@ -50,7 +50,7 @@ typedef struct nl_host_ops {
 } nl_host_ops;
 
 typedef struct nl_host_entry {
-    const char *name; /* as the unit has it */
+    const char *name; /* name in the source */
     void *address;
 } nl_host_entry;
 

@@ -1,5 +1,5 @@
-/* host/thread: in the place of sim/thread.h. There is no grid; faults, time and fences there are.
- */
+/* host/thread: replaces sim/thread.h for CPU targets, which have no grid, but faults, clocks and
+ * fences. */
 #ifndef NUMBALITE_HOST_THREAD_H
 #define NUMBALITE_HOST_THREAD_H
 
@@ -11,7 +11,7 @@ namespace numbalite_sim {
 
 static const nl_host_ops *ops;
 
-/* A place where a simulated thread might wait for another: nobody does here. */
+/* Called where a simulated thread may wait for another; empty on the CPU. */
 NUMBALITE_SIM_INLINE void spin(const char *, int) {}
 
 NUMBALITE_HOST_NO_GRID("threadIdx") uint3 thread_index();
@@ -58,7 +58,7 @@ NUMBALITE_HOST_NO_SHUFFLE(__reduce_xor_sync)
 #undef NUMBALITE_HOST_NO_SHUFFLE
 #define NUMBALITE_SIM_SHUFFLES(T)
 
-/* The indices of numbalite/index.cuh; nogrid.h has those of its other parts. */
+/* The indices of numbalite/index.cuh; nogrid.h declares those of its other parts. */
 namespace numbalite {
 template <int N> NUMBALITE_HOST_NO_GRID("grid()") long long grid();
 template <int N> NUMBALITE_HOST_NO_GRID("gridsize()") long long gridsize();

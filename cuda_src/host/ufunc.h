@@ -1,25 +1,25 @@
-/* host/ufunc: the inner loops of ufuncs on the CPU.
+/* host/ufunc: inner loops of ufuncs on the CPU.
  *
- * A generated source (numbalite/ufuncs/hostloops.py) defines a class Call whose static function
- * apply is the user's, and one function per loop in the form that NumPy calls:
+ * The generated source (numbalite/ufuncs/hostloops.py) defines a class Call, whose static function
+ * apply is the user's, and one function per loop with the signature of a NumPy inner loop:
  *
  *     int nl_loop_0(void *, char *const *data, const long long *count, const long long *strides,
  *                   void *)
  *     { return numbalite_host::run<ufunc<Call, types<float, float>, types<float>>, ...>(...); }
  *
- * One kernel over dense operands does all: it is what the compiler turns into vector code. Where an
- * operand is not dense, blocks of it are copied to (or, for results, from) a small buffer, which
- * costs less than leaving vector code; one element for all is copied once. Only where one iteration
- * reads what another writes (accumulate, a reduction) or for a handful of elements does a plain
- * loop run. A reduction of a whole axis keeps its value in a register.
+ * One kernel over contiguous operands does all the work, because the compiler can vectorize it. If
+ * an operand is not contiguous, blocks of it are copied to (for results, from) a small buffer,
+ * which is cheaper than code that is not vectorized; a broadcast element is copied once. A plain
+ * loop runs only if iterations read what others write (accumulate, a reduction), or for a few
+ * elements. A reduction of a complete axis keeps its value in a register.
  *
- * NumPy gets to see no floating-point flags: vector code computes lanes that nobody asked for. */
+ * NumPy receives no floating-point flags, because vectorized code also computes unused lanes. */
 #ifndef NUMBALITE_HOST_UFUNC_H
 #define NUMBALITE_HOST_UFUNC_H
 
 #include "numbalite/tuple.cuh"
 
-#if defined(NUMBALITE_CPU_CUH) /* random numbers come one after the other */
+#if defined(NUMBALITE_CPU_CUH) /* random numbers must be drawn in order */
 #define NUMBALITE_HOST_INDEPENDENT
 #elif defined(__clang__)
 #define NUMBALITE_HOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -41,7 +41,7 @@ template <int... all> struct count_to<0, all...> { typedef indices<all...> type;
 template <class T> NUMBALITE_SIM_INLINE T load(const T *p) {
     return *p;
 }
-/* A byte of a NumPy array of bool may be any. */
+/* A byte of a NumPy bool array may have any value. */
 NUMBALITE_SIM_INLINE bool load(const bool *p) {
     return *reinterpret_cast<const unsigned char *>(p) != 0;
 }
@@ -71,7 +71,7 @@ NUMBALITE_SIM_INLINE void scatter(char *to, const void *from, size stride, size 
         *reinterpret_cast<T *>(to + k * stride) = static_cast<const T *>(from)[k];
 }
 
-/* The state of the floating-point unit, to leave it as it was. */
+/* Saves the state of the floating-point unit, and restores it at the end. */
 struct flags {
 #if defined(__x86_64__)
     unsigned state;
@@ -107,7 +107,8 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
         return most;
     }
 
-    /* Iterations are independent of each other. Not inlined anywhere: one copy of vector code. */
+    /* Requires independent iterations. Never inlined, so that there is one copy of the vectorized
+     * code. */
     static __attribute__((noinline)) void dense(size n, const In *...in, Out *...out) {
         NUMBALITE_HOST_INDEPENDENT
         for (size k = 0; k < n; ++k)
@@ -156,7 +157,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
         }
     }
 
-    /* No iteration reads or writes what another one writes. */
+    /* Are the iterations independent: does none access the output of another? */
     static bool independent(char *const *data, size n, const size *strides) {
         for (int o = nin; o < operands; ++o) {
             size step = strides[o] < 0 ? -strides[o] : strides[o];
@@ -193,7 +194,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
             blocked(data, n, strides, ins(), outs());
     }
 
-    /* value = apply(value, x): out and first input are one element. */
+    /* value = apply(value, x): the output and the first input are the same element. */
     template <class T, class X> static void reduce(T *out, const char *x, size n, size stride) {
         T value = load(out);
         for (size k = 0; k < n; ++k)
@@ -220,7 +221,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
 template <class Call, class... In, class... Out>
 constexpr int ufunc<Call, types<In...>, types<Out...>>::sizes[];
 
-/* ---- running them ---- */
+/* ---- execution ---- */
 
 struct call {
     nl_host_loop loop;
@@ -234,7 +235,7 @@ struct call {
     }
 };
 
-/* Guarded: the code may fault. */
+/* guarded: the code may fault. */
 template <bool guarded>
 NUMBALITE_SIM_INLINE int serially(nl_host_loop loop, char *const *data, size n, const size *strides,
                                   const void *extra) {

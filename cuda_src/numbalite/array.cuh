@@ -3,17 +3,16 @@
  *     a[i]  a(i, j, ...)  a[i][j]  a.shape[k]  a.strides[k] (bytes)  a.size()  a.ndim  a.data()
  *     for (float &v : a)  for (auto row : a)  a.begin()  a.end()
  *
- * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }: the launch writes
- * that, and `array<float, 2>{p, {n, m}, {row, column}}` makes one by hand. L says what is known
- * when compiling: nothing (layout::any, strides are used), or that the elements lie one after the
- * other in C or in Fortran order (strides are there but not read). An array converts to one of
- * const elements and to one of layout `any`. Like a pointer, it gives write access even if it is
- * const itself; array<const T> does not.
+ * `array<T, N, L>` is exactly { T *pointer; int64 shape[N]; int64 strides[N]; }, which the launch
+ * writes; `array<float, 2>{p, {n, m}, {row, column}}` creates one in a kernel. L is the layout at
+ * compile time: layout::any (the strides are used), or contiguous in C or Fortran order (the
+ * strides exist but are not read). An array converts to one of const elements, and to one of layout
+ * `any`. Like a pointer, a const array allows writes to its elements; array<const T> does not.
  *
  * For N > 1, a[i] is the array of the remaining dimensions. With NUMBALITE_DEBUG every index is
- * checked (check.cuh); without it an index is a plain number and nothing is left of all this but
- * the arithmetic, which is done in 64 bits; a 32-bit index into contiguous memory costs what it
- * costs with a pointer. Instrumented images of the simulator check every index, too. */
+ * checked (check.cuh). Without it an index is a plain number, and only the address arithmetic
+ * remains, in 64 bits; a 32-bit index into contiguous memory costs the same as with a pointer.
+ * Instrumented images of the simulator check every index as well. */
 #ifndef NUMBALITE_ARRAY_CUH
 #define NUMBALITE_ARRAY_CUH
 
@@ -33,7 +32,7 @@ namespace nl_detail {
 #else
 typedef int64 index;
 #ifdef NUMBALITE_SIM_CHECKED
-/* In instrumented images: the engine reports it, and the thread ends. */
+/* For instrumented images: the engine reports a wrong index, and the thread ends. */
 NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim,
                                  const void *pointer) {
     if (__builtin_expect(i < 0 || i >= shape[axis], 0))
@@ -46,17 +45,18 @@ NUMBALITE_FUNCTION int64 checked(int64 i, int axis, const int64 *shape, int ndim
 #endif
 #endif
 
-/* Element i of those that are `stride` bytes apart. */
+/* Element i of elements that are `stride` bytes apart. */
 template <class T> NUMBALITE_FUNCTION T &strided(T *pointer, int64 i, int64 stride) {
 #ifdef NUMBALITE_SIM
-    /* The host compiler makes a version of the whole loop over a block's threads for this case. */
+    /* The host compiler creates a version of the complete loop over a block's threads for this
+     * case. */
     if (__builtin_expect(stride == (int64)sizeof(T), 1))
         return pointer[i];
 #endif
     return *(T *)((char *)pointer + i * stride);
 }
 
-/* What a[i] is. */
+/* The type and value of a[i]. */
 template <class T, int N, layout L> struct row {
     typedef array<T, N - 1, L == layout::C ? layout::C : layout::any> type;
     static NUMBALITE_FUNCTION type at(const array<T, N, L> &a, int64 i) {
@@ -82,8 +82,8 @@ template <class T, layout L> struct row<T, 1, L> {
     }
 };
 
-/* Where a loop over a[0], a[1], ... is. It holds the array, which may be a row that is nowhere
- * else. */
+/* Position of a loop over a[0], a[1], ... It contains a copy of the array, which may be a temporary
+ * row. */
 template <class T, int N, layout L> struct iterator {
     array<T, N, L> all;
     int64 at;
@@ -99,7 +99,7 @@ template <class T, int N, layout L> struct iterator {
     NUMBALITE_FUNCTION bool operator!=(const iterator &other) const { return at != other.at; }
 };
 
-/* Which arrays an array<T, ..., L> converts to. */
+/* The arrays that an array<T, ..., L> converts to. */
 template <class T, class U> struct same_or_const {};
 template <class T> struct same_or_const<T, T> { typedef int yes; };
 template <class T> struct same_or_const<T, const T> { typedef int yes; };
@@ -138,7 +138,8 @@ template <class T, int N, layout L> struct array {
 
 #define NUMBALITE_DIMENSIONS(n) \
     static_assert(N == n, "a(i, j, ...) takes one index for each dimension of the array")
-/* `offset` of bytes and the last index with a stride of its own; or elements in C or F order. */
+/* The element at a byte offset plus the last index with its stride, or by its index in C or F
+ * order. */
 #define NUMBALITE_ELEMENT(offset, last, axis, c, f) \
     return L == layout::any \
                ? nl_detail::strided((T *)((char *)pointer + (offset)), last, strides[axis]) \

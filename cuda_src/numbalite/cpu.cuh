@@ -1,14 +1,14 @@
-/* cpu: what functions on the CPU (jit, and ufuncs with target cpu) have beside the words that they
- * share with kernels.
+/* cpu: functions that exist only on the CPU (jit, and ufuncs with target cpu), in addition to those
+ * shared with kernels.
  *
  *     random_uniform()              in [0, 1);  random_uniform(low, high)
- *     random_normal()               mean 0, deviation 1;  random_normal(mean, deviation)
- *     random_seed(n)                the same numbers again from here on, in this thread
- *     parallel_for(n, [&](int64 i) { ... });     iterations side by side, on several threads
+ *     random_normal()               mean 0, standard deviation 1;  random_normal(mean, deviation)
+ *     random_seed(n)                restarts the thread's sequence of numbers
+ *     parallel_for(n, [&](int64 i) { ... });     runs iterations in parallel on several threads
  *
- * Each thread has a xoroshiro128+ generator of its own, which the first number seeds with the time,
- * unless random_seed, or numbalite.seed in Python, has done it. The functions are templates so that
- * a function of the user's with the same name comes first. */
+ * Each thread has its own xoroshiro128+ generator. Its first number seeds it with the time, unless
+ * random_seed, or numbalite.seed in Python, was called. The functions are templates, so that a
+ * function of the user's with the same name is preferred. */
 #ifndef NUMBALITE_CPU_CUH
 #define NUMBALITE_CPU_CUH
 
@@ -20,7 +20,8 @@ namespace nl_detail {
 template <class... T> struct cpu_only { static constexpr bool value = false; };
 
 #ifdef NUMBALITE_HOST
-/* The thread's state stays where it is, so the compiler may ask for it once in a function. */
+/* The address of the thread's state is constant, so the compiler may call this only once in a
+ * function. */
 __attribute__((const, noinline)) static xoroshiro128p_state &random_state() {
     return *(xoroshiro128p_state *)numbalite_sim::ops->random();
 }
@@ -43,7 +44,7 @@ template <class... None> NUMBALITE_FUNCTION double random_uniform() {
 template <class Low, class High> NUMBALITE_FUNCTION double random_uniform(Low low, High high) {
     return (double)low + ((double)high - (double)low) * random_uniform();
 }
-/* Both halves in double, unlike the functions that give numba's sequences. */
+/* Computes both parts in double, unlike the functions that reproduce numba's sequences. */
 template <class... None> NUMBALITE_FUNCTION double random_normal() {
     double u = 1.0 - random_uniform(), v = random_uniform();
     return ::sqrt(-2.0 * ::log(u)) * ::cos(6.283185307179586 * v);
@@ -60,7 +61,8 @@ template <class Body> inline void parallel_for(int64 n, const Body &body) {
 #ifndef NUMBALITE_SERIAL
     char *const data[1] = {0};
     const long long stride = 1;
-    const float cost = 1e6f; /* nanoseconds: worth sharing, since it is asked for */
+    /* nanoseconds per iteration: high enough that the loop is always shared among threads */
+    const float cost = 1e6f;
     unsigned bits;
     __builtin_memcpy(&bits, &cost, sizeof bits);
     if (numbalite_sim::ops->parallel(nl_detail::parallel_part<Body>, 1, data, n, &stride, &body,

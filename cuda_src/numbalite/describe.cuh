@@ -1,11 +1,12 @@
-/* describe: asks the compiler what a kernel's parameters and a module's variables are.
+/* describe: extracts the types of a kernel's parameters and of a module's variables from the
+ * compiler.
  *
- * Read before a source whose kernels are to be described, since the source's macros may have any name:
- * what is asked for behind it begins with nl_. nl_kernel_description<decltype(&K)> is a
- * type whose name spells, for each parameter of K, the integers that a launch needs and the
- * parameter's own type. The name is had from NVRTC as the lowered name of `nl_describe<that type>`,
- * a name expression, and from a host compiler as __PRETTY_FUNCTION__; numbalite/types/describe.py reads
- * both, and knows by name the classes that stand for NumPy types (complex, __half). */
+ * This is read before the source, because the source's macros may have any name; the names used
+ * after it begin with nl_. nl_kernel_description<decltype(&K)> is a type whose name contains, for
+ * each parameter of K, the integers that a launch needs and the parameter's own type. With NVRTC,
+ * the name is the lowered name of `nl_describe<that type>`, a name expression; with a host
+ * compiler, it is __PRETTY_FUNCTION__. numbalite/types/describe.py parses both, and recognizes the
+ * classes that represent NumPy types (complex, __half) by name. */
 #ifndef NUMBALITE_DESCRIBE_CUH
 #define NUMBALITE_DESCRIBE_CUH
 
@@ -15,8 +16,7 @@ namespace numbalite {
 
 namespace nl_description {
 /* Kind: 0 scalar, 1 pointer, 2 array, 3 class by value. Dtype: nl_dtype of cext/core/dtype.h, of
- * the value or of what is pointed to; Itemsize likewise, in bytes, 0 where it is not known (void).
- */
+ * the value or of the pointed-to type; Itemsize likewise, in bytes; 0 if unknown (void). */
 template <int Kind, int Size, int Align, int Dtype, int Itemsize, int Ndim, int Layout, int Const,
           class Type>
 struct parameter;
@@ -51,7 +51,7 @@ NUMBALITE_DTYPE(float, 11)
 NUMBALITE_DTYPE(double, 12)
 #undef NUMBALITE_DTYPE
 
-/* An element: the type without const and volatile, and without the extents of a C array. */
+/* The element type: without const and volatile, and without the extents of a C array. */
 template <class T> struct element {
     typedef T type;
     enum { is_const = 0 };
@@ -124,7 +124,7 @@ struct variable_of<T[N], Extents...> : variable_of<T, Extents..., (long long)N> 
 template <class F> using nl_kernel_description = typename nl_detail::kernel_of<F>::type;
 template <class V> using nl_variable_description = typename nl_detail::variable_of<V>::type;
 
-/* Not a kernel: a variable of one byte costs the compiler less. */
+/* A variable, not a kernel, because a variable of one byte costs the compiler less. */
 template <class Description> __device__ char nl_describe;
 
 } // namespace numbalite

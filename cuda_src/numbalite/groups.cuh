@@ -1,4 +1,4 @@
-/* groups: the part of CUDA's cooperative groups that kernels use most, at a hundredth of its
+/* groups: the most frequently used part of CUDA's cooperative groups, at one hundredth of its
  * compile time.
  *
  *     thread_block  thread_block_tile<N>  coalesced_group  thread_group  grid_group
@@ -10,10 +10,10 @@
  *     invoke_one(g, function, arguments...)  invoke_one_broadcast(g, function, arguments...)
  *     plus  less  greater  bit_and  bit_or  bit_xor
  *
- * in namespace numbalite::groups, which is also called cg, and cooperative_groups where the
- * toolkit's header is not included. Names and meaning are cooperative_groups'. Tiles have at most
- * 32 threads; larger ones need that header. In blocks that are not one-dimensional, ranks count x
- * fastest, as there. */
+ * These are in the namespace numbalite::groups, whose alias is cg, and also cooperative_groups if
+ * the toolkit's header is not included. Names and behaviour are those of cooperative_groups. Tiles
+ * have at most 32 threads; larger ones need the toolkit's header. In blocks with several
+ * dimensions, ranks count x fastest, as there. */
 #ifndef NUMBALITE_GROUPS_CUH
 #define NUMBALITE_GROUPS_CUH
 
@@ -28,7 +28,8 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* What groups match: numbers. Labels may be pointers, but not of floating point. */
+/* Types that match operations accept: numbers. Labels may also be pointers, but not floating-point
+ * numbers. */
 template <class T> struct is_matched {
     static constexpr bool value = !(__is_class(T) || __is_union(T) || __is_enum(T));
 };
@@ -43,7 +44,8 @@ template <> struct is_label<double> { static constexpr bool value = false; };
 namespace groups {
 
 #define NUMBALITE_METHOD NUMBALITE_FUNCTION
-#ifndef NUMBALITE_THREAD_SCOPE /* cooperative_groups.h of the simulator: for cuda::atomic */
+/* defined by the simulator's cooperative_groups.h, for cuda::atomic */
+#ifndef NUMBALITE_THREAD_SCOPE
 #define NUMBALITE_THREAD_SCOPE(scope)
 #endif
 
@@ -77,8 +79,8 @@ NUMBALITE_FUNCTION thread_block this_thread_block() {
 
 /* ---- some lanes of a warp ---- */
 
-/* What tiles and coalesced groups have in common: a mask of lanes, in whose order the members are
- * numbered. */
+/* The common base of tiles and coalesced groups: a mask of lanes; members are numbered in lane
+ * order. */
 struct lanes {
     unsigned int mask;
     NUMBALITE_THREAD_SCOPE(block)
@@ -126,7 +128,7 @@ struct lanes {
         static_assert(nl_detail::is_matched<T>::value, "groups match integers and floating-point numbers");
         return match_any_sync(mask, value NUMBALITE_AND_HERE);
     }
-    /* The lane of a member. */
+    /* The lane of the member with this rank. */
     NUMBALITE_METHOD int lane_of(unsigned int rank) const {
         if (mask == 0xffffffffu)
             return (int)(rank & 31);
@@ -135,7 +137,7 @@ struct lanes {
             rest &= rest - 1;
         return __ffs((int)rest) - 1;
     }
-    /* Bits by lane, made bits by rank. */
+    /* Converts bits indexed by lane to bits indexed by rank. */
     NUMBALITE_METHOD unsigned int pack(unsigned int bits) const {
         if (mask == 0xffffffffu)
             return bits;
@@ -168,7 +170,7 @@ template <unsigned int N, bool is_of_a_warp = (N <= 32)> struct tile_members {
     static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include "
                                 "cooperative_groups.h)");
 };
-/* Shifts do what loops must do above. */
+/* Overrides with shifts instead of loops. */
 template <unsigned int N> struct tile_members<N, true> : lanes {
     static_assert(N >= 1 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
 
@@ -206,7 +208,7 @@ template <unsigned int N> struct tile_members<N, true> : lanes {
     NUMBALITE_METHOD unsigned int pack(unsigned int bits) const { return (bits & mask) >> first(); }
 };
 
-/* Which of the parent's tiles it is. */
+/* A tile; its index among the parent's tiles is meta_group_rank. */
 template <unsigned int N, class Parent = void> struct thread_block_tile : tile_members<N> {
     static NUMBALITE_METHOD unsigned int meta_group_rank() { return Parent::thread_rank() / N; }
     static NUMBALITE_METHOD unsigned int meta_group_size() {
@@ -233,7 +235,7 @@ struct grid_group {
     struct arrival_token {};
     NUMBALITE_THREAD_SCOPE(device)
 
-    /* Was the kernel launched so that its blocks can wait for each other? */
+    /* Was the kernel launched so that its blocks can wait for each other (cooperative launch)? */
     static NUMBALITE_METHOD bool is_valid() {
 #ifdef NUMBALITE_SIM
         return true;
@@ -291,11 +293,11 @@ struct grid_group {
 
     /* Waits for all threads of the grid; needs a cooperative launch.
      *
-     * The driver gives such a launch a small workspace, whose address is in two special registers
-     * and whose second word is a barrier for code like this. Each block adds to it so that one
-     * round of all blocks adds up to 2^31: its top bit flips when the last block has come, and the
-     * other bits are back to what they were. The toolkit's own implementation counts in the same
-     * way, so both can be used in one grid. */
+     * The driver passes a small workspace to such a launch; its address is in two special
+     * registers, and its second word is a barrier for this purpose. Each block adds to the word so
+     * that one round of all blocks adds 2^31: the top bit flips when the last block arrives, and
+     * the other bits return to their previous value. The toolkit's own implementation counts in the
+     * same manner, so both can be used in one grid. */
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
 #ifdef NUMBALITE_SIM
         numbalite_sim::grid_barrier(file, line);
@@ -329,7 +331,9 @@ struct grid_group {
 #endif
         }
         __syncthreads();
-        NUMBALITE_LEAVE_AFTER_FAULT; /* the grid has not met: whoever goes on would see half of it */
+        /* the barrier was not reached by all: a thread that continued would see incomplete
+         * results */
+        NUMBALITE_LEAVE_AFTER_FAULT;
 #endif
     }
 
@@ -358,7 +362,7 @@ NUMBALITE_FUNCTION grid_group this_grid() {
 
 #include "numbalite/cluster.cuh"
 
-/* ---- any of these, told apart when the kernel runs ---- */
+/* ---- any of these groups, distinguished at run time ---- */
 
 struct thread_group {
     NUMBALITE_THREAD_SCOPE(device)
@@ -397,7 +401,7 @@ struct thread_group {
     unsigned int type, mask;
 };
 
-/* ---- parts of groups ---- */
+/* ---- partitions of groups ---- */
 
 template <unsigned int N>
 NUMBALITE_FUNCTION thread_block_tile<N, thread_block> tiled_partition(const thread_block &) {
@@ -409,7 +413,7 @@ tiled_partition(const thread_block_tile<M, Parent> &) {
     static_assert(N < M, "a tile of a tile is smaller than that");
     return thread_block_tile<N, thread_block_tile<M, Parent>>();
 }
-/* Where the number of threads is known when the kernel runs, the last tile has those that are left. */
+/* If the number of threads is only available at run time, the last tile may be smaller. */
 NUMBALITE_FUNCTION coalesced_group tiled_partition(const coalesced_group &g, unsigned int n) {
     if (n == 0 || n > 32 || (n & (n - 1)) != 0)
         __trap();
@@ -428,7 +432,7 @@ NUMBALITE_FUNCTION thread_group tiled_partition(const thread_group &g, unsigned 
                            : tiled_partition(thread_block(), n);
 }
 
-/* The members for which the predicate is the same as for the thread itself. */
+/* The members whose predicate equals that of the calling thread. */
 NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
                                                     bool predicate NUMBALITE_AND_SITE) {
     unsigned int yes = __ballot_sync(g.mask, predicate NUMBALITE_AND_HERE) & g.mask;
@@ -436,7 +440,7 @@ NUMBALITE_FUNCTION coalesced_group binary_partition(const lanes &g,
         return coalesced_group(g.mask);
     return coalesced_group(predicate ? yes : g.mask & ~yes, predicate, 2);
 }
-/* Those with the same label; such groups are numbered as their first members are. */
+/* The members with the same label; such groups are numbered in the order of their first members. */
 template <class Label>
 NUMBALITE_FUNCTION coalesced_group labeled_partition(const lanes &g,
                                                      Label label NUMBALITE_AND_SITE) {
@@ -480,7 +484,7 @@ template <class T> struct is_same<T, T> { static constexpr bool value = true; };
     static_assert(groups::is_same<T, decltype(op(v, v))>::value, \
                   "the operation's result has another type than its operands")
 
-/* Every member gets the result. */
+/* All members receive the result. */
 template <unsigned int N, class T, class Op>
 NUMBALITE_FUNCTION T reduce(const tile_members<N, true> &g, T value, Op op NUMBALITE_AND_SITE) {
     NUMBALITE_SAME_TYPE(T, op, value);
@@ -506,7 +510,7 @@ NUMBALITE_FUNCTION T reduce(const coalesced_group &g, T value, Op op NUMBALITE_A
     value = inclusive_scan(g, value, op NUMBALITE_AND_HERE);
     return g.shfl(value, g.num_threads() - 1 NUMBALITE_AND_HERE);
 }
-/* The first member gets T(). */
+/* The first member receives T(). */
 template <class T, class Op>
 NUMBALITE_FUNCTION T exclusive_scan(const lanes &g, T value, Op op NUMBALITE_AND_SITE) {
     value = inclusive_scan(g, value, op NUMBALITE_AND_HERE);
@@ -522,14 +526,14 @@ NUMBALITE_FUNCTION T exclusive_scan(const Group &g, T value NUMBALITE_AND_SITE) 
     return exclusive_scan(g, value, plus<T>() NUMBALITE_AND_HERE);
 }
 
-/* ---- one member for all ---- */
+/* ---- calls by one member ---- */
 
 template <class Group, class Function, class... Arguments>
 NUMBALITE_FUNCTION void invoke_one(const Group &g, Function &&function, Arguments &&...arguments) {
     if (g.thread_rank() == 0)
         function(static_cast<Arguments &&>(arguments)...);
 }
-/* Every member gets what the function returns. */
+/* All members receive the function's result. */
 template <class Group, class Function, class... Arguments>
 NUMBALITE_FUNCTION auto invoke_one_broadcast(const Group &g, Function &&function,
                                              Arguments &&...arguments)

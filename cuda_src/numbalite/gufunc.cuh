@@ -1,18 +1,18 @@
-/* gufunc: what the generated kernels of generalized ufuncs are made of: the parameter that the
- * launch fills (cext/core/gloop.c), the way from a loop index to each operand's core, and the cores
- * as arrays.
+/* gufunc: building blocks of the generated kernels of generalized ufuncs: the kernel parameter that
+ * the launch sets (cext/core/gloop.c), the mapping from a loop index to each operand's core, and
+ * the cores as arrays.
  *
- * A core is seen where it lies, by run-time shape and strides (`core_view`). Small cores without
- * gaps, whose shape is known when compiling, are brought into registers instead, by the widest
- * accesses that their place allows, and the function works there (`core_copy`): with constant
- * shapes its loops unroll, and a batch of small matrices runs at the speed of memory. */
+ * A core is accessed in place, with run-time shape and strides (`core_view`). Small contiguous
+ * cores whose shape is a compile-time constant are copied to registers, by the widest accesses that
+ * their alignment allows, and the function works there (`core_copy`). With constant shapes its
+ * loops unroll, and a batch of small matrices runs at memory bandwidth. */
 #ifndef NUMBALITE_GUFUNC_CUH
 #define NUMBALITE_GUFUNC_CUH
 
 #include "numbalite.cuh"
 #include "numbalite/words.cuh"
 
-/* A core, and what the user's function calls it. */
+/* A core, with its name in the user's function for reports. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_NAMED(nl_name, ...) \
     (::numbalite_sim::nl_named<decltype(__VA_ARGS__)>(nl_name, __VA_ARGS__).nl_array)
@@ -23,7 +23,7 @@
 namespace numbalite {
 namespace nl_detail {
 
-/* Quotients by a number that is known at the launch, for dividends below 2^31. */
+/* Division by a number that the launch computes, for dividends less than 2^31. */
 struct gufunc_divider {
     unsigned magic, shift;
     NUMBALITE_FUNCTION unsigned quotient(unsigned n) const {
@@ -36,12 +36,12 @@ struct alignas(16) gufunc_slot {
     unsigned long long word[2];
 };
 
-/* N operands, D loop dimensions (outermost first, strides in bytes), C core dimensions of all
- * operands together. */
+/* N operands, D loop dimensions (outermost first, strides in bytes), and C core dimensions, the sum
+ * over all operands. */
 template <int N, int D, int C> struct gufunc_call {
     gufunc_slot operand[N];
     int64 count;
-    int64 lanes; /* of a warp that have a loop index */
+    int64 lanes; /* lanes of a warp that have a loop index */
     int64 shape[D];
     gufunc_divider by[D];
     int64 strides[N][D];
@@ -49,10 +49,10 @@ template <int N, int D, int C> struct gufunc_call {
     int64 core_strides[C > 0 ? C : 1];
 };
 
-/* The bytes from each operand's start to its core at one loop index. */
+/* Byte offsets of each operand's core at one loop index. */
 template <int N, class Offset> struct gufunc_place { Offset offset[N]; };
 
-/* Index is int where count and all offsets fit, else int64. */
+/* Index is int if the count and all offsets fit, otherwise int64. */
 template <class Index, int N, int D, int C>
 NUMBALITE_FUNCTION gufunc_place<N, Index> gufunc_find(const gufunc_call<N, D, C> &call,
                                                       Index index) {
@@ -76,7 +76,7 @@ NUMBALITE_FUNCTION gufunc_place<N, Index> gufunc_find(const gufunc_call<N, D, C>
     return place;
 }
 
-/* A core where it lies: operand I, whose core dimensions are those from `First` of all. */
+/* A view of a core of `operand`, whose core dimensions are those from index `First` on. */
 template <class T, int Dims, layout L, int First, class Call>
 NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call, int operand,
                                                                 int64 offset) {
@@ -92,7 +92,7 @@ NUMBALITE_FUNCTION array<T, (Dims > 0 ? Dims : 1), L> core_view(const Call &call
     return a;
 }
 
-/* By the widest accesses, of `Align` bytes, a power of two up to 16. */
+/* Copies by the widest accesses, of `Align` bytes, a power of two up to 16. */
 template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, const void *from) {
 #ifdef NUMBALITE_SIM
     __builtin_memcpy(to, from, Bytes);
@@ -106,8 +106,8 @@ template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, cons
 }
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* Where accesses are checked the function works on the core itself: what it reads and writes there is
- * what the user wants to hear of. */
+/* With checked accesses, the function works on the core itself, so that its reads and writes are
+ * reported. */
 template <class T, int Count, int Align> struct core_copy {
     alignas(16) unsigned char bytes[16];
     void *place;
@@ -123,7 +123,7 @@ template <class T, int Count, int Align> struct core_copy {
     template <class Call> NUMBALITE_FUNCTION void store(const Call &, int, int64) const {}
 };
 #else
-/* A core of Count elements without gaps, or one element, in registers. */
+/* A contiguous core of Count elements, or one element, in registers. */
 template <class T, int Count, int Align> struct core_copy {
     alignas(16) unsigned char bytes[Count * sizeof(T)];
 
@@ -132,7 +132,7 @@ template <class T, int Count, int Align> struct core_copy {
         core_move<(int)(Count * sizeof(T)), Align>(
             bytes, (const char *)call.operand[operand].word[0] + at);
     }
-    /* The value that is in the parameter itself. */
+    /* Loads the value that is stored in the kernel parameter itself. */
     template <class Call> NUMBALITE_FUNCTION void take(const Call &call, int operand) {
         static_assert(sizeof(bytes) <= 16, "a value is one element");
         core_move<(int)sizeof(T), (int)(sizeof(T) < 8 ? sizeof(T) : 8)>(bytes,

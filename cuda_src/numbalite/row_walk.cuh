@@ -1,5 +1,5 @@
-/* row_walk: where a lane is among the elements of several short rows, which a warp's lanes take in turns: every 32nd
- * element is a lane's, whatever row it is in. One division at the beginning is for all. */
+/* row_walk: the row and column of a lane's element in several short rows that a warp processes
+ * together: a lane has every 32nd element, in any row. Only the start needs a division. */
 #ifndef NUMBALITE_ROW_WALK_CUH
 #define NUMBALITE_ROW_WALK_CUH
 

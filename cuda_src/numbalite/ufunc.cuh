@@ -1,11 +1,11 @@
-/* ufunc: the kernels of element-wise functions.
+/* ufunc: kernels of element-wise functions.
  *
- * A generated source says what the operands are and how one element is computed; everything around
- * it is here and in pieces.cuh: conversions between an operand's type in memory and the loop's,
- * values that are given instead of arrays, masks.
+ * The generated source defines the operands and the computation of one element. The rest is here
+ * and in pieces.cuh: conversions between an operand's type in memory and the loop's type, operands
+ * that are values instead of arrays, and masks.
  *
- * There is a thread for each piece of E elements. It reads all of an element's operands before it
- * writes, so that an output may be an input. */
+ * There is one thread for each piece of E elements. It reads all operands of an element before it
+ * writes the outputs, so an output may be an input. */
 #ifndef NUMBALITE_UFUNC_CUH
 #define NUMBALITE_UFUNC_CUH
 
@@ -16,7 +16,7 @@
 namespace numbalite {
 namespace nl_ufunc {
 
-/* How a number lies in memory: a bool is a byte, and not 0 is true. */
+/* The type of an element in memory: a bool is a byte, and nonzero is true. */
 template <class T> struct memory { typedef T type; };
 template <> struct memory<bool> { typedef unsigned char type; };
 
@@ -29,15 +29,16 @@ template <class T> NUMBALITE_FUNCTION T value_in(const slot &s) {
 
 /* ---- operands ---- */
 
-/* Kinds of operands: an input in memory, one given by value, a mask, an output. */
+/* Kinds of operands: an input in memory, an input that is a value, a mask, an output. */
 template <class Stored, class Type> struct in {};
 template <class Type> struct value {};
 struct mask {};
 template <class Stored, class Type> struct out {};
 
-/* The E elements of an operand that a thread has in hand: those of a whole piece, fetched and then
- * converted, or some of a piece of Whole elements, from element `first` on: bit j of `selected`
- * says whether element first + j is wanted. What an operand does not do, `idle` does. */
+/* The E elements of an operand that a thread processes at a time. They are a whole piece, which is
+ * fetched and then converted, or a part of a piece of Whole elements from element `first` on, where
+ * bit j of `selected` selects element first + j. `idle` has empty functions for the steps that an
+ * operand does not need. */
 template <class P, int E> struct idle {
     typedef typename P::place place;
     template <int I> NUMBALITE_FUNCTION void fetch(const P &, const place &) {}
@@ -133,7 +134,7 @@ struct lane<out<Stored, Type>, P, E> : idle<P, E> {
     }
 };
 
-/* All operands' lanes, the first one outermost. */
+/* The lanes of all operands; the first operand is the outermost class. */
 template <class P, int E, int I, class... Operands> struct lanes : idle<P, E> {
     typedef typename P::place place;
     NUMBALITE_FUNCTION void fetch(const P &, const place &) {}
@@ -177,7 +178,7 @@ struct lanes<P, E, I, Operand, Rest...> : lanes<P, E, I + 1, Rest...> {
     }
 };
 
-/* Operand I of element j. */
+/* Element j of operand I. */
 template <int I, class P, int E, class Operand, class... Rest>
 NUMBALITE_FUNCTION auto &item(lanes<P, E, I, Operand, Rest...> &l, int j) {
     return l.mine.item[j];
@@ -185,7 +186,7 @@ NUMBALITE_FUNCTION auto &item(lanes<P, E, I, Operand, Rest...> &l, int j) {
 template <class Type, class T> NUMBALITE_FUNCTION void assign(Type &to, const T &result) {
     to = nl_convert<Type>(result);
 }
-/* Puts a result there, as the loop's type. */
+/* Stores a result, converted to the loop's type. */
 template <int I, class Lanes, class T>
 NUMBALITE_FUNCTION void put(Lanes &l, int j, const T &result) {
     assign(item<I>(l, j), result);
@@ -201,8 +202,9 @@ template <class... Rest> struct has_mask<mask, Rest...> {
 };
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
-/* Element::apply(lanes, j) computes element j. Of a whole piece all are computed side by side,
- * unless a mask decides. Of others, at the ends of arrays, a few at a time. */
+/* Element::apply(lanes, j) computes element j. The elements of a whole piece are computed together,
+ * unless there is a mask. Incomplete pieces at the ends of arrays are computed a few elements at a
+ * time. */
 template <class Element, int E, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     constexpr int few = E > 4 ? 4 : 1;

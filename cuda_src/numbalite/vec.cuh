@@ -1,7 +1,7 @@
-/* vec: neighbouring elements as one, each of which is combined with its like.
+/* vec: several neighbouring elements as one; operations apply to each of them.
  *
- * The columns of an array of three are elements of 12 bytes that follow one another: what scans rows scans them, too.
- * Several of many columns are one access of up to 16 bytes. */
+ * The columns of an array with three columns are consecutive elements of 12 bytes, so the schedules
+ * for rows can scan them. With many columns, several are accessed together by up to 16 bytes. */
 #ifndef NUMBALITE_VEC_CUH
 #define NUMBALITE_VEC_CUH
 
@@ -10,7 +10,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* The largest power of two in a size, up to 16; core/scanplan.c has the same. */
+/* The largest power of two that divides a size, up to 16; must match core/scanplan.c. */
 NUMBALITE_FUNCTION constexpr int alignment_in(int size) { return size % 16 == 0 ? 16 : size & -size; }
 
 template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec {
@@ -18,7 +18,7 @@ template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec
     T item[N];
 };
 
-/* An operation on each element. */
+/* Applies an operation to each element. */
 template <class T, int N, class Op> struct on_vec {
     Op op;
     NUMBALITE_FUNCTION vec<T, N> operator()(const vec<T, N> &a, const vec<T, N> &b) const {

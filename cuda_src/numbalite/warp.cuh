@@ -16,7 +16,7 @@
 
 namespace numbalite {
 
-/* The thread's number in its block, x fastest. */
+/* The linear index of the thread in its block, x fastest. */
 NUMBALITE_FUNCTION unsigned int thread_rank() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }

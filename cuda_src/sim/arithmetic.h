@@ -1,10 +1,9 @@
-/* sim/arithmetic: where images are compiled to look for it, what arithmetic must not do: integers
- * divided by zero, quotients that do not fit, NaN and infinity made of finite numbers.
+/* sim/arithmetic: reports arithmetic errors in images that are compiled to check for them: integer
+ * division by zero, quotients that overflow, NaN and infinity from finite numbers.
  *
- * Of divisions the host compiler tells by the function that its own sanitizer would call, with the
- * place in the source. irpatch.py adds calls after floating-point operations, and for the one
- * division that overflows where clang++ leaves it out; their places come from the return address.
- */
+ * The host compiler reports divisions by calling the function of its own sanitizer, with the source
+ * position. irpatch.py inserts calls after floating-point operations, and for the overflowing
+ * division if clang++ omits it; their position is found by the return address. */
 #ifndef NUMBALITE_SIM_ARITHMETIC_H
 #define NUMBALITE_SIM_ARITHMETIC_H
 
@@ -13,7 +12,7 @@
 
 namespace numbalite_sim {
 
-/* What the compiler passes. */
+/* The data that the compiler passes. */
 struct division_type {
     unsigned short kind; /* 0: an integer, 1: a floating-point number */
     unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
@@ -24,7 +23,7 @@ struct division_place {
     const division_type *type;
 };
 
-/* An integer of at most 64 bits comes as itself, extended with zeros. */
+/* Converts an operand: an integer of at most 64 bits is passed by value, zero-extended. */
 NUMBALITE_SIM_INLINE long long extended(const division_type *type, unsigned long value) {
     unsigned shift = 64 - (1u << (type->info >> 1));
     if (type->info >> 1 > 6)
@@ -54,7 +53,7 @@ NUMBALITE_SIM_ARITHMETIC void nl_sim_division(const numbalite_sim::division_plac
     numbalite_sim::checker->arithmetic(&what, __builtin_return_address(0));
 }
 
-/* What check.h has found. */
+/* Reports an error that check.h has detected. */
 NUMBALITE_SIM_ARITHMETIC void nl_sim_report_overflow() {
     nl_sim_arithmetic what = {};
     what.kind = NL_SIM_ARITHMETIC_OVERFLOW;

@@ -1,10 +1,10 @@
-/* sim/division: integer division by zero, for g++, which takes it for something that never happens.
+/* sim/division: integer division by zero with g++, which assumes that it never happens.
  *
- * divisions.py writes `a / by->* b` for `a / b`, and `a /= by = b` for `a /= b`. `by` turns an
- * integer into a `divisor` and leaves everything else as it is, so that only divisions by integers
- * come here: what divides integers looks at the divisor first, the others divide as written. In
- * constant expressions division by zero stays an error. (Clang's intermediate code is changed
- * instead: irpatch.py.) */
+ * divisions.py replaces `a / b` by `a / by->* b`, and `a /= b` by `a /= by = b`. `by` converts an
+ * integer to a `divisor` and leaves other types unchanged, so that only divisions by integers use
+ * this code: an integer dividend tests the divisor first, and other dividends are divided normally.
+ * In constant expressions, division by zero stays an error. (For clang, irpatch.py changes the
+ * intermediate code instead.) */
 #ifndef NUMBALITE_SIM_DIVISION_H
 #define NUMBALITE_SIM_DIVISION_H
 #ifndef NUMBALITE_SIM_CLANG
@@ -14,19 +14,19 @@ namespace numbalite_sim {
 template <bool, class T = int> struct only_if {};
 template <class T> struct only_if<true, T> { using type = T; };
 
-/* To the compiler, the result may be any number: the division stays, and the engine mends it when
- * it traps. */
+/* Hides the value from the optimizer: the division is executed, and the engine corrects it when it
+ * traps. */
 template <class T> NUMBALITE_SIM_INLINE T hidden(T value) {
     __asm__("" : "+r"(value));
     return value;
 }
 template <class T> NUMBALITE_SIM_INLINE T negated(T value) {
     T result;
-    __builtin_sub_overflow(T(0), value, &result); /* the least number stays itself */
+    __builtin_sub_overflow(T(0), value, &result); /* the smallest number stays the same */
     return result;
 }
 
-/* A user's own operators come before those that take this. */
+/* The user's own operators are preferred to those that accept this type. */
 template <class T> struct any_divisor {
     T value;
     constexpr explicit any_divisor(T b) : value(b) {}
@@ -41,7 +41,7 @@ template <class T> struct divisor : any_divisor<T> {
     }
 };
 
-/* What has an arithmetic type, or becomes of one by itself, as enumerators do. */
+/* Is it an arithmetic type, or implicitly convertible to one, such as an enumeration? */
 template <class T> T &&some();
 void take_number(long double);
 template <class T> struct bare { using type = T; };
@@ -52,7 +52,7 @@ template <class T> struct is_number<T, decltype(take_number(some<T>()))> {
         !__is_class(typename bare<T>::type) && !__is_union(typename bare<T>::type);
 };
 
-/* Types are promoted as for the division itself. */
+/* Operands are promoted as in the division itself. */
 template <class T> NUMBALITE_SIM_INLINE constexpr divisor<T> divisor_of(T b) {
     return divisor<T>(b);
 }
@@ -110,8 +110,8 @@ NUMBALITE_SIM_INLINE constexpr auto operator%(T a, divisor<U> b) -> decltype(a %
     return rest(static_cast<decltype(a % b.value)>(a), static_cast<decltype(a % b.value)>(b.value));
 }
 
-/* In instrumented images, the built-in operator reads and writes on the user's line; the divisor is
- * hidden. */
+/* In instrumented images, the built-in operator must read and write on the user's line, so only the
+ * divisor is hidden. */
 #ifndef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_ASSIGNS(sign) \
     template <class T, class U, typename only_if<is_number<T>::value>::type = 0> \

@@ -1,10 +1,11 @@
-/* sim/formats: floating-point numbers of 16 bits and fewer, as bits. */
+/* sim/formats: conversions of floating-point formats of 16 bits and fewer. */
 #ifndef NUMBALITE_SIM_FORMATS_H
 #define NUMBALITE_SIM_FORMATS_H
 
 namespace numbalite_sim {
 
-/* A double as the float that rounds like it: inexact ones get an odd last bit. */
+/* Converts a double to a float that rounds to the same narrower number: inexact results have an odd
+ * last bit. */
 inline float round_to_odd(double x) {
     float near = static_cast<float>(x);
     if (static_cast<double>(near) == x || near != near)
@@ -15,7 +16,7 @@ inline float round_to_odd(double x) {
     return bits<float>(word | 1);
 }
 
-/* The nearest half, of two the even one. */
+/* The nearest half, ties to even. */
 NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
     unsigned word = bits<unsigned>(f), sign = word >> 16 & 0x8000;
     word &= 0x7fffffff;
@@ -26,7 +27,7 @@ NUMBALITE_SIM_INLINE unsigned short half_from_float(float f) {
 #endif
         return static_cast<unsigned short>(word > 0x7f800000 ? 0x7fff : sign | 0x7c00);
     }
-    if (word < 0x38800000) /* subnormal: 0.5 has the last place that is wanted */
+    if (word < 0x38800000) /* subnormal: the last bit of 0.5 has the required weight */
         return static_cast<unsigned short>(sign |
                                            (bits<unsigned>(bits<float>(word) + 0.5f) - 0x3f000000));
     word += 0xc8000fff + (word >> 13 & 1);
@@ -44,7 +45,7 @@ NUMBALITE_SIM_INLINE float half_to_float(unsigned short h) {
     return bits<float>(bits<unsigned>(magnitude) | (h & 0x8000u) << 16);
 }
 
-/* The nearest bfloat16, of two the even one. */
+/* The nearest bfloat16, ties to even. */
 NUMBALITE_SIM_INLINE unsigned short bfloat16_from_float(float f) {
     unsigned word = bits<unsigned>(f);
     if ((word & 0x7fffffff) > 0x7f800000)
@@ -55,7 +56,7 @@ NUMBALITE_SIM_INLINE float bfloat16_to_float(unsigned short h) {
     return bits<float>(static_cast<unsigned>(h) << 16);
 }
 
-/* tf32 is a float of which a GPU reads 19 bits. */
+/* tf32 is a float of which a GPU uses 19 bits. */
 NUMBALITE_SIM_INLINE float tf32_of(unsigned word) {
     return bits<float>(word & ~0x1fffu);
 }
@@ -66,13 +67,13 @@ NUMBALITE_SIM_INLINE float tf32_nearest(float x) { /* cvt.rna.tf32.f32 */
     return bits<float>((word + 0x1000u) & ~0x1fffu);
 }
 
-/* Numbers of 8, 6 and 4 bits: a sign, an exponent, `digits` of the fraction. `largest` is the code of the largest
- * finite number; what comes behind it is NaN, or infinity and NaN, or nothing. */
+/* Formats of 8, 6 and 4 bits: sign, exponent, and `digits` bits of the fraction. `largest` is the
+ * code of the largest finite number; larger codes are NaN, or infinity and NaN, or do not exist. */
 template <int exponent, int digits, int largest_code, bool infinite = false> struct narrow {
     static constexpr int width = 1 + exponent + digits;
     static constexpr int bias = (1 << (exponent - 1)) - 1;
     static constexpr int largest = largest_code;
-    static constexpr int magnitudes = 1 << (width - 1); /* and the bit of the sign */
+    static constexpr int magnitudes = 1 << (width - 1); /* without the sign bit */
     static constexpr bool has_nan = largest < magnitudes - 1;
 
     static NUMBALITE_SIM_INLINE double power(int e) {
@@ -86,7 +87,7 @@ template <int exponent, int digits, int largest_code, bool infinite = false> str
         double size = e ? (fraction + (1 << digits)) * power(e - bias - digits) : fraction * power(1 - bias - digits);
         return static_cast<float>(x & magnitudes ? -size : size);
     }
-    /* NaN is for who calls, where the format has none. */
+    /* If the format has no NaN, the caller must handle NaN. */
     static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
         unsigned long long word = bits<unsigned long long>(x), size = word & ~(1ull << 63);
         unsigned sign = word >> 63 ? magnitudes : 0;
@@ -114,13 +115,13 @@ typedef narrow<2, 3, 0x1f> e2m3;
 typedef narrow<3, 2, 0x1f> e3m2;
 typedef narrow<2, 1, 0x7> e2m1;
 
-/* A scale: an exponent alone, of a power of two. 0xff is NaN. */
+/* A scale factor: only an exponent, of a power of two. 0xff is NaN. */
 struct e8m0 {
     static NUMBALITE_SIM_INLINE float value(unsigned x) {
         x &= 0xff;
         return bits<float>(x == 0 ? 0x00400000u : x == 0xff ? 0x7fffffffu : x << 23);
     }
-    /* Signs are dropped. What is no power of two becomes the next larger one. */
+    /* Ignores signs. Numbers that are no power of two are rounded up. */
     static NUMBALITE_SIM_INLINE unsigned of(double x, bool saturates, bool to_zero = false) {
         constexpr unsigned long long infinity = 0x7ffull << 52;
         unsigned long long size = bits<unsigned long long>(x) & ~(1ull << 63);
@@ -134,7 +135,7 @@ struct e8m0 {
         unsigned long long size = static_cast<unsigned long long>(x);
         size = x < 0 ? 0 - size : size;
         unsigned long long high = size >> 32;
-        bool is_more = static_cast<unsigned>(size) != 0; /* a double cannot hold all digits */
+        bool is_more = static_cast<unsigned>(size) != 0; /* a double cannot represent all digits */
         return of(high ? static_cast<double>(2 * high + is_more) * 2147483648.0 : static_cast<double>(size), true);
     }
 };

@@ -1,5 +1,6 @@
-/* sim/texture: reading textures, and surfaces. The engine does both (cext/sim/engine/texture.c); here are the
- * names, and how texels become the types that are asked for. */
+/* sim/texture: texture reads and surface accesses. The engine implements them
+ * (cext/sim/engine/texture.c); this header has the function names and the conversion of texels to
+ * the requested types. */
 #ifndef NUMBALITE_SIM_TEXTURE_H
 #define NUMBALITE_SIM_TEXTURE_H
 
@@ -17,7 +18,7 @@ enum cudaSurfaceBoundaryMode {
 #ifndef NUMBALITE_HOST
 namespace numbalite_sim {
 
-/* What a type of texels is made of. */
+/* The scalar type and number of channels of a texel type. */
 template <class T> struct texel_of {
     typedef T scalar;
     enum { channels = 1 };
@@ -46,7 +47,7 @@ NUMBALITE_SIM_TEXEL(ulong, unsigned long)
 NUMBALITE_SIM_TEXEL(float, float)
 #undef NUMBALITE_SIM_TEXEL
 
-/* As the hardware's instructions do: of 32 bits, whichever they are, as a float or an integer. */
+/* As in the hardware's instructions: 32 bits, as a float or an integer. */
 NUMBALITE_SIM_INLINE void take_texel(unsigned bits, float *out) {
     __builtin_memcpy(out, &bits, 4);
 }
@@ -71,7 +72,7 @@ NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &
     return result;
 }
 
-/* The address of an element of a surface; null: there is none. */
+/* The address of an element of a surface; NULL if it is outside. */
 inline NUMBALITE_SIM_UNCHECKED void *place_of(unsigned long long surface, const nl_sim_place &where, const char *file,
                                        int line) {
     void *address = nullptr;
@@ -108,9 +109,9 @@ constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
 #define NUMBALITE_SIM_ALL(...) __VA_ARGS__
 #define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* A function that returns texels, whose body comes last, and the one that writes them to an address. LEVEL:
- * also with what chooses a level of detail, of which there is one. RESIDENT: also with a word about whether
- * the memory of the texels is there, as it always is. */
+/* Defines a function that returns texels, with its body as last argument, and one that stores them
+ * to an address. LEVEL: also with parameters for the level of detail, of which there is one.
+ * RESIDENT: also with a flag that the texels' memory is resident, which is always true. */
 #define NUMBALITE_SIM_TEXELS(name, parameters, arguments, ...) \
     template <class T> \
     NUMBALITE_SIM_INLINE T name(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, NUMBALITE_SIM_PLACED) { \
@@ -161,7 +162,7 @@ NUMBALITE_SIM_RESIDENTS(tex2D, (float x, float y), (x, y), float2)
 NUMBALITE_SIM_RESIDENTS(tex3D, (float x, float y, float z), (x, y, z), float4)
 NUMBALITE_SIM_RESIDENTS(tex2DLayered, (float x, float y, int layer), (x, y, layer), float2)
 
-/* One channel of the four texels around a place. */
+/* One channel of the four texels around a position. */
 template <class T>
 NUMBALITE_SIM_INLINE T tex2Dgather(cudaTextureObject_t texture, float x, float y, int channel = 0, NUMBALITE_SIM_PLACED) {
     return numbalite_sim::fetch<T>(texture,

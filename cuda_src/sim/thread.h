@@ -1,11 +1,11 @@
-/* sim/thread: the thread that runs, its place in the grid, and its calls of the engine.
+/* sim/thread: the running thread, its indices, and its calls of the engine.
  *
- * `here` is the place of the thread that runs now, one per OS thread. Its address never leaves this
- * image and only its single members are read and written, so that the compiler sees through it and
- * turns the loop over a block's threads into vector code.
+ * `here` contains the indices of the running thread; there is one per OS thread. Its address never
+ * leaves the image, and only single members are read and written, so that the compiler can optimize
+ * it and vectorize the loop over a block's threads.
  *
- * An engine call may let other threads run on this OS thread; `engine_call` keeps this thread's
- * index on its own stack meanwhile and puts it back. */
+ * An engine call may run other threads on this OS thread; `engine_call` saves this thread's index
+ * on its own stack and restores it. */
 #ifndef NUMBALITE_SIM_THREAD_H
 #define NUMBALITE_SIM_THREAD_H
 
@@ -23,7 +23,8 @@ struct place {
     unsigned dynamic_bytes;
     bool called; /* has this thread called the engine? */
     bool cooperative;
-    unsigned char named; /* barriers with numbers: 1 while a thread of the block makes them, then 2 */
+    /* numbered barriers: 1 while a thread of the block initializes them, then 2 */
+    unsigned char named;
 };
 
 static __thread place here;
@@ -43,7 +44,7 @@ NUMBALITE_SIM_PLACE dim3 grid_dim() {
     return dim3(here.grid_dim_x, here.grid_dim_y, here.grid_dim_z);
 }
 
-/* The thread's number in its block. */
+/* The linear index of the thread in its block. */
 NUMBALITE_SIM_PLACE unsigned rank() {
     return here.thread_x + here.block_dim_x * (here.thread_y + here.block_dim_y * here.thread_z);
 }
@@ -72,7 +73,8 @@ NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, i
     return ops->barrier(op, value, rank(), nl_sim_site{file, line, column});
 }
 
-/* The threads of a tile of several warps meet: each gets the value of the tile's thread `source`. */
+/* Waits for all threads of a tile of several warps; each receives the value of the tile's thread
+ * `source`. */
 NUMBALITE_SIM_OWN unsigned long long tile(unsigned threads, unsigned long long value, unsigned source,
                                           const char *file, int line) {
     engine_call call;
@@ -88,7 +90,7 @@ NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
 NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
 #ifdef NUMBALITE_SIM_CHECKED
-    bool narrow = is_narrow; /* of this thread's atomic; others run meanwhile */
+    bool narrow = is_narrow; /* saved, because other threads run in the meantime */
     is_narrow = false;
     ops->yield(rank(), nl_sim_site{file, line});
     is_narrow = narrow;
@@ -97,20 +99,20 @@ NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __b
 #endif
 }
 
-/* Called where a thread may be waiting for another in a loop: lets the others run now and then. */
+/* Call in loops that may wait for another thread: lets other threads run from time to time. */
 NUMBALITE_SIM_OWN void spin(const char *file, int line) {
     if (__builtin_expect((++spins & 255) == 0, 0))
         yield(file, line);
 }
 
-/* The lanes of a warp synchronise before a volatile access. */
+/* Synchronizes the lanes of a warp before a volatile access. */
 NUMBALITE_SIM_OWN void step(const void *address, unsigned place) {
     engine_call call;
     ops->warp(NL_SIM_WARP_STEP, 0, reinterpret_cast<unsigned long long>(address), place, rank(),
               nl_sim_site{nullptr, 0});
 }
 
-/* What PTX has as %smid, %globaltimer and exit. */
+/* PTX's %smid, %globaltimer and exit. */
 NUMBALITE_SIM_OWN unsigned smid() {
     return ops->smid();
 }
@@ -131,15 +133,15 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
     return ops->dynamic_shared();
 }
 #ifdef NUMBALITE_SIM_CHECKED
-/* An array has no element `index` along `axis`. */
+/* Reports that an array has no element `index` along `axis`. */
 [[noreturn]] NUMBALITE_SIM_APART NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
                                               int ndim, const void *array) {
     const nl_sim_index what = {array, shape, ndim, axis, index};
     ops->checker->index(&what, __builtin_return_address(0));
 }
 
-/* An array that generated code hands to the user's, and what the user calls it: reports of this thread
- * name it so. */
+/* An array that generated code passes to the user's code, and its name there, which reports of this
+ * thread use. */
 template <class A> struct nl_named {
     A nl_array;
     nl_sim_named row;

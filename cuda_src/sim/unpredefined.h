@@ -1,6 +1,7 @@
-/* sim/unpredefined: takes away what NVRTC does not predefine, right before a source, which chooses by it what it chooses on a
- * GPU. Our own headers ask for NUMBALITE_SIM_CLANG. It is read each time: what a header that g++ has precompiled takes away
- * is back behind it. */
+/* sim/unpredefined: undefines macros that NVRTC does not predefine, immediately before a source, so
+ * that its conditional code is the same as on a GPU. numbalite's headers test NUMBALITE_SIM_CLANG
+ * instead. It is read each time, because a header precompiled by g++ restores the macros after
+ * it. */
 #undef __clang__
 #undef __GNUC__
 #undef __GNUC_MINOR__

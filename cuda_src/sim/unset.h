@@ -1,6 +1,7 @@
-/* sim/unset: what instrumented images know of local variables, by clang++: beside those that are declared
- * without a value there are others, of the same size, whose bytes are zero where nothing has been written
- * (numbalite/compilers/sim/locals.py, which puts calls of these functions into the code). */
+/* sim/unset: uninitialized local variables in instrumented images, for clang++. Each variable that
+ * is declared without a value has a shadow variable of the same size, whose bytes are zero as long
+ * as the corresponding bytes are unwritten (numbalite/compilers/sim/locals.py, which inserts calls
+ * of these functions). */
 #ifndef NUMBALITE_SIM_UNSET_H
 #define NUMBALITE_SIM_UNSET_H
 
@@ -11,13 +12,13 @@ nl_sim_report_unset(const char *name, int count, long long i, long long j, long 
     nl_sim_local what = {name, count, {i, j, k}};
     numbalite_sim::checker->unset(&what, __builtin_return_address(0));
 }
-/* A variable, or an element of it, is read. count: how many indices it has, -1: it is a field. */
+/* A variable, or an element of it, is read. count: number of indices; -1: a field. */
 extern "C" __attribute__((visibility("hidden"), used, always_inline)) inline void
 nl_sim_unset(bool is_unset, const char *name, int count, long long i, long long j, long long k) {
     if (__builtin_expect(is_unset, 0))
         nl_sim_report_unset(name, count, i, j, k);
 }
-/* Memory is copied to a variable, or a variable to memory: what is known of the bytes goes along. */
+/* Memory is copied to or from a variable: copies the state of the bytes. */
 NUMBALITE_SIM_UNSET __attribute__((noinline)) void
 nl_sim_fetch_written(unsigned char *second, const void *from, unsigned long long size) {
     const nl_sim_checker *c = numbalite_sim::checker;

@@ -1,6 +1,6 @@
-/* sim/words: the words of CUDA that mean the same on the simulator and on the CPU itself, over what
- * sim/thread.h or host/thread.h has of the thread that runs. threadIdx & co. are macros over functions
- * that return copies: nothing can write to them, as in CUDA. */
+/* sim/words: CUDA builtins that are the same on the simulator and for CPU targets, based on
+ * sim/thread.h or host/thread.h. threadIdx etc. are macros for functions that return copies: as in
+ * CUDA, they cannot be written. */
 #ifndef NUMBALITE_SIM_WORDS_H
 #define NUMBALITE_SIM_WORDS_H
 
@@ -9,8 +9,9 @@
 #define blockDim (::numbalite_sim::block_dim())
 #define gridDim (::numbalite_sim::grid_dim())
 
-/* A variable, since sources have local variables, parameters and members of this name. It is no constant expression, as
- * in CUDA, and yet known to the optimiser: nothing writes to what it refers to. */
+/* A variable, because sources have local variables, parameters and members of this name. As in
+ * CUDA, it is no constant expression, but the optimizer uses its value, because nothing writes to
+ * it. */
 namespace numbalite_sim {
 static int warp_size = 32;
 } // namespace numbalite_sim
@@ -27,8 +28,8 @@ NUMBALITE_SIM_OWN long long clock64() {
 NUMBALITE_SIM_INLINE void __brkpt() {}
 NUMBALITE_SIM_INLINE void __prof_trigger(int) {}
 
-/* Without regard to NDEBUG, which comes after the prelude: hostoptions.py and include/assert.h see
- * to it. */
+/* Independent of NDEBUG, which is only read after the prelude: hostoptions.py and include/assert.h
+ * handle it. */
 #define assert(...) \
     (static_cast<bool>(__VA_ARGS__) \
          ? static_cast<void>(0) \

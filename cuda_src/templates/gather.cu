@@ -1,7 +1,8 @@
-/* Elements at places that arrays of indices say: gathered from there, or scattered to there. Both arrays
- * are seen in the shape of the result; index arrays have strides of zero along axes that are not theirs,
- * and so has the array that is indexed along those that are. An index beyond its axis is taken modulo its
- * length, or clipped, and where that is checked a failed assertion; no memory outside is touched. */
+/* Fancy indexing: gathers elements by index arrays, or scatters to them. Both arrays are passed
+ * with the shape of the result: index arrays have stride 0 along axes that they do not index, and
+ * the indexed array has stride 0 along the axes of the indices. An index out of bounds wraps around
+ * or is clipped, or, if it is checked, fails an assertion; no memory outside of the array is
+ * accessed. */
 #include "numbalite/complex.cuh"
 #include "numbalite/words.cuh"
 template <int Mode, typename I>
@@ -29,7 +30,7 @@ template <typename W, typename I, int D, int Mode, bool Scatter, int Several> __
 gather(array<const W, D> from, array<W, D> to, ${parameters}) {
     long long first = (long long)blockIdx.x * blockDim.x * Several + threadIdx.x, size = to.size();
     typedef typename word_of<sizeof(W)>::type word;
-    word words[Several]; /* all on their way before the first is stored */
+    word words[Several]; /* all loads are issued before the first store */
     word *targets[Several];
 #pragma unroll
     for (int s = 0; s < Several; s++) {

@@ -1,4 +1,4 @@
-/* A kernel of a generalized ufunc: a block for each loop index. */
+/* A kernel of a generalized ufunc: one block for each loop index. */
 extern "C" __global__ void __launch_bounds__(${threads})
 ${kernel}(const __grid_constant__ nl_detail::gufunc_call<${operands}, ${dims}, ${core}> call) {
     using namespace numbalite::nl_detail;

@@ -1,5 +1,5 @@
-/* A kernel of a generalized ufunc: a thread for each loop index, whose cores are staged by its warp. Where
- * they are large, some lanes have none, and help. */
+/* A kernel of a generalized ufunc: one thread for each loop index; its warp copies the cores to
+ * shared memory. If the cores are large, some lanes have no loop index and only help to copy. */
 extern "C" __global__ void __launch_bounds__(${threads})
 ${kernel}(const __grid_constant__ nl_detail::gufunc_call<${operands}, ${dims}, ${core}> call) {
     using namespace numbalite::nl_detail;

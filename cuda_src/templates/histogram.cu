@@ -1,4 +1,4 @@
-/* A histogram whose bins the user's function gives (histogram.cuh). */
+/* A histogram whose bins are computed by the user's function (histogram.cuh). */
 struct nl_bin {
     NUMBALITE_FUNCTION numbalite::int64 operator()(const ${T} &x) const {
         return static_cast<numbalite::int64>(${call});

@@ -1,4 +1,4 @@
-/* What handles a loop index of a generalized ufunc for the CPU. */
+/* Computes one loop index of a generalized ufunc on the CPU. */
 struct nl_call_${loop} {
     enum { operands = ${operands} };
     static constexpr bool is_written(int p) { return 0x${written}u >> p & 1; }

@@ -1,5 +1,6 @@
-/* Small copies to several places in one launch: part k of `count` has some of the blocks, and takes its
- * elements, in C order, from of<k> to to<k>. The host has merged the axes and chosen the words. */
+/* Small copies to several destinations in one launch: part k of `count` is copied by some of the
+ * blocks, which copy its elements in C order from of<k> to to<k>. The host has merged the axes and
+ * chosen the element words. */
 #include "numbalite/complex.cuh"
 #include "numbalite/words.cuh"
 enum { THREADS = 256, EACH = 4 };

@@ -1,18 +1,19 @@
-/* A reduction of what is computed element by element (numbalite/ufuncs/mapped.py): the plan's input is
- * the number of an element in C order, times ${scale}, and a source computes the element of that number.
- * Operands are found by the number (width 0); or, where the elements of a part have equal distances in each of them,
- * by these, ${width} neighbours by one access where that is more than one. */
+/* A reduction whose elements are computed (numbalite/ufuncs/mapped.py). The plan's input is an
+ * element's index in C order, times ${scale}, and a source computes the element with that index.
+ * With width 0, operands are addressed by the index. Otherwise the elements of a part have equal
+ * strides in each operand, which are used; a width greater than 1 means that ${width} neighbours
+ * are loaded by one access. */
 constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];
     numbalite::int64 shape[${dims}], strides[${count}][${dims}];
-    numbalite::int64 steps[${count}]; /* bytes between elements that are folded */
+    numbalite::int64 steps[${count}]; /* strides of the reduced elements, in bytes */
 };
 struct nl_given {
     const nl_operands &operands;
     const void *arrays[${count}];
 };
-/* An operand's elements of a piece; one for all where there is no step between them. */
+/* The elements of an operand for one piece; a single element if the stride is 0. */
 template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) nl_items {
     S item[N];
     template <class T> NUMBALITE_FUNCTION T get(int j) const {
@@ -20,7 +21,7 @@ template <class S, int N> struct __align__(N > 1 ? sizeof(S) * N : alignof(S)) n
     }
 };
 struct nl_mapped {
-    typedef void element; /* none is read: all are computed */
+    typedef void element; /* no element is read from memory: all are computed */
     enum { count = nl_width > 1 ? nl_width : 1 };
     struct piece {
         ${M} item[count];
@@ -28,7 +29,8 @@ struct nl_mapped {
     const numbalite::nl_reduce::plan &p;
     const nl_given &given;
     numbalite::int64 first;
-    const char *base[${count}]; /* of element 0 of those that are folded, if it were in the part's row */
+    /* address of the reduced element 0, extrapolated along the part's row */
+    const char *base[${count}];
 
     NUMBALITE_FUNCTION nl_mapped(const numbalite::nl_reduce::plan &p, const void *input, const void *,
                                  const numbalite::nl_reduce::place &at)
@@ -40,7 +42,7 @@ struct nl_mapped {
         for (int k = 0; k < ${count}; ++k)
             base[k] -= at.begin * given.operands.steps[k];
     }
-    /* Where the operands have the element of this number. */
+    /* The operands' addresses of the element with this index. */
     NUMBALITE_FUNCTION void find(const char *(&place)[${count}], numbalite::int64 number) const {
 #pragma unroll
         for (int k = 0; k < ${count}; ++k)

@@ -1,5 +1,6 @@
-/* Products of matrices of whole numbers and booleans, c[i] = a[i] b[i]: a block of 16 x 16 threads
- * works on a tile of c at a time, over tiles of a and b in shared memory. Sums wrap as NumPy's do. */
+/* Products of integer and bool matrices, c[i] = a[i] b[i]: a block of 16 x 16 threads computes one
+ * tile of c at a time, from tiles of a and b in shared memory. Integer sums wrap around as in
+ * NumPy. */
 template <typename T>
 __device__ T multiplied_and_added(T sum, T x, T y) {
     return sum + x * y;

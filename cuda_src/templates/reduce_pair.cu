@@ -1,4 +1,4 @@
-/* What combines two numbers in a reduction or a scan. */
+/* The function that combines two elements in a reduction or a scan. */
 struct nl_function : numbalite::nl_reduce::operation_on<nl_function, ${T}> {
     static constexpr bool commutes = ${commutes};
     NUMBALITE_FUNCTION ${T} operator()(${T} a, ${T} b) const {

@@ -1,7 +1,8 @@
-/* The copy of a stack of matrices whose rows are runs on one side and whose columns are on the other:
- * from(n, y, x) has neighbours along x, to(n, y, x) along y, or elements a few places apart. A block moves a tile
- * through shared memory, so that both sides are read and written in whole lines. Accesses are as wide as V elements
- * where the host has seen that all rows allow it. */
+/* Copies a stack of matrices whose rows are contiguous on one side and whose columns are on the
+ * other: from(n, y, x) has neighbours along x, to(n, y, x) along y, or elements with a small
+ * stride. A block copies a tile through shared memory, so that both sides are accessed by complete
+ * cache lines. An access has V elements if the host has determined that all rows are aligned for
+ * it. */
 #include "numbalite/complex.cuh"
 #include "numbalite/words.cuh"
 

@@ -1,4 +1,4 @@
-/* To the nearest multiple of 1 / scale or, with `above`, of scale; halves to the even one. */
+/* Rounds to the nearest multiple of 1 / scale, or, with `above`, of scale; ties to even. */
 template <typename T> T rounded(T x, T scale, bool above) {
     return above ? rint(x / scale) * scale : rint(x * scale) / scale;
 }
