@@ -1,9 +1,9 @@
 /* py/checks: sets the checks that the driver makes during launches, and compiles kernels for
  * them.
  *
- * A kernel is first compiled for the checks of the thread that needs it. If a launch has other
- * checks, the driver requests another image, which numbalite.runtime.checks compiles. An
- * exception during this compilation remains set in the launching thread. */
+ * A compilation unit is first compiled for the checks of the thread that needs it. If a launch
+ * has other checks, the driver requests another image, which numbalite.runtime.checks compiles.
+ * An exception during this compilation remains set in the launching thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

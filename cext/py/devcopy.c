@@ -381,7 +381,7 @@ static int is_default(CUstream stream) {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
-/* Chooses the streams of both sides of a copy between devices. A stream that the call names
+/* Chooses the streams of both sides of a copy between devices. A stream that the call specifies
  * (`asked`), or one of the source's device, is used on its own side; nl_peer_choose selects the
  * stream of the other side. Otherwise each side uses its array's own stream, or the default
  * stream of its device. */

@@ -13,14 +13,14 @@
 #define FIXED_WHOLE 24   /* bytes of a core up to which the number of accesses is not limited */
 #define FIXED_ACCESSES 4 /* max. accesses to copy a larger core */
 #define WARP 32
-#define MIN_THREADS 8         /* min. block size: fewer threads than a warp, if blocks are few */
-#define STAGED_OUTPUT 16      /* min. bytes of a staged core of an output */
-#define STAGED_WITH_OUTPUT 32 /* of an input, if an output is staged */
-#define STAGED_INPUT 64       /* of an input, if no output is staged */
-#define STAGED_SHORT 1920 /* of all short cores per loop index: 16 lanes fit in a warp's share */
+#define MIN_THREADS 8           /* min. block size: fewer threads than a warp, if blocks are few */
+#define STAGED_OUTPUT 16        /* min. bytes of a staged core of an output */
+#define STAGED_WITH_OUTPUT 32   /* min. bytes for an input, if an output is staged */
+#define STAGED_INPUT 64         /* min. bytes for an input, if no output is staged */
+#define STAGED_SHORT 1920       /* max. bytes of short cores per loop index: 16 lanes fit */
 #define STAGED_ALL (18 * 1024)  /* max. bytes of long cores per loop index */
 #define STAGED_WARP (30 * 1024) /* max. bytes of a warp's short cores: several warps fit */
-#define LONG_WARP (36 * 1024)   /* max. bytes of a warp's long cores; such a warp is a block */
+#define LONG_WARP (36 * 1024)   /* max. bytes of a warp's long cores */
 #define LONG_LANES 8 /* max. lanes for long cores: these read different banks (core_stage.cuh) */
 #define STAGED_BLOCK (46 * 1024) /* max. bytes of a block with several warps */
 #define STAGED_SLACK 16          /* bytes per operand, for alignment */

@@ -71,9 +71,9 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     nl_py_hostcopies_init(&call->hosts, 0);
 }
 /* Fills *op for an input. The caller must call nl_py_operand_clear afterwards, also on failure.
- * `index` counts from 0, for messages. On success, call->stream waits for pending work on device
- * arrays of other libraries, and device memory is on call->device and allocated before the call
- * in the order of call->stream. 0, or -1 with an exception. */
+ * `index` counts from 0, for messages. On success, call->stream waits for the allocation of
+ * device memory, which is on call->device, and for pending work on device arrays of other
+ * libraries. 0, or -1 with an exception. */
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 /* Like nl_py_operand_read, for an output: a writable array whose elements do not overlap. */
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);

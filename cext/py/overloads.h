@@ -1,5 +1,5 @@
-/* py/overloads: the hash table from the types of a call to compiled code, of dispatchers, ufuncs
- * and host functions.
+/* py/overloads: the hash table of dispatchers, ufuncs, gufuncs and host functions, which maps the
+ * types of a call to compiled code.
  *
  * An entry's key is a sequence of bytes that describes the types of a call; a kernel's key also
  * includes its device. A table only grows, so calls read it without a lock. Entries live as long

@@ -24,7 +24,7 @@ typedef struct nl_py_owners {
     nl_device *device;      /* the current device; streams of arrays on other devices are ignored */
     nl_dl_current *current; /* the exchange API's current stream, read once in a call */
     int has_default;        /* an owner's stream is the default stream, or ordered with it */
-    int captured, mode;     /* captured: the owner captures streams[0]; mode: the thread's before */
+    int captured, mode; /* captured: the owner captures streams[0]; mode: previous capture mode */
     int count;
     struct nl_py_owner {
         CUstream handle;

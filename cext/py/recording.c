@@ -17,7 +17,7 @@ enum {
     MAX_CALLS = 48,
     MAX_ARGUMENTS = 768,
     CALLABLE_SIZE = 512, /* estimated bytes of a launcher or a plan */
-    MAX_BYTES = 1 << 28, /* of new arrays: beyond it, device time dominates, memory is scarce */
+    MAX_BYTES = 1 << 28, /* max. of new arrays; above, device time dominates, memory is scarce */
 };
 
 typedef enum value_kind { INPUT, STREAM, CONSTANT, TUPLE, NEW, VIEW, RESULT } value_kind;
