@@ -1,10 +1,10 @@
-"""From source to machine code: the disk cache, NVRTC for GPUs, the host compiler for the CPU.
+"""Compiles sources to machine code: the disk cache, NVRTC for GPUs, the host compiler for the CPU.
 
-`compile_source` is the one way in. Its key covers the source, what it includes, the target, the compiler
-and numbalite's own CUDA C++ and compiling code, so an image from the cache is the one that compiling
-now would give. A hit loads neither compiler.
+`compile_source` is the only entry point. Its cache key covers the source, its includes, the target, the compiler,
+numbalite's CUDA C++ and this package, so a cached image equals the image that a new compilation would produce. A cache
+hit loads neither compiler.
 
-nvrtc.py and what it includes (headers.py, precompiled.py, toolkit.py) are for GPUs; hostbuild.py, with
+nvrtc.py, headers.py, precompiled.py and toolkit.py are for GPUs; hostbuild.py, with
 host.py, hostunit.py, hostlink.py, forkserver.py and process.py, for the CPU. sim/ rewrites sources for the simulator. hints.py and
 pythonisms.py explain compilers' messages. Uses types and cxx. Begin with source.py, then this file.
 """
@@ -30,28 +30,28 @@ _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()
 _count = 0
 _sources: dict[bytes, Source] = {}  # digest of an image for the simulator -> its Source
-_profiled: dict[int, tuple[Source, Image]] = {}  # sum of an image that counts -> both
+_profiled: dict[int, tuple[Source, Image]] = {}  # checksum of a profiled image -> both
 
 watcher: Callable | None = None
 """watcher(source, target) is a context manager around each compilation: notebooks tell of long ones."""
 
 
 def compile_count() -> int:
-    """How many times this process has really run a compiler."""
+    """The number of compiler runs in this process (cache hits do not count)."""
     return _count
 
 
 def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
-    """Compiles a source, or finds it compiled; ``again`` does not look, and replaces what is kept.
+    """Compiles a source, or returns its cached image; ``again`` ignores the cached image and replaces it.
 
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
     ("sim", *names of checks) for an instrumented image (see numbalite.runtime.checks);
     or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
-    CompileError tells what is wrong with the source.
+    CompileError for errors in the source.
     """
     target = _effective(target)
     if target[0] in _ON_THE_CPU:
-        source = source.replace(stoppable=False)  # every kernel is
+        source = source.replace(stoppable=False)  # kernels are always stoppable
     key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None:
@@ -67,7 +67,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
 
 
 def warn_of(image: Image, before: Container = ()) -> None:
-    """Warns of the slips of an image, but of those in `before`. KernelWarning where a filter makes it an error."""
+    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter says so."""
     found = [slip for slip in image.slips if slip not in before]
     if found:
         from numbalite.compilers import reported
@@ -76,12 +76,12 @@ def warn_of(image: Image, before: Container = ()) -> None:
 
 
 def source_of(image: bytes) -> Source | None:
-    """What an image for the simulator was compiled from: the driver asks by the image."""
+    """The Source of an image for the simulator; the driver looks it up by the image."""
     return _sources.get(_digest(image))
 
 
 def profiled(number: int) -> tuple[Source, Image] | None:
-    """The source and the image that a profiled launch ran, by the sum of its image."""
+    """The source and the image of a profiled launch, by the checksum of its image."""
     return _profiled.get(number)
 
 
@@ -90,7 +90,7 @@ def _digest(data):
 
 
 def origin(source: Source, target: tuple) -> str:
-    """Where the image of a source comes from, for messages."""
+    """The origin of a source's image, for messages: the cache file or the compiler."""
     path = cache.location(_key(source, _effective(target)))
     return path or "the compiler, just now"
 
@@ -135,7 +135,7 @@ def _run(source, target):
 
 
 def _key(source, target):
-    """The key in the disk cache; None if this source is not to be kept."""
+    """The key in the disk cache; None if this source cannot be cached."""
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
@@ -144,7 +144,7 @@ def _key(source, target):
     else:
         compiler = toolkit.fingerprint(bool(source.linked), source.launches)
         folders = functools.partial(toolkit.include_directories, compiler[0])
-    included = headers.closure(source, folders)  # which also says of what is no file
+    included = headers.closure(source, folders)  # raises CompileError for a header that is no file
     if included is None or cache.directory() is None:
         return None
     source = source.replace(
@@ -157,17 +157,17 @@ def _key(source, target):
 
 
 def _lasting(text):
-    """Without the process number that IPython puts into the names of a notebook's cells."""
+    """Removes the process number that IPython puts into the file names of notebook cells."""
     return text.replace(f"ipykernel_{os.getpid()}", "ipykernel") if "ipykernel_" in text else text
 
 
 def _present(text):
-    """The opposite of `_lasting`."""
+    """Restores the process number that `_lasting` removed, with the number of this process."""
     return text.replace("/ipykernel/", f"/ipykernel_{os.getpid()}/")
 
 
 def _renamed(made, change):
-    """An Image, or a Source, with other names of files in its slips."""
+    """An Image or Source with the file names in its slips changed by `change`."""
     slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
     return made.replace(slips=slips) if slips else made
 
@@ -177,7 +177,7 @@ _SEARCHES = "advice slips slip_search slip_operators slip_statements statements 
 
 
 def own_code() -> bytes:
-    """Names, sizes and dates of the CUDA C++ that numbalite brings and of what compiles it."""
+    """A digest of the names, sizes and dates of numbalite's CUDA C++ files and of the modules that compile them."""
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -189,7 +189,7 @@ def own_code() -> bytes:
 
 
 def stamps(*folders: str) -> list[tuple]:
-    """Names, sizes and dates of the files in folders, and in theirs."""
+    """The names, sizes and dates of the files in folders and their subfolders."""
     found, waiting = [], list(folders)
     while waiting:
         with os.scandir(waiting.pop()) as entries:

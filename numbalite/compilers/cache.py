@@ -1,19 +1,18 @@
-"""The disk cache: what was compiled once is not compiled again, in this process or the next.
+"""The disk cache of compiled images and translated Python bodies, shared by all processes of a user.
 
-One file per image, named by its key: a hash of everything that decides what comes out; one file per translated
-Python body likewise (kernels/translations.py). A file
-is written under another name and moved into place, so readers never see half of one; it begins with
-its key and the hash of its contents, and one that does not fit is deleted and compiled anew.
-Whatever else goes wrong on the way is a miss, never an error.
+There is one file per image, named by its key: a hash of everything that determines the image. Translated Python bodies
+(kernels/translations.py) are stored likewise. A file is written under a temporary name and renamed, so readers never see
+a partial file. It begins with its key and the hash of its contents; a file that does not match is deleted and
+compiled again. All other problems are cache misses, never errors.
 
-Loading an image is running code, so the directory must belong to the user (or to root) and nobody
-else may write to it; otherwise there is no cache, and a warning says so.
+Loading an image executes code, so the directory must belong to the user or to root, and no other user may have write
+permission. Otherwise there is no cache, and a warning is issued.
 
-Nothing else in the directory is touched: files are known by their names and by what they begin with,
-folders by their mark (folders.py).
+No other files in the directory are modified: the cache recognizes its files by name and first bytes, its folders by
+their mark (folders.py).
 
-A hit marks its file as used now and then (by its date); when the directory holds more than
-NUMBALITE_CACHE_SIZE, the files that were not used for longest go.
+A hit updates the date of its file, at most once an hour. If the directory exceeds NUMBALITE_CACHE_SIZE, the least
+recently used files are removed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 try:
-    from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
+    from _blake2 import blake2b  # importing hashlib loads OpenSSL, which takes milliseconds
 except ImportError:
     from hashlib import blake2b
 
@@ -43,16 +42,16 @@ SCHEMA = 2  # of the key and of the file
 _MAGIC = b"numbalite image\1"
 IMAGE, TRANSLATION = ".image", ".body"  # suffixes of files
 _DIGEST = 16
-_TOUCH_AFTER = 3600.0  # seconds: how exact the dates of use are
-_ABANDONED = 3600.0  # seconds: a temporary file of that age belongs to nobody
+_TOUCH_AFTER = 3600.0  # seconds: resolution of the dates of use
+_ABANDONED = 3600.0  # seconds: age at which a temporary file is abandoned
 _NAME = re.compile(r"[0-9a-f]{32}\.(image|body)(\.\d+-[0-9a-f]{12}\.tmp)?")
-PRELUDE = "prelude-"  # folders in which the host compiler's headers are kept precompiled
-TEXTS = "texts-"  # folders in which debuggers find what is in no file (debugger.py)
-_PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which one is made again if it is needed
+PRELUDE = "prelude-"  # prefix of folders with precompiled headers of the host compiler
+TEXTS = "texts-"  # prefix of folders with generated source texts for debuggers (debugger.py)
+_PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which a precompiled header is compiled again
 
 
 def digest(*parts) -> bytes:
-    """A hash of some plain values (text, bytes, numbers, tuples, None)."""
+    """A hash of plain values (text, bytes, numbers, tuples, None)."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
@@ -65,15 +64,15 @@ def _default_directory():
 
 
 def wanted_directory() -> str:
-    """Where the cache is or would be."""
+    """The path of the cache directory, which may not exist."""
     return config.CACHE_DIR or _default_directory()
 
 
-_checked: dict[str, bool] = {}  # directory -> whether it can be used
+_checked: dict[str, bool] = {}  # directory -> is it usable?
 
 
 def directory() -> str | None:
-    """The cache's directory, made if need be; None where there is no cache."""
+    """The cache's directory, created if necessary; None if there is no cache."""
     if config.DISABLE_CACHE:
         return None
     path = wanted_directory()
@@ -89,7 +88,7 @@ def directory() -> str | None:
 
 
 def _prepare(path):
-    """Makes the directory and checks whose it is; returns what is wrong with it."""
+    """Creates the directory and checks its owner and permissions. Returns the problem, or None."""
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         try:
@@ -114,19 +113,21 @@ def _path(key: bytes | None, suffix: str = IMAGE) -> str | None:
 
 
 def location(key: bytes | None) -> str | None:
-    """The file in which the image of this key is kept, if it is."""
+    """The file that stores the image of this key, or None."""
     path = _path(key)
     return path if path and os.path.exists(path) else None
 
 
 def load(key: bytes | None) -> Image | None:
-    """The image kept under a key, or None."""
+    """The image stored under a key, or None."""
     return load_as(Image.from_bytes, key)
 
 
 def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
-    """What ``made_from`` makes of the bytes kept under a key, or None; it raises ValueError for bytes that it does
-    not accept."""
+    """``made_from(bytes)`` for the bytes stored under a key, or None.
+
+    ``made_from`` raises ValueError for invalid bytes, which count as a miss.
+    """
     path = _path(key, suffix)
     if key is None or path is None:
         return None
@@ -149,7 +150,7 @@ def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
 
 
 def _read(path):
-    # Not blocking: a pipe in the place of a file would be waited for.
+    # Non-blocking: opening a pipe instead of a file would wait.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(handle)
@@ -163,17 +164,17 @@ def _read(path):
         try:
             os.utime(path)
         except OSError:
-            pass  # a cache that others keep for us
+            pass  # a read-only cache
     return raw
 
 
 def store(key: bytes | None, image: Image) -> bool:
-    """Keeps an image; False if that was not possible."""
+    """Stores an image; False if that was not possible."""
     return key is not None and store_bytes(key, image.to_bytes())
 
 
 def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
-    """Keeps bytes under a key; False if that was not possible."""
+    """Stores bytes under a key; False if that was not possible."""
     path = _path(key, suffix)
     if path is None:
         return False
@@ -189,7 +190,7 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
     except OSError:
         _remove(temporary)
         return False
-    # Looking at the whole directory costs; one file in sixteen, or a big one, is reason enough.
+    # Listing the directory is slow: trim only for one file in sixteen, or for a large file.
     if key[0] < 16 or len(contents) > limit // 16:
         trim(limit)
     return True
@@ -208,13 +209,13 @@ def _remove(path):
 
 
 def _entries(folder):
-    """(date of last use, size, path) of every file of ours, by its name."""
+    """(date of last use, size, path) of each file whose name is one of the cache's."""
     return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
             if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
 def _preludes(folder):
-    """(date, path) of the precompiled headers and the texts."""
+    """(date, path) of the folders of precompiled headers and of texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
             if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
 
@@ -226,13 +227,13 @@ def _scan(folder):
                 try:
                     yield entry, entry.stat(follow_symlinks=False)
                 except OSError:
-                    pass  # somebody removed it just now
+                    pass  # another process removed it
     except OSError:
         pass
 
 
 def _remove_ours(path):
-    """Removes a file that begins as an image does, or is the beginning of one."""
+    """Removes a file that begins with the cache's magic number, or a temporary file that begins with part of it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
@@ -246,9 +247,9 @@ def _remove_ours(path):
 
 
 def trim(limit: int) -> int:
-    """Removes what was not used for longest until no more than `limit` bytes are left.
+    """Removes the least recently used files until at most `limit` bytes are left.
 
-    Goes somewhat below, so that it is not needed at every new file. Returns the number removed.
+    Removes somewhat more, so that not each new file requires it. Returns the number of removed files.
     """
     folder = directory()
     if not folder:
@@ -276,7 +277,7 @@ def trim(limit: int) -> int:
 
 
 def usage() -> tuple:
-    """(number of images, bytes in all) in the cache."""
+    """(number of images, total bytes) of the cache."""
     folder = directory()
     if not folder:
         return 0, 0

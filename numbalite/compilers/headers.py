@@ -1,12 +1,12 @@
-"""The headers of a kernel: numbalite's own, the small standard ones, and what a source includes.
+"""Finds the headers of a source: numbalite's, the standard headers that NVRTC lacks, and the files that it includes.
 
-`cuda_src` is the directory of all CUDA C++ that numbalite brings. NVRTC gets numbalite.cuh with its
-parts, and the standard headers that it lacks (cuda_src/std), as in-memory headers; everything else
-is found on disk in the toolkit's and the user's directories.
+`cuda_src` is the directory of numbalite's CUDA C++. NVRTC receives numbalite.cuh, the headers that it includes, and
+standard headers (cuda_src/std) as in-memory headers; all others are found on disk in the toolkit's and the user's
+directories.
 
-The disk cache must know every text that goes into an image. `closure` follows the #include lines of
-a source the way the compilers do and gives the contents of the user's files; the toolkit's headers,
-which nobody edits, count by size and date of the one that is included.
+The key of the disk cache must depend on each text that is compiled. `closure` follows #include lines as the compilers
+do and returns the contents of the user's files. Of the toolkit's headers, which users do not edit, only the size and
+date of the included header are used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _in_memory = None
 
 
 def cuda_src() -> str:
-    """The directory of numbalite's CUDA C++: beside the package in a checkout, in it otherwise."""
+    """The directory of numbalite's CUDA C++: next to the package in a checkout, in the package otherwise."""
     global _directory
     if _directory is None:
         for place in (os.path.join(os.path.dirname(_HERE), "cuda_src"), f"{_HERE}/_cuda_src"):
@@ -46,7 +46,7 @@ def _text(path):
 
 
 def in_memory() -> dict:
-    """Name -> text of the headers that NVRTC gets with every source."""
+    """Name -> text of the headers that NVRTC receives with each source."""
     global _in_memory
     if _in_memory is None:
         root = cuda_src()
@@ -79,7 +79,7 @@ def user_directories(options) -> list:
 
 _GAP = r"(?:[ \t\f\v]|/\*.*?\*/)*"
 _MARK = rf"(?:\#|%:){_GAP}"
-# Comments, and what may hold the signs of one.
+# Comments, and literals that may contain the characters of a comment.
 _COMMENT_OR_NOT = re.compile(
     rf"""//[^\n]*|/\*.*?(?:\*/|\Z)
       |{_MARK}(?:include|import|include_next|embed)\b{_GAP}<[^>\n]*>
@@ -103,8 +103,10 @@ _DIRECTIVE = re.compile(
 
 
 def includes(text: str) -> list:
-    """(name, quoted) for each header that a text includes or asks for with __has_include; the name is ""
-    where only the preprocessor knows it (a macro, #include_next)."""
+    """(name, quoted) for each header that a text includes or tests with __has_include.
+
+    The name is "" if it depends on the preprocessor (a macro, #include_next).
+    """
     plain = _PLAIN.findall(text)
     unusual = ("/*", "\\", "??", 'R"')
     if len(plain) == len(_WORD.findall(text)) and not any(sign in text for sign in unusual):
@@ -121,7 +123,7 @@ def includes(text: str) -> list:
 
 
 def _without_comments(text):
-    """A text as its directives are read: lines joined, comments blank, no strings over several lines."""
+    """A text for reading directives: continued lines joined, comments replaced by blanks, no multi-line strings."""
     for trigraph, sign in _TRIGRAPHS.items():
         text = text.replace(trigraph, sign)
     text = _SPLICE.sub("", text)
@@ -135,9 +137,9 @@ def _kept(match):
 
 
 def find(name: str, folders) -> str | None:
-    """The file of a name in the first of these folders that has it; None where none has.
+    """The path of a file in the first of these folders that has it; None if no folder has it.
 
-    CompileError for what is no file and would be waited for: a pipe, a device.
+    CompileError for a pipe or a device, whose reading could block.
     """
     for folder in folders:
         path = os.path.join(folder, name)
@@ -155,7 +157,7 @@ def find(name: str, folders) -> str | None:
 
 
 class Places:
-    """Where NVRTC finds the headers that a source includes itself."""
+    """The folders in which NVRTC searches the headers that a source includes directly."""
 
     def __init__(self, source, toolkit_directories):
         self.memory = frozenset(name for name, _ in source.headers)
@@ -164,7 +166,7 @@ class Places:
         self._toolkit = toolkit_directories
 
     def is_of_toolkit(self, name, quoted) -> bool:
-        """Is the file that an #include of this name means one of the toolkit's?"""
+        """Does an #include of this name refer to a header of the toolkit?"""
         before = [self._beside, *self._users] if quoted else self._users
         if find(name, [folder for folder in before if folder not in self._toolkit]):
             return False
@@ -172,14 +174,14 @@ class Places:
 
 
 class Closure:
-    """What a source includes, transitively. `parts` decides the cache key; None: cannot be known."""
+    """The transitive includes of a source. `parts` is for the cache key; None: they cannot be determined."""
 
     def __init__(self, source, toolkit_directories, forced=()):
         self._parts = []
         self._is_known = True
         self._memory = dict(source.headers)
         self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
-        self._toolkit = toolkit_directories  # called when the first header is looked for on disk
+        self._toolkit = toolkit_directories  # called when the first header is searched on disk
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
         self._scan(before + source.text, os.path.dirname(source.name))
@@ -195,7 +197,7 @@ class Closure:
             beside = directory if quoted else None
             if not name:
                 self._is_known = False
-            elif name in self._memory:  # or a file beside the one that includes it
+            elif name in self._memory:  # or a file next to the including one
                 if beside is not None and find(name, [beside]):
                     self._follow(name, beside)
             elif not _is_own(name):
@@ -209,7 +211,7 @@ class Closure:
             self._parts.append((name, "missing"))
             return
         folder, own_name = os.path.split(path)
-        place = os.path.realpath(folder), own_name  # one of all ways there: x/../x/../x
+        place = os.path.realpath(folder), own_name  # a canonical path, instead of x/../x/../x
         if place in self._seen:
             return
         self._seen.add(place)
@@ -222,7 +224,7 @@ class Closure:
         self._scan(raw.decode("utf-8", "replace"), folder)
 
     def _is_users(self, name, directory):
-        """Has the user a file of the name of a standard header?"""
+        """Does the user have a file with the name of a standard header?"""
         beside = [] if directory is None else [directory]
         return find(name, [*beside, *self._directories]) is not None
 
@@ -241,7 +243,7 @@ _own_names = None
 
 
 def _is_own(name):
-    """Is it a header that numbalite brings? (Their contents are in the key as a whole.)"""
+    """Is the header part of numbalite? (The key contains all of numbalite's headers.)"""
     global _own_names
     if name.startswith("numbalite"):
         return name == "numbalite.cuh" or name.startswith("numbalite/")
@@ -251,10 +253,10 @@ def _is_own(name):
 
 
 def closure(source, toolkit_directories):
-    """All that `source` includes beside numbalite's own, as a list that a key can be made of.
+    """All headers that `source` includes, except numbalite's, as a list for the cache key.
 
-    None if it cannot be told (an #include of a macro, options in a file): such a source is not cached.
-    `toolkit_directories` is called when it is needed.
+    None if they cannot be determined (an #include of a macro, options in a file): such a source is not cached.
+    `toolkit_directories` is called only if needed.
     """
     forced = []
     for option in source.options:
@@ -272,7 +274,7 @@ def closure(source, toolkit_directories):
 
 
 def texts(source) -> list:
-    """What `source` includes of the user's."""
+    """The texts of the user's headers that `source` includes."""
     parts = Closure(source, toolkit.include_directories).parts or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]
     return [*dict(source.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

@@ -1,16 +1,14 @@
-"""The host C++ compiler: which one, and what decides how it compiles.
+"""Selects the host C++ compiler and its flags.
 
-It serves two targets. "sim" is the CPU simulator: kernels with a grid. "host" is code that runs on the
-CPU for its own sake, the cpu and parallel targets of vectorize and guvectorize and jit: a source's kernels
-are any functions then, each found under its name in the image, and what needs a grid is an error.
+There are two targets. "sim" is the CPU simulator, which runs kernels with a grid. "host" compiles functions for the CPU:
+the cpu and parallel targets of vectorize, guvectorize and jit. The kernels of a source are then arbitrary functions,
+which the image exports by name, and operations that need a grid are errors.
 
-A compiler of the clang family is preferred, because a GPU's meaning of what C++ leaves undefined can be
-written into its intermediate code (irpatch.py); a kernel takes as long as with g++. So clang++ is taken
-before g++ where both are there; $NUMBALITE_CXX and $CXX come before either. Without any,
-``python -m ziglang c++`` of the package ziglang does, which is a clang++ too.
+clang++ is preferred over g++, because its LLVM IR can be rewritten to give undefined operations a GPU's results
+(irpatch.py); compilation takes equally long. $NUMBALITE_CXX and $CXX have priority over both. If neither is installed,
+``python -m ziglang c++`` of the package ziglang is used, which is a clang++, too.
 
-The disk cache asks here for every kernel; what compiling needs beyond that is in hostbuild.py and is
-imported when something is compiled.
+The disk cache uses this module for each kernel. hostbuild.py, which compiles, is imported only when needed.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ INSTALL = (
 
 
 class Compiler(NamedTuple):
-    """A host compiler. command: how it is called; path: its program."""
+    """A host compiler. command: its command line; path: its program."""
 
     command: tuple
     path: str
@@ -41,7 +39,7 @@ class Compiler(NamedTuple):
 
 
 def find() -> Compiler:
-    """The compiler to use, by name alone: it is not run. CudaSupportError if there is none."""
+    """The compiler to use, found by name without running it. CudaSupportError if there is none."""
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.outside("CXX"))):
         if text:
             command = _words(text)
@@ -53,7 +51,7 @@ def find() -> Compiler:
                     f"${variable} names the compiler {text!r}, which is not found"
                 )
             found = Compiler((path, *command[1:]), path)
-            # zig is several compilers: without a word it means the C++ one
+            # zig contains several compilers: the subcommand "c++" selects the C++ compiler
             return (
                 found._replace(command=(path, "c++"))
                 if found.command == (path,) and found.is_zig
@@ -70,7 +68,7 @@ def find() -> Compiler:
 
 
 def _packaged_zig():
-    """The program of the package ziglang, which puts none on the PATH."""
+    """The program of the package ziglang, which is not on the PATH."""
     for place in sys.path:
         program = os.path.join(place or ".", "ziglang", "zig")
         if os.access(program, os.X_OK):
@@ -79,7 +77,7 @@ def _packaged_zig():
 
 
 def _words(text):
-    """A command line as a tuple; shlex costs more to import than everything here."""
+    """Splits a command line. Imports shlex only if needed, because its import is slow."""
     if not any(sign in text for sign in " '\"\\"):
         return (text,)
     from shlex import split
@@ -88,7 +86,7 @@ def _words(text):
 
 
 def which(name):
-    """A program's path, absolute: compilers run in folders of their own."""
+    """The absolute path of a program, because compilers run in other working directories."""
     if os.path.dirname(name):
         return os.path.abspath(name) if os.access(name, os.X_OK) else None
     for folder in (config.outside("PATH") or os.defpath).split(os.pathsep):
@@ -99,7 +97,7 @@ def which(name):
 
 
 def fingerprint(source, kind="sim", *checks) -> bytes:
-    """What decides, beside the source, how it comes out: the compiler and the CPU compiled for."""
+    """The part of the cache key besides the source: compiler, flags and the CPU compiled for."""
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
@@ -111,7 +109,7 @@ _cpu_text = None
 
 
 def _cpu():
-    """The CPU's model and features, which -march=native looks at."""
+    """The CPU's model and features, which determine the code of -march=native."""
     global _cpu_text
     if _cpu_text is None:
         try:
@@ -124,12 +122,12 @@ def _cpu():
     return _cpu_text
 
 
-# Extensions of C++ that NVRTC does not know: clang++ is to refuse them too. (g++ only warns of them, and
-# hostbuild.py makes errors of that.)
-# What is narrowed in braces, NVRTC lets pass, and F(x) for a macro F(x, ...), which newer ones count among
-# C++20's, and a < b < c, an error of newer ones. (-w would take errors and warnings away.)
+# C++ extensions that NVRTC rejects: errors for clang++, too. (g++ only warns; hostbuild.py converts its warnings to
+# errors.)
+# Accepted by NVRTC: narrowing in braces; F(x) for a macro F(x, ...), which newer compilers count as C++20; a < b < c,
+# an error in newer compilers. (-w would disable all warnings and these errors.)
 _SILENT = ["-Wno-narrowing", "-Wno-error=parentheses"]
-# Beside what they report anyway: reported.py reads the warnings about the user's lines.
+# Additional warnings: reported.py reads those about the user's lines.
 _REPORTED = {
     "gcc": ["-Wtype-limits", "-Wformat", "-Wuninitialized"],
     "clang": ["-Wtautological-unsigned-zero-compare", "-Wuninitialized"],
@@ -146,7 +144,7 @@ _AS_NVRTC = {
 
 
 def flags(family, options, opt, kind="sim", checks=()) -> list:
-    """What decides how code comes out. The same for the prelude as for the source."""
+    """The flags that determine the generated code; equal for the precompiled prelude and the source."""
     default = 3 if kind == "host" else 2
     level = default if opt is True or opt is None else int(opt)
     if checks:
@@ -170,23 +168,23 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         _cpu_flag(),
     ]
     if family == "clang":
-        result.append("-fno-strict-return")  # a function that returns nothing goes on, as NVRTC's
+        result.append("-fno-strict-return")  # a missing return statement is no trap, as with NVRTC
     result += _thread_locals(family)
     result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
     if checks or options.lineinfo:
-        result.append("-gdwarf-4")  # the engine reads line tables of this version
+        result.append("-gdwarf-4")  # the engine reads this version of line tables
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
         result += _instrumentation(family, checks)
     if checks or (kind == "sim" and family == "clang"):
-        result += ["-fno-delete-null-pointer-checks"]  # accesses of NULL stay, to be found
+        result += ["-fno-delete-null-pointer-checks"]  # keep accesses of NULL, for the checker
     if family == "gcc":
         traps = "nan" in checks and _traps_reals()
         result += ["-ftrapping-math" if traps else "-fno-trapping-math"]
         result += [
             "-fno-semantic-interposition",
             "-fno-gnu-unique",
-            "-fno-isolate-erroneous-paths-dereference",  # a division by zero is no illegal instruction
+            "-fno-isolate-erroneous-paths-dereference",  # no trap instruction for a division by zero
         ]  # each image has its own variables
         if options.wraps:
             result.append("-fwrapv")  # clang++: irpatch.py
@@ -203,11 +201,11 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
 
 
 def _thread_locals(family):
-    """So that registers of AVX-512 are not lost: see cuda_src/sim/threadlocal.h."""
+    """Flags that keep thread-local accesses from losing AVX-512 registers: see cuda_src/sim/threadlocal.h."""
     if family != "clang" or os.uname().machine != "x86_64":
         return []
     if find().is_zig or not _glibc_version():
-        # Its linker does not know the C library's function by version. (-mno-avx512f is lost on zig.)
+        # The linker of zig cannot resolve the versioned C library function. (zig ignores -mno-avx512f.)
         return ["-Xclang", "-target-feature", "-Xclang", "-avx512f"]
     return ["-DNUMBALITE_GLIBC"]
 
@@ -218,7 +216,7 @@ def checks_mask(checks) -> int:
 
 
 def _instrumentation(family, checks):
-    """Calls at accesses of memory, which cuda_src/sim/check.h answers."""
+    """The flags that insert calls of cuda_src/sim/check.h at memory accesses."""
     flags = []
     if "divide" in checks:
         flags.append("-fsanitize=integer-divide-by-zero")
@@ -227,8 +225,8 @@ def _instrumentation(family, checks):
     if not {"memory", "unwritten", "race", "profile"} & set(checks):
         return flags
     places = [] if "profile" in checks else ["-fsanitize=bounds", "-fsanitize=alignment"]
-    # An access is told as the source has it: of 16 bytes that were vectorised, neither the alignment nor
-    # the element would be the user's, and of more than 16 nothing is told.
+    # No vectorization, so that each access is reported as in the source: a vectorized 16-byte access would have
+    # another alignment and element, and accesses of more than 16 bytes are not instrumented.
     if family == "gcc":
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [
@@ -236,7 +234,7 @@ def _instrumentation(family, checks):
             "-fno-tree-vectorize",
             *places,
             "-fsanitize=thread",
-            "-fno-tree-tail-merge",  # each call of ours has a line of its own
+            "-fno-tree-tail-merge",  # each inserted call keeps its own line
             "-fno-crossjumping",
             *(word for t in told for word in ("--param", f"tsan-{t}")),
         ]
@@ -248,18 +246,18 @@ def _instrumentation(family, checks):
     flags += ["-fno-vectorize", "-fno-slp-vectorize"]
     flags += [place.replace("=bounds", "=array-bounds") for place in places]
     flags.append("-fsanitize=thread")
-    flags += ["-mllvm", "-enable-tail-merge=0"]  # each call of ours has a line of its own
-    flags += ["-fno-discard-value-names"]  # which tell irpatch.py of bit-fields
+    flags += ["-mllvm", "-enable-tail-merge=0"]  # each inserted call keeps its own line
+    flags += ["-fno-discard-value-names"]  # irpatch.py recognizes bit-fields by value names
     return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def _traps_reals():
-    """Can the processor tell of NaN and infinity (cext/sim/check/reals.c)?"""
+    """Can the processor trap on NaN and infinity (cext/sim/check/reals.c)?"""
     return os.uname().machine == "x86_64"
 
 
 def vector_math() -> int:
-    """What vector versions of libm's functions the C library has: see cuda_src/host/vector.h."""
+    """How many groups of libm functions have vector versions in the C library: see cuda_src/host/vector.h."""
     if os.uname().machine != "x86_64":
         return 0
     version = _glibc_version()
@@ -267,7 +265,7 @@ def vector_math() -> int:
 
 
 def _glibc_version():
-    """(2, 36), or () where the C library is another one."""
+    """The version of glibc, such as (2, 36); () for another C library."""
     try:
         name, _, text = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
         return tuple(map(int, text.split(".")[:2])) if name == "glibc" else ()

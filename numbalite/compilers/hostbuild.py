@@ -1,11 +1,9 @@
-"""The host C++ compiler: a source to a shared object, for the simulator or for the CPU itself.
+"""Compiles a source to a shared object with the host C++ compiler, for the simulator or for the CPU targets.
 
-g++ goes in one step to an object file. A compiler of the clang family goes in two: the front end gives
-LLVM IR, irpatch writes a GPU's meaning of what C++ leaves undefined into it, the back end makes the
-object file. hostlink makes a shared object of it.
+g++ compiles to an object file in one step. clang++ runs twice: the front end generates LLVM IR, irpatch rewrites
+operations that C++ leaves undefined, and the back end generates the object file. hostlink links the shared object.
 
-The image brings no C++ library and exports nothing but its tables (cuda_src/sim/exports.h,
-cuda_src/host/exports.h).
+The image does not use a C++ library, and exports only its tables (cuda_src/sim/exports.h, cuda_src/host/exports.h).
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _OLDEST = {"gcc": (9, 0), "clang": (10, 0)}
 _DESCRIPTION = re.compile(rb"const[ -~]*NLDESC\(\) \[(?:with int )?index = (\d+)[^\0]*")
 _SANITIZER = re.compile(r"lib(clang_rt\.)?(a|hwa|l|m|t|ub)san\b")
 _UNFIT = re.compile(r"\bPCH\b|precompiled|\.pch|\.gch")
-# Extensions of C++ that NVRTC does not know, as g++ warns of them.
+# The warnings of g++ about C++ extensions that NVRTC rejects.
 _REFUSED = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
     r"|omitted middle operand|omitting the middle term|range expressions in switch"
@@ -50,10 +48,10 @@ _REFUSED = re.compile(
     # Its end would be taken for one that is never reached.
     r"|no return statement in function returning non-void"
 )
-# No C++ library, nothing undefined (dlopen would find it out too late), nobody else's functions.
+# No C++ library, no undefined symbols (dlopen would report them too late), no symbols of other libraries.
 _LINK = ["-shared", "-Wl,-z,defs", "-Wl,--as-needed", "-Wl,-Bsymbolic"]
 _SHARED_LIMIT, _CONSTANT_LIMIT = 48 << 10, 64 << 10
-# A warp's lanes add to shared memory that is declared volatile: x[t] += x[t + 16]
+# Warp reductions in volatile shared memory: x[t] += x[t + 16]
 _IN_STEP = re.compile(
     r"\bvolatile\b[^;{}()]*?\b(\w+)\s*(?=[\[,;)=])"
     r".*\b\1\s*\[\s*(\w+)\s*\]\s*[+*|&^]?=[^;=]*\b\1\s*\[\s*\2\s*[+^-]",
@@ -66,10 +64,10 @@ _NOT_IN_STEP = (
 _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
 """Loops that C++ takes to end, so that compilers leave out endless ones, and go on behind them. On a GPU, and in
 Python, they do not end."""
-# What our parts of libcu++ and cuRAND lack.
+# Errors for names that numbalite's subset of libcu++ and cuRAND lacks.
 _OF_CCCL = re.compile(r"error: .*\bcuda::")
 _OF_CURAND = re.compile(r"error: .*\bcurand")
-_ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig keeps what it reads from there
+_ZIG_STDIN = re.compile(r"[^\s:]*/tmp/[0-9a-f]+-stdin\.cpp")  # zig's copy of its standard input
 _NOBODYS = (
     hostunit.END,
     "<stdin>",
@@ -81,7 +79,7 @@ _NOBODYS = (
 
 
 class Identity(NamedTuple):
-    """What a compiler says of itself. family: "clang" or "gcc"; title: the line of its name."""
+    """The result of a compiler's --version. family: "clang" or "gcc"; title: the line with its name."""
 
     family: str
     version: tuple
@@ -92,7 +90,7 @@ _known: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:
-    """Asks the compiler, once in a process. CudaSupportError if it is none, or too old."""
+    """Runs the compiler's --version, once per process. CudaSupportError if it is no supported compiler."""
     known = _known.get(compiler.command)
     if known is None:
         result = _run([*compiler.command, "--version"])
@@ -124,7 +122,7 @@ def _named(compiler, text):
 
 
 def _family(compiler):
-    """ "clang" or "gcc", by its file's name if that tells: asking costs as much as compiling."""
+    """ "clang" or "gcc", by its file name if possible: running it takes as long as a compilation."""
     if compiler.is_zig:
         return "clang"
     name = os.path.basename(os.path.realpath(compiler.path))
@@ -134,7 +132,7 @@ def _family(compiler):
 
 
 def _environment():
-    """The compiler's: its messages in English; a sanitizer preloaded into this process stays here."""
+    """The compiler's environment: English messages, and no preloaded sanitizer of this process."""
     environment = {**os.environ, "LC_ALL": "C"}
     preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
     kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
@@ -144,7 +142,7 @@ def _environment():
 
 
 def _run(command, stdin=b"", folder=os.sep):
-    """Runs a compiler, as a fork where that is possible. The working directory may have been deleted."""
+    """Runs a compiler, by the fork server if possible. Works if the current directory was deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
         result = forkserver.run(command, stdin, folder, _environment(), _start)
         if result is not None:
@@ -153,7 +151,7 @@ def _run(command, stdin=b"", folder=os.sep):
 
 
 def _start(command, stdin=b"", folder=os.sep):
-    """Runs a program to its end; it ends with us where we are interrupted, and what it has started."""
+    """Runs a program to its end. An interrupt ends the program and its child processes."""
     try:
         return process.run(command, stdin, folder, _environment())
     except OSError as problem:
@@ -161,8 +159,10 @@ def _start(command, stdin=b"", folder=os.sep):
 
 
 def _absolute(path):
-    """The path from the root: compilers run in folders of their own. In a working directory that has been
-    deleted there is nothing, as in a folder that never was."""
+    """The absolute path, because compilers run in other working directories.
+
+    If the current directory was deleted, the path is in a nonexistent folder.
+    """
     try:
         return os.path.abspath(path)
     except FileNotFoundError:
@@ -174,18 +174,18 @@ def _says_fmad(source):
 
 
 def compile(source, kind="sim", *checks) -> Image:
-    """Compiles a source for the simulator ("sim") or for the CPU itself ("host"): an Image of that kind.
+    """Compiles a source to an Image for the simulator ("sim") or for the CPU targets ("host").
 
-    checks, for the simulator: what the image is instrumented for (the names in config.CHECKS).
+    checks: the names in config.CHECKS for which an image of the simulator is instrumented.
     """
     compiler = host.find()
     family = _family(compiler)
     options = hostoptions.read(source)
     if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
-        options = options._replace(fmad=False)  # as numba on the CPU, and as Python
+        options = options._replace(fmad=False)  # as in Python, and as numba on the CPU
     flags = host.flags(family, options, source.opt, kind, checks)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
-        # A struct's last array has the length that it is declared with.
+        # The last array of a struct has its declared length: it is no flexible array.
         flags.append("-fstrict-flex-arrays=1")
     flags += _without_outlined_atomics(compiler, family)
     text = source.text
@@ -239,8 +239,11 @@ def compile(source, kind="sim", *checks) -> Image:
 
 
 def _without_outlined_atomics(compiler, family):
-    """On 64-bit Arm, compilers replace atomics by calls of libgcc's, which asks the C library for the processor's
-    features: images are linked without both, and are compiled for this processor anyway."""
+    """The flag against out-of-line atomics on 64-bit Arm.
+
+    Otherwise, compilers call atomics in libgcc, which queries the processor's features from the C library. Images are
+    linked without both, and are compiled for this processor.
+    """
     if os.uname().machine not in ("aarch64", "arm64"):
         return []
     since = (10, 0) if family == "gcc" else (12, 0)
@@ -248,7 +251,7 @@ def _without_outlined_atomics(compiler, family):
 
 
 def _more_folders(log, texts, real):
-    """The toolkit's include folders, in front of our own and behind, that have what the log says is lacking."""
+    """The toolkit's include folders, to search before and after numbalite's, that have names missing in the log."""
     behind = []
     if not real and _OF_CCCL.search(log):
         real = cccl.search(texts, all_of_it=True)
@@ -258,10 +261,10 @@ def _more_folders(log, texts, real):
 
 
 def _image(source, kind, data, log, unit):
-    """The Image of a shared object, which tells what it describes. unit: the kernels' IR, where there is one."""
+    """Creates the Image of a shared object. unit: the IR of the kernels, if the compiler generated it."""
     names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
-    symbols = names  # the runtime looks into the image's table
+    symbols = names  # the runtime reads the image's table
     if kind == "sim":
         _check_shared(data, source, unit)
         _check_constant(data, source)
@@ -280,15 +283,15 @@ def _image(source, kind, data, log, unit):
 
 
 def _text_flags(source, folder):
-    """Says that everything was compiled where debuggers find the texts that are in no file."""
+    """The flag that maps the build folder to the folder where debuggers find generated source texts."""
     texts = debugger.keep_texts(source.text)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
 def _check_shared(data, source, unit):
-    """Refuses what a GPU refuses: more than 48 KiB of __shared__ variables that are not extern, in all that
-    a kernel and its functions have. unit: the kernels' IR, or None, from a compiler that has none: then what each
-    function has.
+    """CompileError for more than 48 KiB of static __shared__ variables in a kernel and its callees, as on a GPU.
+
+    unit: the kernels' IR; None for g++, for which each function is checked separately.
     """
     sizes = {
         symbol: size
@@ -323,7 +326,7 @@ def _check_shared(data, source, unit):
 
 
 def _check_constant(data, source):
-    """Refuses what a GPU refuses: more than 64 KiB of __constant__ variables."""
+    """CompileError for more than 64 KiB of __constant__ variables, as on a GPU."""
     texts = (source.text, *dict(source.headers).values())
     found = [v for text in texts if "__constant__" in text for v in scanner.scan(text)[1]]
     names = {variable.name for variable in found if variable.space == "__constant__"}
@@ -355,7 +358,7 @@ def _check_size(kind, variables, limit, larger, source):
 
 
 def _split_local(name):
-    """("_ZZ4kernPf", "E1", "a") of the mangled name of a function's variable; ("", "", name) of others."""
+    """Splits the mangled name of a function's variable: ("_ZZ4kernPf", "E1", "a"); ("", "", name) for others."""
     found = re.fullmatch(r"(_ZZ.*)(E\d+)(\w+?)(?:_\d*_?)?", name)
     if found:
         length = int(found[2][1:])
@@ -373,21 +376,21 @@ def _is_ours(file):
 
 
 class _Build:
-    """One run of the compiler's steps."""
+    """One compilation: its steps and their state."""
 
     def __init__(self, source, compiler, family, flags, search, output, kind, checks=()):
         self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log, self.whole = checks, "", ""
-        self.unit = None  # the kernels' IR as the front end gives it
+        self.unit = None  # the kernels' IR from the front end
         self.marked = False  # has the source marks at divisions?
         self.header = "prelude.h"  # what is precompiled
-        # As NVRTC has it, a template's body is read when there is an instance. clang++ cannot precompile
-        # headers that way, so it is tried second.
+        # NVRTC parses template bodies only when they are instantiated. clang++ cannot use precompiled headers in
+        # that mode, so it is tried second.
         self.delayed = []
 
     def run(self, whole):
-        """Leaves the shared object at `output`; gives the log."""
+        """Writes the shared object to `output` and returns the log."""
         self.whole = whole
         text = whole.encode("utf-8", "surrogatepass")
         of = (self.kind, self.header)
@@ -396,7 +399,7 @@ class _Build:
             self._steps(text, prelude)
         except CompileError as problem:
             as_text = hostprelude.text_arguments(self.kind)
-            # A precompiled prelude that was damaged or removed meanwhile, or that the compiler refuses.
+            # The precompiled prelude was damaged or removed meanwhile, or the compiler rejects it.
             known = self.compiler, self.family, self.flags
             damaged = prelude != as_text and hostprelude.forget_damaged(*known, *of)
             if damaged or (prelude != as_text and _UNFIT.search(problem.log)):
@@ -426,7 +429,7 @@ class _Build:
             self._check_names()
 
     def _compile_hooks(self):
-        """The object file of what instrumented code calls: the same for every kernel."""
+        """Compiles the functions that instrumented code calls; their object file is equal for all kernels."""
         header, output = f"{headers.cuda_src()}/sim/hooks.h", f"{self.output}.hooks.o"
         self._step([*self._command(), "-x", "c++", "-c", header, "-o", output])
         with open(output, "rb") as file:
@@ -434,12 +437,12 @@ class _Build:
 
     def _command(self):
         command = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
-        if self.compiler.is_zig:  # it would check for undefined behaviour without optimisation
+        if self.compiler.is_zig:  # without optimization, zig enables UBSan
             command.append("-fno-sanitize=undefined")
         return command
 
     def _compile(self, text, prelude, path):
-        """Leaves an object file of a unit beside `path`; gives its path."""
+        """Compiles a unit to an object file next to `path`. Returns its path."""
         gcc = self.family == "gcc"
         common = self._command()
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
@@ -461,7 +464,7 @@ class _Build:
             )
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
-        # The front end has marked what may be fused; "fast" would fuse the rest too.
+        # The front end marked the operations that may be contracted; "fast" would contract all others, too.
         common = [flag.replace("contract=fast", "contract=on") for flag in common]
         self._step([*common, "-c", path + ".ll", "-o", object_file])
         return object_file
@@ -469,8 +472,8 @@ class _Build:
     def _link(self, objects):
         command = self.compiler.command
         if self.compiler.is_zig:
-            # It would build a C library to link with. The process has one, and the few names that
-            # are wanted of it are known.
+            # Without these flags, zig would build a C library to link with. The process has one, and the few names
+            # that images use are checked by _check_names.
             self._step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
             return
         gcc = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
@@ -478,14 +481,14 @@ class _Build:
         self._finish(hostlink.link(command, flags, objects, self.output, self._run))
 
     def _vectors(self):
-        """The vector functions that may be called; zig does not link with their library."""
+        """The level of vector functions (host.vector_math); 0 for zig, which does not link with their library."""
         return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
     def _run(self, command, stdin=b""):
         return _run(command, stdin, os.path.dirname(self.output))
 
     def _refuse_what_is_warned_of(self):
-        """g++ warns, and only by its words, of what clang++ has switches for (host.py)."""
+        """Turns warnings of g++ into errors by their text; clang++ has flags for them (host.py)."""
         errors = hostlog.as_errors(self.log, _REFUSED, _is_ours) if self.kind == "sim" else ""
         if errors:
             raise self._failure(errors)
@@ -501,7 +504,7 @@ class _Build:
         return result.stdout
 
     def _check_names(self):
-        """What a linker with the C library at hand would say of names that nobody defines."""
+        """Raises the linker's error for names that neither the image nor the C library defines."""
         import ctypes
 
         known = [ctypes.CDLL(None), ctypes.CDLL("libm.so.6")]
@@ -517,7 +520,7 @@ class _Build:
             log = _ZIG_STDIN.sub("<stdin>", log)
         text = _reader(self.source, self.whole, self.marked).errors(log)
         if not text:
-            identify(self.compiler)  # which says so if it is too old
+            identify(self.compiler)  # raises if the compiler is too old
             full = folders.without_room(os.path.dirname(self.output))
             text = f"{shlex.join(self.compiler.command)} failed:\n{full or log.strip()[-2000:]}"
         elif all(
@@ -530,7 +533,7 @@ class _Build:
 
 
 def _plain(name):
-    """A symbol as people write it, where it can be read."""
+    """The demangled name of a symbol; the symbol itself if it cannot be demangled."""
     try:
         return demangle(name)
     except ValueError:
@@ -545,7 +548,7 @@ def _reader(source, read="", marked=False):
 
 
 def _unclosed(source):
-    """Says of a bracket that is never closed where it stands; compilers tell where they noticed."""
+    """An error message at the position of an unclosed bracket; compilers report a later position."""
     tokens = scanner.tokenize(source.text)
     partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):

@@ -1,9 +1,8 @@
-"""Where the CUDA toolkit's parts are: the NVRTC library and the headers.
+"""Finds the CUDA toolkit: the NVRTC library, the linker library and the headers.
 
-The usual places are looked at directly, because that takes microseconds: the pip packages
-(nvidia/cu13, nvidia/cuda_nvrtc, ...), a conda environment, CUDA_PATH or CUDA_HOME, the linker's path,
-/usr/local/cuda. cuda-pathfinder, which knows more places and takes a tenth of a second, is asked
-only when all of them are empty. Nothing is loaded here.
+The usual locations are searched directly, which takes microseconds: pip packages (nvidia/cu13, nvidia/cuda_nvrtc, ...), a
+conda environment, CUDA_PATH or CUDA_HOME, the linker's path, /usr/local/cuda. cuda-pathfinder, which searches more
+locations and takes 0.1 s, is used only if they have no library. This module loads no library.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ import sys
 from numbalite import config
 from numbalite.errors import CudaSupportError
 
-OLDEST = 12  # major version of the oldest NVRTC that is used
-_NEWEST = 19  # of the newest that is looked for
+OLDEST = 12  # major version of the oldest supported NVRTC
+_NEWEST = 19  # major version of the newest NVRTC that is searched
 
 # The packages of the extras cuda13 and cuda12 (pyproject.toml).
 INSTALL = (
@@ -25,16 +24,16 @@ INSTALL = (
 )
 
 
-# Where systems put a toolkit, and libraries.
+# Default locations of toolkits and of libraries.
 SYSTEM_TOOLKITS = ("/usr/local/cuda", "/opt/cuda")
 SYSTEM_LIBRARIES = ("/usr/lib64", "/usr/lib", f"/usr/lib/{os.uname().machine}-linux-gnu")
 
-# What the search depends on, beside sys.path.
+# The environment variables that the search depends on, in addition to sys.path.
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH")
 
 
 class Library:
-    """A libnvrtc: its major version (0: not known before loading) and its path."""
+    """A libnvrtc: its major version (0: unknown until it is loaded) and its path."""
 
     __slots__ = ("major", "path")
 
@@ -54,7 +53,7 @@ def _listdir(path):
 
 
 def _package_roots():
-    """The `nvidia` folders of the places that Python imports from."""
+    """The `nvidia` folders in sys.path."""
     for place in dict.fromkeys(sys.path):
         root = os.path.join(place or ".", "nvidia")
         if os.path.isdir(root):
@@ -62,7 +61,7 @@ def _package_roots():
 
 
 def _toolkit_roots():
-    """Installed toolkits, most specific first; the same one may come twice."""
+    """Installed toolkits, most specific first; one may occur twice."""
     for variable in ("CUDA_PATH", "CUDA_HOME"):
         root = config.outside(variable)
         if root:
@@ -94,13 +93,13 @@ def _library_folders():
 
 
 def folders_with(name: str) -> list[str]:
-    """Folders that may have a library of the toolkit's, such as "cusolver"."""
+    """Folders that may contain a library of the toolkit, such as "cusolver"."""
     packages = [os.path.join(root, name, "lib") for root in _package_roots()]
     return [*_library_folders(), *packages]
 
 
 def _libraries_in(folder):
-    """The NVRTC libraries in a folder, newest first. Some folders are too big to list."""
+    """The NVRTC libraries in a folder, newest first. Tests each name, because some folders are too large to list."""
     for major in range(_NEWEST, OLDEST - 2, -1):
         path = f"{folder}/libnvrtc.so.{major}"
         if os.path.exists(path):
@@ -147,7 +146,7 @@ opened: Library | None = None
 
 
 def _driver_major():
-    """The CUDA version of the driver, if a real one is open."""
+    """The CUDA major version of the driver; None before it is open, and on the simulator."""
     from numbalite import _core
 
     if _core.is_open() and not _core.driver_has("host_code"):
@@ -156,7 +155,7 @@ def _driver_major():
 
 
 def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
-    """What tells one NVRTC from another without loading it, one nvJitLink, and one device runtime."""
+    """Identifies the NVRTC, nvJitLink and device runtime libraries without loading them: paths, sizes and dates."""
     found: list = []
     others = [linker_library()] if with_linker or with_runtime else []
     others += [device_runtime()] if with_runtime else []
@@ -168,7 +167,7 @@ def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
 
 
 def linker_library() -> str:
-    """The nvJitLink that goes with the NVRTC to use. CudaSupportError if there is none."""
+    """The nvJitLink of the same version as the selected NVRTC. CudaSupportError if there is none."""
     nvrtc = nvrtc_library()
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
     names = [f"libnvJitLink.so.{major}" for major in majors]
@@ -182,7 +181,7 @@ def linker_library() -> str:
 
 
 def device_runtime() -> str:
-    """libcudadevrt.a, which kernels that launch kernels are linked with. CudaSupportError if there is none."""
+    """The path of libcudadevrt.a, with which kernels that launch kernels are linked. CudaSupportError without it."""
     if path := _beside_nvrtc("cuda_runtime", ["libcudadevrt.a"]):
         return path
     nvrtc = nvrtc_library()
@@ -194,10 +193,10 @@ def device_runtime() -> str:
 
 
 def _beside_nvrtc(package, names):
-    """The first file of these names where the libraries of the NVRTC to use are; or None."""
+    """The first file of these names in the library folders of the selected NVRTC; or None."""
     path = nvrtc_library().path
     folders = [os.path.dirname(path), os.path.dirname(os.path.realpath(path))]
-    # The packages of CUDA 12 have a folder each.
+    # Each package of CUDA 12 has a folder of its own.
     folders += [os.path.join(folder, "..", "..", package, "lib") for folder in folders]
     for folder in (*folders, *_library_folders()):
         for name in names:
@@ -207,13 +206,13 @@ def _beside_nvrtc(package, names):
     return None
 
 
-_chosen = None  # (what the choice depends on, the library)
+_chosen = None  # (state that the choice depends on, library)
 
 
 def nvrtc_library() -> Library:
-    """The NVRTC to use: the first that is not newer than the driver, where that is known.
+    """The selected NVRTC: the first that is not newer than the driver, if the driver is open.
 
-    A driver runs what NVRTCs of its own CUDA version and of older ones make.
+    A driver runs the output of NVRTC versions up to its own CUDA version.
     """
     global _chosen
     if opened:
@@ -248,7 +247,7 @@ def _choose(driver):
 
 
 def _candidates(path):
-    """Include folders that may go with the NVRTC library at `path`, the nearest first."""
+    """Candidates for the include folders of the NVRTC library at `path`, nearest first."""
     if path:
         for real in dict.fromkeys((path, os.path.realpath(path))):
             home = os.path.dirname(os.path.dirname(real))
@@ -267,7 +266,7 @@ def _candidates(path):
                 yield os.path.join(root, name, "include")
 
 
-# A header of each part that kernels use: a folder is taken for the parts that none before it has.
+# A header of each toolkit part that kernels use: a folder is used for the parts that no previous folder has.
 _PARTS = (
     ("cudart", "cuda_fp16.h"),
     ("crt", "crt/host_defines.h"),
@@ -275,7 +274,7 @@ _PARTS = (
     ("curand", "curand_kernel.h"),
 )
 
-# The pip packages that bring them, for CUDA 13 and for 12.
+# The pip packages with these parts, for CUDA 13 and for 12.
 _PART_PACKAGES = {
     "cudart": ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
     "crt": ("nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),
@@ -285,7 +284,7 @@ _PART_PACKAGES = {
 
 
 def missing_parts(directories, major: int = 13) -> list:
-    """(part, pip package) of the toolkit's parts that are in none of the directories."""
+    """(part, pip package) of the toolkit parts that none of the directories has."""
     return [
         (part, _PART_PACKAGES[part][major == 12])
         for part, header in _PARTS
@@ -303,7 +302,7 @@ def _include_by_pathfinder(part):
 
 
 def _mathdx_directories():
-    """MathDx, which is no part of the toolkit: cuFFTDx, cuBLASDx and others, and the CUTLASS that they need."""
+    """The include folders of MathDx (cuFFTDx, cuBLASDx, ...), a separate package, and of the CUTLASS that it needs."""
     for root in _package_roots():
         home = os.path.join(root, "mathdx")
         if os.path.isfile(os.path.join(home, "include", "cufftdx.hpp")):
@@ -340,7 +339,7 @@ def include_directories(path: str | None = None) -> tuple:
 
 
 def headers_version(directories) -> tuple | None:
-    """(major, minor) of the toolkit whose headers these folders hold; None where it is not said."""
+    """(major, minor) of the toolkit headers in these folders; None if they do not declare it."""
     for folder in directories:
         try:
             with open(f"{folder}/cuda_runtime_api.h", encoding="utf-8", errors="replace") as file:
@@ -361,9 +360,9 @@ def _take(folder, missing, result):
                 del missing[part]
 
 
-_MATHDX = "nvidia-mathdx", "nvidia-mathdx"  # one for both
+_MATHDX = "nvidia-mathdx", "nvidia-mathdx"  # the same package for CUDA 13 and 12
 
-# What brings a header: the first prefix that fits decides. (prefix, pip package of CUDA 13, of 12)
+# (header prefix, pip package of CUDA 13, of CUDA 12): the first matching prefix is used.
 _PACKAGES = (
     ("cuda/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
     ("cub/", "nvidia-cuda-cccl", "nvidia-cuda-cccl-cu12"),
@@ -386,19 +385,19 @@ _PACKAGES = (
 )
 
 
-# Of Thrust, what NVRTC takes.
+# The headers of Thrust that NVRTC can compile.
 _OF_KERNELS = re.compile(
     r"thrust/(?:tuple|functional|pair|random|advance|distance|addressof)\.h|thrust/(?:detail|iterator|random|type_traits)/"
 )
 
 
 def is_for_nvcc(header: str) -> bool:
-    """Is it a header of Thrust that needs the host's half of nvcc?"""
+    """Is the header one of Thrust's that require host code compilation by nvcc?"""
     return header.startswith("thrust/") and not _OF_KERNELS.match(header)
 
 
 def packages_for(header: str, major: int = 13) -> str:
-    """The pip packages (separated by blanks) that bring a toolkit header; "" for other headers."""
+    """The pip packages (separated by blanks) that contain a toolkit header; "" for other headers."""
     for prefix, new, old in _PACKAGES:
         if header.startswith(prefix):
             return old if major == 12 else new
