@@ -1,10 +1,11 @@
-/* complex: complex numbers with NumPy's layout (two parts, aligned as one part) and C++'s rules.
+/* complex: complex numbers with NumPy's layout (two parts, with the alignment of one part) and
+ * C++'s rules.
  *
- * Mixed arithmetic converts as it does for real numbers: complex64 * double is complex128, and the
- * result may be stored into a complex64 without a cast. A real operand is not made complex first,
- * so that infinity times z has no NaN that is not in it. Division and the functions avoid
- * intermediate overflow; infinities and NaNs go through the functions as in C99, through products
- * and quotients as the formulas have it. */
+ * Mixed arithmetic converts as for real numbers: complex64 * double is complex128, and the result
+ * can be assigned to a complex64 without a cast. A real operand is not converted to complex, so
+ * infinity times z contains no additional NaN. Division and the functions avoid intermediate
+ * overflow. The functions handle infinities and NaNs as in C99; products and quotients have the
+ * results of their formulas. */
 #ifndef NUMBALITE_COMPLEX_CUH
 #define NUMBALITE_COMPLEX_CUH
 
@@ -45,7 +46,7 @@ typedef complex<float> complex64;
 typedef complex<double> complex128;
 
 namespace nl_detail {
-/* U, if it is a real number. */
+/* U, if it is a real number type. */
 template <class U> struct is_class { static constexpr bool value = __is_class(U); };
 template <class U, bool IsClass = is_class<U>::value> struct only_real { typedef U type; };
 template <class U> struct only_real<U, true> {};
@@ -184,7 +185,7 @@ NUMBALITE_COMPLEX T times(T a, T b) {
         return a == 0 ? a : b == 0 ? b : a + b;
     return a == 0 || b == 0 ? ::copysign(T(0), a) * ::copysign(T(1), b) : a * b;
 }
-/* The largest T has about this logarithm. */
+/* Approximately the logarithm of the largest T. */
 template <class T> constexpr T largest_log = T(sizeof(T) == 4 ? 88 : 709);
 template <class T> constexpr T pi = T(3.14159265358979323846);
 template <class T> constexpr T ln2 = T(0.69314718055994530942);
@@ -245,7 +246,8 @@ NUMBALITE_COMPLEX complex<T> sqrt(const complex<T> &z) {
             return complex<T>(x, y == y ? ::copysign(T(0), y) : y);
         return complex<T>(y == y ? T(0) : y, ::copysign(x, y));
     }
-    /* A quarter of the number has half of the root, and no overflow; small ones are made larger. */
+    /* Scaled by a power of 4, so that hypot neither overflows nor underflows; the root is scaled
+     * back by the power of 2. */
     T largest = ::fmax(::fabs(x), ::fabs(y));
     T scale = largest > T(1) ? T(0.25) : T(16), back = largest > T(1) ? T(2) : T(0.25);
     x *= scale;
@@ -273,7 +275,7 @@ NUMBALITE_COMPLEX complex<T> pow(const complex<T> &z, int n) {
 }
 
 namespace nl_detail {
-/* 1 for an infinity, 0 for all else, with the sign. */
+/* Replaces each part by 1 if it is infinite, otherwise by 0, with its sign. */
 NUMBALITE_COMPLEX void box(complex<T> &z) {
     z.re = ::copysign(T(is_infinite(z.re)), z.re);
     z.im = ::copysign(T(is_infinite(z.im)), z.im);
@@ -282,8 +284,8 @@ NUMBALITE_COMPLEX void drop_nan(complex<T> &z) {
     z.re = z.re == z.re ? z.re : ::copysign(T(0), z.re);
     z.im = z.im == z.im ? z.im : ::copysign(T(0), z.im);
 }
-/* A product as in C99, where an infinite number times any but zero is infinite, and what overflows
- * too. */
+/* A product as in C99: infinity times any nonzero number is infinite, and so is a product that
+ * overflows. */
 NUMBALITE_COMPLEX complex<T> infinite_product(complex<T> a, complex<T> b) {
     complex<T> product = a * b;
     if (product.re == product.re || product.im == product.im)
@@ -316,7 +318,7 @@ NUMBALITE_FUNCTION complex<R> pow(const complex<T> &z, const complex<U> &w) {
         R nan = R(z.re) / R(z.im);
         return complex<R>(nan, nan);
     }
-    /* As NumPy: whole exponents of moderate size are exact products. */
+    /* As in NumPy, integer exponents of moderate size are computed by multiplications. */
     int n = (int)w.re;
     if (w.im == 0 && (U)n == w.re && n > -100 && n < 100)
         return pow(complex<R>(z), n);
@@ -353,7 +355,7 @@ NUMBALITE_COMPLEX complex<T> cosh(const complex<T> &z) {
     }
     return complex<T>(::cosh(x) * ::cos(y), nl_detail::times(::sinh(x), ::sin(y)));
 }
-/* Kahan's form: no quotient of two large numbers. */
+/* Kahan's formula, without a quotient of two large numbers. */
 NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
     T x = z.re, y = z.im;
     if (::fabs(x) > T(sizeof(T) == 4 ? 11 : 22)) {
@@ -375,8 +377,8 @@ NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
     return complex<T>(beta * rho * s * scale, t * scale);
 }
 
-/* The inverse functions are Kahan's. A large number is infinite, or
- * 1 is nothing beside its square. */
+/* The inverse functions are Kahan's. A number is large if it is infinite, or if adding 1 to its
+ * square has no effect. */
 namespace nl_detail {
 NUMBALITE_COMPLEX bool is_large(const complex<T> &z) {
     T limit = T(sizeof(T) == 4 ? 1e18 : 1e153);

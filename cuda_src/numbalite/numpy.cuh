@@ -1,12 +1,12 @@
-/* numpy: what NumPy's ufuncs mean where CUDA's functions and operators mean something else.
+/* numpy: NumPy's ufuncs where CUDA's functions and operators have a different meaning.
  *
- *     np_floor_divide, np_remainder    rounding down; 0 for a division of integers by 0
+ *     np_floor_divide, np_remainder    round down; 0 for a division of integers by 0
  *     np_maximum, np_minimum           NaN wins
- *     np_left_shift, np_right_shift    shifts as far as the type is wide, and farther
- *     np_power                         of integers in integers, modulo the type
+ *     np_left_shift, np_right_shift    shift counts may be equal to the type's width or larger
+ *     np_power                         for integers: by multiplications, modulo the type
  *
- * and so on. Each takes numbers of the loop's type. Half precision is computed in float and rounded
- * once. Raising integers to a negative power gives 0 (NumPy raises an exception). */
+ * and others. The arguments have the loop's type. Half precision is computed in float and rounded
+ * once. An integer to a negative power is 0 (NumPy raises an exception). */
 #ifndef NUMBALITE_NUMPY_CUH
 #define NUMBALITE_NUMPY_CUH
 
@@ -39,14 +39,14 @@ template <class T> constexpr bool np_is_signed = T(-1) < T(0);
 template <class A, class B> constexpr bool np_same = false;
 template <class A> constexpr bool np_same<A, A> = true;
 
-/* half as a float, everything else as it is */
+/* converts half to float, and returns other types unchanged */
 template <class T> NUMBALITE_FUNCTION auto np_up(const T &x) {
     if constexpr (np_is_half<T>)
         return (float)x;
     else
         return x;
 }
-/* the absolute value of an integer: that of the smallest one too */
+/* the absolute value of an integer, correct for the smallest one */
 template <bool IsLong> struct np_unsigned { typedef unsigned int type; };
 template <> struct np_unsigned<true> { typedef unsigned long long type; };
 template <class T> NUMBALITE_FUNCTION auto np_magnitude(const T &x) {

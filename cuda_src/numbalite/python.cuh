@@ -1,23 +1,23 @@
-/* python: what Python means by an operation where C++ means something else. Kernels with Python bodies
- * call these; kernels in CUDA C++ may, too.
+/* python: Python's operations where C++ has a different meaning. Kernels with Python bodies call
+ * these; kernels in CUDA C++ may call them as well.
  *
- *     py::floor_div(a, b)  py::floor_mod(a, b)   rounding down, the sign of the divisor
- *     py::power(a, n)                            a to a whole power, by multiplications
+ *     py::floor_div(a, b)  py::floor_mod(a, b)   round down; the remainder has the sign of the divisor
+ *     py::power(a, n)                            a to an integer power, by multiplications
  *     py::round_to(x, digits)
- *     py::pick(test, a, b)                       test ? a : b, where both are computed
- *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   as tuples
- *     py::wrap(i, n)                             an index that counts from the end if it is negative
+ *     py::pick(test, a, b)                       test ? a : b, after both were evaluated
+ *     py::frexp(x)  py::modf(x)  py::remquo(x, y)  py::sincos(x)  py::sincospi(x)   return tuples
+ *     py::wrap(i, n)                             an index; a negative one counts from the end
  *     py::view(a, py::slice(start, stop, step), i, ...)  py::transposed(a)   views of an array
- *     py::as_array(s)                            a plain array as array<T, N, layout::C>; extern __shared__ T s[]
- *                                                has as many elements as fit into what the launch gives
+ *     py::as_array(s)                            a C array as array<T, N, layout::C>; extern __shared__ T s[]
+ *                                                has as many elements as fit into the launch's shared memory
  *     py::range_size(start, stop, step)
  *     py::fields<T>(a, offset)                   a field of each record of an array
- *     py::of_one(x)                              an element as an array of one
+ *     py::of_one(x)                              an element as an array of length 1
  *     py::fill(a, value)  py::assign(a, b)       a[...] = value, a[...] = b
  *     py::assign_items(a, x, y, ...)             a[:] = (x, y, ...)
- *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their sums
+ *     py::prange(start, stop, body)  py::combine(step)   parallel loops on the CPU, and their reductions
  *     NUMBALITE_RAISE("ValueError: text")        ends the thread; with debug=True the host raises the exception
- *     NUMBALITE_DIVISOR(b)                       b, which is not 0
+ *     NUMBALITE_DIVISOR(b)                       b, which must not be 0
  *     NUMBALITE_ITEM(i, n)                       py::wrap(i, n), an index of a tuple of n items
  *     py::match_all(mask, value)                 the mask and the predicate, as a tuple */
 #ifndef NUMBALITE_PYTHON_CUH
@@ -66,17 +66,17 @@ template <class T> NUMBALITE_FUNCTION T floor_div(T a, NUMBALITE_SAME(T) b) {
         T whole = ::floor(q);
         return q - whole > T(0.5) ? whole + 1 : whole;
     } else {
-        T q = a / b; /* a % b would be a second division */
+        T q = a / b; /* avoids a second division for a % b */
         T r = T(uint64(a) - uint64(q) * uint64(b));
         return q - ((r != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
     }
 }
 
-/* A whole number to a negative power is 0, but for 1 and -1. */
+/* An integer to a negative power is 0, except for 1 and -1. */
 template <class T> NUMBALITE_FUNCTION T power(T a, int64 n) {
     bool negative = n < 0, whole = T(1) / T(2) == T(0);
     if (negative && whole && a != T(0) && a != T(1) && a != T(-1))
-        return T(0); /* the product may have lost its bits, and be 0 */
+        return T(0); /* the product could overflow to 0, whose inverse is not 0 */
     uint64 left = negative ? 0 - uint64(n) : uint64(n);
     T result = T(1), factor = a;
     while (left) {
@@ -94,13 +94,13 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
         return x;
     double scale = power(10.0, digits < 0 ? -digits : digits);
     double y = digits < 0 ? x / scale : x * scale;
-    if (y - y != 0) /* has no such digit */
+    if (y - y != 0) /* too large for the digit */
         return x;
     y = ::rint(y);
     return digits < 0 ? y * scale : y / scale;
 }
 
-/* What C gives through pointers, as a tuple. */
+/* C's output parameters, returned as a tuple. */
 #define NUMBALITE_TUPLES(T, f) \
     NUMBALITE_FUNCTION tuple<T, int> frexp(T x) { \
         int exponent; \
@@ -130,7 +130,7 @@ NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
 NUMBALITE_TUPLES(double, )
 NUMBALITE_TUPLES(float, f)
 #undef NUMBALITE_TUPLES
-/* A zero times an infinity is a zero, as in Python. */
+/* Zero times infinity is zero, as in Python. */
 template <class T> NUMBALITE_FUNCTION complex<T> rect(T r, T angle) {
     bool infinite = r != 0 && r * 2 == r;
     if (angle - angle != 0 && (r == 0 || infinite)) /* the angle is infinite, or NaN */
@@ -147,14 +147,14 @@ NUMBALITE_FUNCTION tuple<float, float> fast_sincos(float x) {
     return {s, c};
 }
 
-/* How many numbers a range has. */
+/* The number of items of a range. */
 NUMBALITE_FUNCTION int64 range_size(int64 start, int64 stop, int64 step) {
     if (step > 0)
         return stop > start ? (stop - start - 1) / step + 1 : 0;
     return start > stop && step < 0 ? (start - stop - 1) / -step + 1 : 0;
 }
 
-/* a or b, which are both computed */
+/* a or b; both were evaluated */
 template <class T> NUMBALITE_FUNCTION T pick(bool test, T a, NUMBALITE_SAME(T) b) {
     return test ? a : b;
 }
@@ -165,7 +165,7 @@ NUMBALITE_FUNCTION int64 wrap(int64 i, int64 n) {
     return i < 0 ? i + n : i;
 }
 
-/* A plain array as a view. */
+/* A C array as a view. */
 template <class T, int N, layout L> NUMBALITE_FUNCTION array<T, N, L> as_array(array<T, N, L> a) {
     return a;
 }
@@ -203,7 +203,7 @@ template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> as_array(T (&a)[]) 
 }
 #endif
 
-/* start:stop:step; none_type is what is not said. */
+/* start:stop:step; omitted parts are none_type. */
 template <class Start, class Stop, class Step> struct slice_of {
     Start start;
     Stop stop;
@@ -257,7 +257,7 @@ template <class Item, class... Items> struct dropped<Item, Items...> {
     static constexpr int value = drops<Item>::value + dropped<Items...>::value;
 };
 
-/* Indices, and then one slice without a step: neighbours stay neighbours. */
+/* Indices followed by one slice without a step: the view stays contiguous. */
 template <class... Items> struct is_run { static constexpr bool value = false; };
 template <class Start, class Stop> struct is_run<slice_of<Start, Stop, none_type>> {
     static constexpr bool value = true;
@@ -328,7 +328,7 @@ template <class T, class... Extents>
 NUMBALITE_FUNCTION auto array_at(T *pointer, Extents... extents) {
     return reshaped(array<T, 1, layout::C>{pointer, {}, {}}, extents...);
 }
-/* An element as an array of one. */
+/* An element as an array of length 1. */
 template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> of_one(T &element) {
     return {&element, {1}, {sizeof(T)}};
 }
@@ -413,7 +413,7 @@ NUMBALITE_FUNCTION int64 item(int64 i, int64 n, const char *function, int line, 
 }
 #define NUMBALITE_ITEM(i, n) ::numbalite::py::item(i, n, __FUNCTION__, __LINE__, __FILE__)
 
-/* out[...] = f(a[...], ...), where inputs with fewer dimensions or one element are repeated. */
+/* out[...] = f(a[...], ...); inputs with fewer dimensions or one element are broadcast. */
 template <int N, class T, int M, layout L>
 NUMBALITE_FUNCTION decltype(auto) along(const array<T, M, L> &a, int64 i) {
     if constexpr (M < N)
@@ -431,7 +431,8 @@ NUMBALITE_FUNCTION void each(array<T, N, L> out, F f, const Inputs &...inputs) {
     }
 }
 
-/* --- loops whose iterations may run side by side: body(first, last) for parts of start..stop ------- */
+/* --- loops whose iterations may run in parallel: body(first, last) for parts of start..stop
+ * ------- */
 
 #if defined(NUMBALITE_HOST) && !defined(NUMBALITE_SERIAL)
 template <class Body>
@@ -444,13 +445,14 @@ template <class Body> inline void prange(int64 start, int64 stop, const Body &bo
         return;
     char *const data[1] = {(char *)(__INTPTR_TYPE__)start};
     const long long stride = 1;
-    const float cost = 1e6f; /* nanoseconds: worth sharing, since it is asked for */
+    /* nanoseconds per iteration: high enough that the loop is always shared among threads */
+    const float cost = 1e6f;
     unsigned bits;
     __builtin_memcpy(&bits, &cost, sizeof bits);
     if (numbalite_sim::ops->parallel(part<Body>, 1, data, stop - start, &stride, &body, &bits) < 0)
         numbalite_sim::ops->leave();
 }
-/* One thread at a time. */
+/* Runs `step` under a lock, one thread at a time. */
 template <class Combine> inline void combine(const Combine &step) {
     static int taken;
     while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) {

@@ -1,14 +1,14 @@
-/* tuple: several values as one: arguments that are tuples, constants, and what device functions
- * return that return more than one.
+/* tuple: several values as one: tuple arguments, constants, and multiple results of device
+ * functions.
  *
  *     return make_tuple(r, phi);         auto [r, phi] = polar(x, y);         get<0>(t)  t[i]
  *
- * One plain struct for each length up to eight, with public members: structured bindings take such
- * a struct apart without any help from the standard library, which NVRTC does not have. Further
- * items are in a tuple behind the first eight. A tuple converts to one of as many other types, so
- * that what a function returns need not be exact. t[i], for any i, is there where all items have
- * the same type. A launch writes tuples as they lie here (cext/py/aggregate.c, by the
- * offsets of Tuple in numbalite/types/classes.py). */
+ * There is one plain struct with public members for each length up to eight, because structured
+ * bindings support such structs without the standard library, which NVRTC does not have. Further
+ * items are in a nested tuple after the first eight. A tuple converts to a tuple of the same length
+ * with other types, so that a function may return other types than declared. t[i] with a run-time
+ * index exists if all items have the same type. Launches write tuples with this layout
+ * (cext/py/aggregate.c, by the offsets of Tuple in numbalite/types/classes.py). */
 #ifndef NUMBALITE_TUPLE_CUH
 #define NUMBALITE_TUPLE_CUH
 
@@ -131,7 +131,7 @@ struct tuple<A, B, C, D, E, F, G, H, More...> {
 #undef NUMBALITE_TUPLE_INDEX
 template <class... T> tuple(T...) -> tuple<T...>;
 
-/* A dtype among the items. */
+/* An item that is a dtype. */
 template <class T> struct type_of {
     typedef T type;
 };

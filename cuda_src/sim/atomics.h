@@ -1,14 +1,15 @@
 /* sim/atomics: CUDA's atomic functions, lock-free on the host.
  *
- * Blocks run on several OS threads, so all of them are real atomics; the scopes (_block, _system)
- * make no difference, but that images which look for mistakes tell of a block's. They are sequentially consistent, which is more than CUDA promises.
+ * Blocks run on several OS threads, so all of these are real atomics. The scopes (_block, _system)
+ * only matter in checked images, which report accesses of block scope. All operations are
+ * sequentially consistent, which is stronger than CUDA guarantees.
  *
- * A thread that spins on a lock waits for another that may live on the same OS thread. Whatever
- * looks like a failed try - a compare-and-swap that lost, an exchange that changed nothing, an
- * addition of 0 that only reads - therefore counts as a spin, and after some of them the engine
- * lets others run.
+ * A thread that spins on a lock may wait for another thread of the same OS thread. So every
+ * operation that looks like a failed attempt counts as a spin: a compare-and-swap that failed, an
+ * exchange that changed nothing, an addition of 0 that only reads. After some of them the engine
+ * runs other threads.
  *
- * The overloads are CUDA's, no more: what compiles here compiles for a GPU. */
+ * The overloads are exactly those of CUDA: code that compiles here compiles for a GPU. */
 #ifndef NUMBALITE_SIM_ATOMICS_H
 #define NUMBALITE_SIM_ATOMICS_H
 
@@ -18,7 +19,7 @@
 
 namespace numbalite_sim {
 
-/* As long as one of these lives, and `narrow` is set, atomics are for the block alone. */
+/* While an object of this class exists, and `narrow` is set, atomics have block scope. */
 #ifdef NUMBALITE_SIM_CHECKED
 NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
     is_narrow = narrow;
@@ -45,13 +46,14 @@ struct narrow_scope {
 #define NUMBALITE_SIM_SCOPE
 #define NUMBALITE_SIM_SCOPE_system
 
-/* The unsigned integer that holds a T. */
+/* The unsigned integer type with the size of a T. */
 template <int size> struct word;
 template <> struct word<2> { typedef unsigned short type; };
 template <> struct word<4> { typedef unsigned int type; };
 template <> struct word<8> { typedef unsigned long long type; };
 
-/* A profiler counts one atomic: the load that follows, not the compare-and-swap behind it. */
+/* For the profiler, the operation is one atomic: the following load is counted, the
+ * compare-and-swap is not. */
 #if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 1024 /* profile */
 NUMBALITE_SIM_OWN void begin_update() {
     is_update = true;
@@ -60,7 +62,7 @@ NUMBALITE_SIM_OWN void begin_update() {
 NUMBALITE_SIM_INLINE void begin_update() {}
 #endif
 
-/* *address = change(*address); gives the old value. */
+/* Atomically executes *address = change(*address); returns the old value. */
 template <class T, class Change> NUMBALITE_SIM_INLINE T update(T *address, Change change) {
     typedef typename word<sizeof(T)>::type Word;
     Word *place = reinterpret_cast<Word *>(address);
@@ -103,14 +105,14 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
 
 #define NUMBALITE_SIM_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
-/* Integer operations that the machine has. */
+/* Integer operations that the CPU supports. */
 #define NUMBALITE_SIM_FETCH(s, name, T, operation, change) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
         NUMBALITE_SIM_SCOPE##s \
         return numbalite_sim::changed( \
             __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
-/* Operations made of compare-and-swaps; `old` is the value so far. */
+/* Operations implemented by compare-and-swap; `old` is the current value. */
 #define NUMBALITE_SIM_UPDATE(s, name, T, expression) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value) { \
         NUMBALITE_SIM_SCOPE##s \

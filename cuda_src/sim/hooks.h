@@ -1,16 +1,18 @@
-/* sim/hooks: the functions that the host compiler's instrumentation calls, in images that look for mistakes.
+/* sim/hooks: the functions that the host compiler's instrumentation calls in checked images.
  *
- * Such an image is compiled as for a thread sanitizer (-fsanitize=thread), which puts a call before
- * every access of memory that is not plainly a local variable's; but the functions called are these,
- * and no sanitizer's runtime is there. Each looks the address up in the engine's shadow memory
- * (abi.h). Nearly always the shadow allows the access and that is all; the rest is the engine's.
- * Of indices, alignment and divisions other sanitizers' calls tell (subscript.h, arithmetic.h).
+ * Such an image is compiled as for the thread sanitizer (-fsanitize=thread), which inserts a call
+ * before every memory access that is not obviously to a local variable. The called functions are
+ * these, and no sanitizer runtime is linked. Each looks up the address in the engine's shadow
+ * memory (abi.h). In most cases the shadow allows the access; otherwise the engine is called.
+ * Indices, alignment and divisions are reported by calls of other sanitizers (subscript.h,
+ * arithmetic.h).
  *
- * An access is told by its address and by the place that it returns to, from which the engine finds
- * the line when there is something to report.
+ * An access is identified by its address and the hook's return address, which the engine uses to
+ * find the source line for a report.
  *
- * They are the same for all kernels, and more to compile than most of them: they are a unit of their own,
- * compiled once and linked with each (numbalite/compilers/hostbuild.py). */
+ * The functions are the same for all kernels, and take longer to compile than most kernels. So they
+ * are in a separate unit, which is compiled once and linked with each image
+ * (numbalite/compilers/hostbuild.py). */
 #ifndef NUMBALITE_SIM_HOOKS_H
 #define NUMBALITE_SIM_HOOKS_H
 
@@ -22,7 +24,7 @@ extern "C" {
 
 namespace numbalite_sim {
 
-/* A shadow of `size` bytes that says of all: there is memory, and it has been written. */
+/* The shadow state of `size` bytes that are all allocated and written. */
 template <int size> struct shadow {
     typedef unsigned char word;
     static constexpr word good = 3;
@@ -60,7 +62,7 @@ check(void *address, unsigned kind, const void *pc) {
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     bool narrow = is_narrow;
-    is_narrow = false; /* for others that run meanwhile */
+    is_narrow = false; /* reset, because other threads may run in the meantime */
     if (is_update)
         kind |= NL_SIM_ACCESS_UPDATE;
     is_update = false;
@@ -68,7 +70,7 @@ check_atomic(const volatile void *address, unsigned long long size, unsigned kin
     is_narrow = narrow;
 }
 
-/* Of any size; an address that is not a multiple of the size is checked byte by byte. */
+/* For any size; an address that is not a multiple of the size is checked byte by byte. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check_range(void *address, unsigned long long size, unsigned kind, const void *pc) {
     if (size)
@@ -150,7 +152,7 @@ NUMBALITE_SIM_HOOK void nl_sim_func_exit(void *) {}
 NUMBALITE_SIM_HOOK void nl_sim_check_init() __asm__("__tsan_init");
 NUMBALITE_SIM_HOOK void nl_sim_check_init() {}
 
-/* ---- memory in one piece: what the compiler makes of copies of structs, too ---- */
+/* ---- block copies, which the compiler also generates for copies of structs ---- */
 
 #define NUMBALITE_SIM_COPY(function, symbol) \
     NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) \
@@ -262,7 +264,7 @@ NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
 
-/* Images that count accesses: iterations of loops (numbalite/compilers/sim/loops.py). */
+/* For images that count accesses: iterations of loops (numbalite/compilers/sim/loops.py). */
 NUMBALITE_SIM_HOOK void nl_sim_loop_repeat(unsigned number) {
     numbalite_sim::checker->loop(number, 0);
 }

@@ -1,4 +1,4 @@
-/* sim/intrinsics: CUDA's integer intrinsics, and the casts between bits and numbers. */
+/* sim/intrinsics: CUDA's integer intrinsics, and reinterpreting casts. */
 #ifndef NUMBALITE_SIM_INTRINSICS_H
 #define NUMBALITE_SIM_INTRINSICS_H
 
@@ -43,8 +43,8 @@ NUMBALITE_SIM_INLINE unsigned long long __nv_bswap64(unsigned long long x) {
     return __builtin_bswap64(x);
 }
 
-/* Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name.
- */
+/* Byte i of the result is the byte of y:x whose index is in the low three bits of nibble i of the
+ * selector. */
 NUMBALITE_SIM_INLINE unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     unsigned long long both = static_cast<unsigned long long>(y) << 32 | x;
     unsigned result = 0;
@@ -102,7 +102,7 @@ NUMBALITE_SIM_INLINE unsigned mulhi(unsigned a, unsigned b) {
     return __umulhi(a, b);
 }
 NUMBALITE_SIM_INLINE int __mul24(int a, int b) {
-    /* the sign of 24 bits, and a product that wraps */
+    /* sign-extends 24 bits; the product wraps around */
     return static_cast<int>(static_cast<unsigned>(static_cast<int>(a * 256u) >> 8) *
                             static_cast<unsigned>(static_cast<int>(b * 256u) >> 8));
 }
@@ -177,7 +177,7 @@ NUMBALITE_SIM_DP2A(__dp2a_lo, 0)
 NUMBALITE_SIM_DP2A(__dp2a_hi, 2)
 #undef NUMBALITE_SIM_DP2A
 
-/* ---- bits and numbers ---- */
+/* ---- reinterpreting casts ---- */
 
 NUMBALITE_SIM_INLINE int __float_as_int(float x) {
     return numbalite_sim::bits<int>(x);

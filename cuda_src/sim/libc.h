@@ -1,16 +1,17 @@
-/* sim/libc: the part of the C library that kernels can see, declared by hand.
+/* sim/libc: declarations of the part of the C library that kernels can use.
  *
- * The functions of libm are declared here for double and float; math.h adds CUDA's overloads. What
- * a kernel must get from the engine and not from the C library (printf, malloc, free, clock) has
- * the C library's name and another symbol, so that a standard header included later still agrees.
- * Only names that NVRTC has too are declared: any other belongs to the user. */
+ * The functions of libm are declared for double and float; math.h adds CUDA's overloads. Functions
+ * that the engine implements instead of the C library (printf, malloc, free, clock) have the C
+ * library's name and another symbol, so that a standard header that is included later is
+ * compatible. Only names that NVRTC also has are declared, because all other names belong to the
+ * user. */
 #ifndef NUMBALITE_SIM_LIBC_H
 #define NUMBALITE_SIM_LIBC_H
 
 typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
-/* int64_t is long long, as in every header that NVRTC sees: atomicAdd on a uint64_t must find its
- * overload here if it does there. */
+/* int64_t is long long, as in every header that NVRTC reads, so that atomicAdd on a uint64_t finds
+ * the same overload. */
 typedef signed char int8_t;
 typedef signed short int16_t;
 typedef signed int int32_t;
@@ -31,8 +32,8 @@ typedef __builtin_va_list va_list;
 #undef NULL
 #define NULL __null
 
-/* Functions of the C library that write through a pointer. In images that look for mistakes the write
- * is the kernel's own, and is seen. */
+/* Functions of the C library that write through a pointer. In checked images the write is made in
+ * the kernel's code, so that it is instrumented. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_SEEN extern inline __attribute__((gnu_inline, always_inline))
 #define NUMBALITE_SIM_SPLIT(name, parameters, arguments, T, Part) \
@@ -49,7 +50,7 @@ typedef __builtin_va_list va_list;
 
 extern "C" {
 #if defined(NUMBALITE_SIM_CHECKED) && !defined(NUMBALITE_SIM_CLANG)
-/* g++ would write what has a known size by itself, and tell of it only where one access does it. */
+/* g++ expands copies of constant size itself, and reports them only if they are a single access. */
 #define NUMBALITE_SIM_IS_ONE(size) \
     (__builtin_constant_p(size) && (size) <= 16 && ((size) & ((size) - 1)) == 0)
 void *nl_sim_any_copy(void *to, const void *from, size_t size) noexcept __asm__("memcpy");

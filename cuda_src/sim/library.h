@@ -1,8 +1,9 @@
-/* sim/library: what kernels get from the engine under the C library's names (libc.h has the
- * declarations). None of it leaves the image. Code for the CPU itself has a runtime in the engine's
- * place, and the C library's own memory.
+/* sim/library: functions of the C library that the engine implements for kernels (libc.h declares
+ * them). They are not exported from the image. Code for CPU targets uses a runtime instead of the
+ * engine, and the C library's memory functions.
  *
- * Inline, all that can be: an image has what its kernels call, since what it has must be compiled. */
+ * Most functions are inline, so that an image contains, and the compiler compiles, only those that
+ * its kernels call. */
 #ifndef NUMBALITE_SIM_LIBRARY_H
 #define NUMBALITE_SIM_LIBRARY_H
 
@@ -39,8 +40,8 @@ inline NUMBALITE_SIM_HIDDEN clock_t clock() noexcept {
 }
 
 #if !defined(NUMBALITE_HOST) && defined(NUMBALITE_SIM_CLANG)
-/* irpatch.py puts a call of this before each volatile access: a thread may be waiting there, and the
- * lanes of a warp are in step. Without such an access it takes the function out. */
+/* irpatch.py inserts a call of this before each volatile access: a thread may be waiting there, and
+ * the lanes of a warp are in step. If there is no such access, irpatch.py removes the function. */
 NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const void *address,
                                                                        unsigned place) {
     if (!(place & 1))
@@ -49,7 +50,7 @@ NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const voi
 }
 #endif
 
-/* What g++ and clang++ expect of a C++ library. They ask for it by its symbol. */
+/* Symbols that g++ and clang++ expect in a C++ library. */
 NUMBALITE_SIM_HIDDEN __attribute__((used)) void __cxa_pure_virtual() {
     numbalite_sim::fault(719, "a pure virtual function was called", "", 0);
 }

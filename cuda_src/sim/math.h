@@ -1,7 +1,8 @@
-/* sim/math: CUDA's mathematical functions at global scope, overloaded for float and double.
+/* sim/math: CUDA's mathematical functions in the global namespace, overloaded for float and double.
  *
- * Exactly NVRTC's overloads: what is ambiguous there (sin(1), fmax(1.0f, 2.0)) is ambiguous here.
- * What libm does not have (rsqrt, sinpi, normcdf, Bessel I...) is in special.h. */
+ * The overloads are exactly those of NVRTC: calls that are ambiguous there (sin(1), fmax(1.0f,
+ * 2.0)) are ambiguous here. Functions that libm does not have (rsqrt, sinpi, normcdf, Bessel I...)
+ * are in special.h. */
 #ifndef NUMBALITE_SIM_MATH_H
 #define NUMBALITE_SIM_MATH_H
 
@@ -89,7 +90,7 @@ NUMBALITE_SIM_OVERLOAD_INT(long long, llround)
 
 #ifdef NUMBALITE_HOST
 namespace numbalite_sim {
-/* x to a small power that is known when compiling, in at most four multiplications. */
+/* x to a small power that is a compile-time constant, in at most four multiplications. */
 template <class T> NUMBALITE_SIM_INLINE T power(T x, int n) {
     T two = x * x, four = two * two;
     switch (n) {
@@ -157,7 +158,7 @@ NUMBALITE_SIM_YIELDING double fdivide(double a, double b) {
     return a / b;
 }
 
-/* Of the smallest integer: itself. */
+/* The smallest integer returns itself. */
 NUMBALITE_SIM_INLINE int abs(int x) {
     return x < 0 ? static_cast<int>(0u - static_cast<unsigned>(x)) : x;
 }
@@ -180,7 +181,7 @@ NUMBALITE_SIM_INLINE double abs(double x) {
     return fabs(x);
 }
 
-/* ---- minimum and maximum: a NaN loses to a number, and +0 is greater than -0 ---- */
+/* ---- minimum and maximum: the number wins over a NaN, and +0 is greater than -0 ---- */
 
 namespace numbalite_sim {
 template <class I, class F> NUMBALITE_SIM_INLINE F greater(F a, F b) {

@@ -1,7 +1,9 @@
-/* sim/nv_atomics: the __nv_atomic_* functions, which take any type of a size, an order and a scope.
+/* sim/nv_atomics: the __nv_atomic_* functions, which accept any type of a supported size, an order
+ * and a scope.
  *
- * The scope counts for the checks alone, and so do orders: what releases has a fence before it, what
- * acquires one behind it, as in <cuda/atomic>. A load counts as a try of a thread that spins. */
+ * Scopes and orders only affect the checks: a release operation has a fence before it, an acquire
+ * operation a fence after it, as in <cuda/atomic>. A load counts as an attempt of a thread that
+ * spins. */
 #ifndef NUMBALITE_SIM_NV_ATOMICS_H
 #define NUMBALITE_SIM_NV_ATOMICS_H
 
@@ -36,7 +38,7 @@ template <class Operation> NUMBALITE_SIM_INLINE auto in_scope(int scope, Operati
     nv_scope all(scope);
     return operation();
 }
-/* An operation between its fences. */
+/* Executes an operation between its fences. */
 template <class T, class Operation>
 NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
     fence_before(order);
@@ -48,7 +50,7 @@ NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation)
 } // namespace numbalite_sim
 
 #define NUMBALITE_SIM_SCOPE int scope = __NV_THREAD_SCOPE_SYSTEM
-/* The type of the address' target: the value beside it has no say. */
+/* The pointed-to type; not deduced from the value argument. */
 #define NUMBALITE_SIM_VALUE typename numbalite_sim::itself<T>::type
 #define NUMBALITE_SIM_WORD typename numbalite_sim::word<sizeof(T)>::type
 

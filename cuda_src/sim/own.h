@@ -1,9 +1,9 @@
-/* sim/own: how our own functions are compiled, in images that look for mistakes and in others. */
+/* sim/own: function attributes of numbalite's own functions, in checked images and in others. */
 #ifndef NUMBALITE_SIM_OWN_H
 #define NUMBALITE_SIM_OWN_H
 
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
-/* Instrumented images (hooks.h) do not look for mistakes in them. */
+/* Functions that checked images do not instrument (hooks.h). */
 #ifdef NUMBALITE_SIM_CHECKED
 #ifdef __clang__ /* the one word keeps these apart from others, the other goes for atomics, too */
 #if __clang_major__ < 14
@@ -16,13 +16,13 @@
 #define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 #endif
 #define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
-/* Each call of it has a line of its own, also if it is the last thing that happens. */
+/* Calls are not merged, so that each has its own source line, even before the function ends. */
 #ifdef __clang__
 #define NUMBALITE_SIM_APART __attribute__((nomerge))
 #else
 #define NUMBALITE_SIM_APART
 #endif
-/* What it gives does not change as long as the thread lives. */
+/* The result does not change during the thread's lifetime. */
 #define NUMBALITE_SIM_PLACE static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, const))
 #else
 #define NUMBALITE_SIM_UNCHECKED

@@ -1,5 +1,5 @@
-/* sim/ptx: the instructions of PTX, for what numbalite/compilers/sim/ptx.py makes of asm statements. Registers are plain
- * variables. */
+/* sim/ptx: PTX instructions as functions; numbalite/compilers/sim/ptx.py translates asm statements
+ * to calls of these. Registers are plain variables. */
 #ifndef NUMBALITE_SIM_PTX_H
 #define NUMBALITE_SIM_PTX_H
 
@@ -9,7 +9,7 @@ namespace ptx {
 
 typedef unsigned __int128 wide128;
 
-/* Which types are floating-point numbers, and integers without a sign. */
+/* Classifies types: floating-point numbers, and their unsigned integers. */
 template <class T> struct kind {
     enum { real = 0 };
     typedef T plain;
@@ -34,7 +34,8 @@ NUMBALITE_SIM_SIGNED(long long, unsigned long long)
 NUMBALITE_SIM_SIGNED(__int128, unsigned __int128)
 #undef NUMBALITE_SIM_SIGNED
 
-/* A value as another type: bits between numbers of different kinds, else what C++ does. */
+/* Converts a value to another type: reinterprets the bits between integers and floating-point
+ * numbers, otherwise uses the C++ conversion. */
 template <bool of_bits> struct turn {
     template <class To, class From> static NUMBALITE_SIM_INLINE To of(const From &value) {
         return (To)value;
@@ -71,7 +72,8 @@ NUMBALITE_SIM_INLINE bool &lost() {
     return carry;
 }
 
-/* Addresses. Of shared memory there may be only the lower half, which is completed. */
+/* Addresses. An address in shared memory may consist of only its lower 32 bits, and is
+ * completed. */
 template <class T> NUMBALITE_SIM_INLINE unsigned long long generic(const T &address) {
     return as<unsigned long long>(address);
 }
@@ -101,7 +103,8 @@ NUMBALITE_SIM_INLINE unsigned long long shared(const int &address) {
     return completed((unsigned)address);
 }
 
-/* The address in the shared memory of another block of the cluster; whose an address is. */
+/* mapa: the corresponding address in the shared memory of another block of the cluster. ctarank:
+ * the block whose shared memory contains an address. */
 NUMBALITE_SIM_INLINE unsigned long long mapa(unsigned long long at, unsigned block,
                                              const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     return (unsigned long long)__cluster_map_shared_rank((const void *)at, block, file, line);
@@ -110,7 +113,7 @@ NUMBALITE_SIM_INLINE unsigned ctarank(unsigned long long at) {
     return __cluster_query_shared_rank((const void *)at);
 }
 
-/* how: 1: volatile, 2: with an order */
+/* how: 1: volatile, 2: with a memory order */
 template <class T, int how> struct access {
     static NUMBALITE_SIM_INLINE T load(unsigned long long at) { return *(const T *)at; }
     static NUMBALITE_SIM_INLINE void store(unsigned long long at, T value) { *(T *)at = value; }
@@ -144,7 +147,7 @@ template <class T, int n> NUMBALITE_SIM_INLINE void store_all(unsigned long long
     for (int i = 0; i < n; i++)
         ((T *)at)[i] = from[i];
 }
-/* Of cp.async: `kept` bytes, then zeros. */
+/* cp.async: copies `kept` bytes, and fills the rest with zeros. */
 NUMBALITE_SIM_INLINE void copy(unsigned long long to, unsigned long long from, unsigned size, unsigned kept) {
     asynccopy::begin((void *)to, (const void *)from, size);
     for (unsigned i = 0; i < size; i += 4)

@@ -1,6 +1,6 @@
-/* sim/special: the functions that CUDA has beyond the C library's.
+/* sim/special: CUDA's mathematical functions that the C library does not have.
  *
- * The float versions compute in double and round once, except for the cheap ones. */
+ * The float versions compute in double and round once, except for the inexpensive ones. */
 #ifndef NUMBALITE_SIM_SPECIAL_H
 #define NUMBALITE_SIM_SPECIAL_H
 
@@ -27,7 +27,7 @@ inline double rcbrt(double x) {
 }
 NUMBALITE_SIM_FLOAT1(rcbrt)
 inline double exp10(double x) {
-    /* Exact powers where there are any. */
+    /* Exact for powers that are representable. */
     return x == rint(x) && fabs(x) < 400 ? pow(10.0, x) : exp2(x * 3.3219280948873623479);
 }
 NUMBALITE_SIM_FLOAT1(exp10)
@@ -93,7 +93,7 @@ NUMBALITE_SIM_INLINE void sincospi(float x, float *s, float *c) {
     sincospif(x, s, c);
 }
 
-/* ---- norms, scaled so that squares neither overflow nor vanish ---- */
+/* ---- norms, scaled so that squares neither overflow nor underflow ---- */
 
 inline double norm(int n, const double *v) {
     double largest = 0, sum = 0;
@@ -164,14 +164,14 @@ inline float rnorm4df(float a, float b, float c, float d) {
 }
 /* As in CUDA, norm3d, rhypot and the like have no overloads for float. */
 
-/* ---- the normal distribution and the error function's relatives ---- */
+/* ---- the normal distribution and functions related to the error function ---- */
 
 inline double normcdf(double x) {
     return 0.5 * erfc(-x * numbalite_sim::sqrt_half);
 }
 NUMBALITE_SIM_FLOAT1(normcdf)
 
-/* exp(x*x) * erfc(x): the product while it is harmless, then the continued fraction
+/* exp(x*x) * erfc(x): the product as long as it does not overflow, then the continued fraction
  * 1/sqrt(pi) / (x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))). */
 inline double erfcx(double x) {
     if (x < -27)
@@ -261,7 +261,8 @@ inline double bessel_i(int order, double x) {
             if (fabs(term) < 1e-17)
                 break;
         }
-        double half = exp(0.5 * magnitude); /* in two steps: exp(x) alone overflows too early */
+        /* in two steps, because exp(x) alone overflows earlier */
+        double half = exp(0.5 * magnitude);
         result = half * (half / sqrt(2 * numbalite_sim::pi * magnitude)) * sum;
     }
     return order && x < 0 ? -result : result;
@@ -285,7 +286,7 @@ NUMBALITE_SIM_INLINE float yn(int n, float x) {
 
 #undef NUMBALITE_SIM_FLOAT1
 
-/* ---- the fast versions: as accurate here as the others ---- */
+/* ---- the fast versions, which are as accurate as the others here ---- */
 
 #define NUMBALITE_SIM_FAST(name) \
     NUMBALITE_SIM_INLINE float __##name(float x) { \
@@ -308,12 +309,12 @@ NUMBALITE_SIM_INLINE float __powf(float x, float y) {
     return powf(x, y);
 }
 NUMBALITE_SIM_INLINE float __fdividef(float a, float b) {
-    /* CUDA's own words: 0 where the divisor is beyond 2**126, NaN for infinity over infinity. */
+    /* As CUDA documents: 0 if the divisor is larger than 2**126, NaN for infinity over infinity. */
     float size = fabsf(b);
     return size > 8.507059173023462e37f && size < __builtin_inff() ? (isinf(a) ? __builtin_nanf("") : a * 0.0f) : a / b;
 }
 NUMBALITE_SIM_INLINE float __saturatef(float x) {
-    return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; /* NaN gives 0 */
+    return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; /* NaN returns 0 */
 }
 
 #endif

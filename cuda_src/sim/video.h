@@ -22,7 +22,7 @@ template <class Lane> struct lanes {
 };
 } // namespace numbalite_sim
 
-/* One function per lane width: the expression speaks of the lanes x and y as ints, and of L. */
+/* One function per lane width; the expression uses the lanes x and y as ints, and L. */
 #define NUMBALITE_SIM_LANES(name, Lane, parameters, second, expression) \
     NUMBALITE_SIM_INLINE unsigned name parameters { \
         typedef numbalite_sim::lanes<Lane> L; \
@@ -64,7 +64,7 @@ NUMBALITE_SIM_UNSIGNED(__vmaxu, x > y ? x : y)
 NUMBALITE_SIM_SIGNED(__vmins, x < y ? x : y)
 NUMBALITE_SIM_UNSIGNED(__vminu, x < y ? x : y)
 
-/* Comparisons: all ones (__vcmp) or 1 (__vset) where they hold. */
+/* Comparisons: all ones (__vcmp) or 1 (__vset) if true. */
 #define NUMBALITE_SIM_COMPARISON(kind, name, operation) \
     kind(__vcmp##name, x operation y ? -1 : 0) kind(__vset##name, x operation y ? 1 : 0)
 NUMBALITE_SIM_COMPARISON(NUMBALITE_SIM_UNSIGNED, eq, ==)
@@ -127,7 +127,7 @@ NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
 
-/* The same in two halves; `high` and `low` tell which of the halves of a are taken. */
+/* The same for two halves; `high` and `low` report which halves of a were selected. */
 #define NUMBALITE_SIM_EXTREMES_OF_HALVES(sign) \
     NUMBALITE_SIM_INLINE unsigned __vimax3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
         return __vmax##sign##2(__vmax##sign##2(a, b), c); \

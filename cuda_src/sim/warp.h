@@ -1,8 +1,9 @@
-/* sim/warp: what the 32 threads of a warp do together.
+/* sim/warp: collective operations of the 32 threads of a warp.
  *
- * The engine collects a value of at most 64 bits from each lane of the mask and answers all of
- * them. Which lane a shuffle reads from is computed here, as PTX does: the lane offset has five
- * bits, and a source outside the lane's segment of `width` lanes means the lane's own value. */
+ * The engine collects a value of at most 64 bits from each lane of the mask and returns a result to
+ * each. The source lane of a shuffle is computed here, as in PTX: the lane offset has five bits,
+ * and for a source outside of the lane's segment of `width` lanes, the result is the lane's own
+ * value. */
 #ifndef NUMBALITE_SIM_WARP_H
 #define NUMBALITE_SIM_WARP_H
 
@@ -32,7 +33,7 @@ NUMBALITE_SIM_INLINE unsigned vote(unsigned mask, bool value, nl_sim_vote which,
     return static_cast<unsigned>(warp(NL_SIM_WARP_BALLOT, mask, value, which, file, line));
 }
 
-/* The lane to read from. `segment` is the bits of the lane that are its segment's. */
+/* The source lane. `segment` selects the bits of the lane that identify its segment. */
 NUMBALITE_SIM_INLINE unsigned from_index(unsigned index, int width) {
     unsigned segment = 32u - static_cast<unsigned>(width);
     return (lane() & segment) | (index & 31 & ~segment);
@@ -55,7 +56,7 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
 
 } // namespace numbalite_sim
 
-/* Also for types of other headers (__half...) of 2, 4 or 8 bytes. */
+/* Also used for types of other headers (__half...) of 2, 4 or 8 bytes. */
 #define NUMBALITE_SIM_SHUFFLES(T) \
     NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
                                        NUMBALITE_SIM_SITE) { \
