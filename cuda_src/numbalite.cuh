@@ -1,20 +1,20 @@
-/* numbalite: what CUDA C++ source written for numbalite finds in scope.
+/* numbalite: the declarations that are available in CUDA C++ source written for numbalite.
  *
- * This head is read before every kernel, so it is kept to what nearly every kernel needs and to C++
- * that is cheap to parse: NumPy's type names, the thread's place in the grid, and `array`. All else
- * (complex numbers, tuples, more atomics, random numbers, groups of threads, half precision) is a
- * part of its own, "numbalite/NAME.cuh", which numbalite/cxx/devicelib.py adds when the source mentions a
- * name of it, and which a source may include by hand.
+ * This header is read before every kernel. So it has only what nearly every kernel needs, in C++
+ * that is cheap to parse: NumPy's type names, the thread's index in the grid, and `array`. Other
+ * features (complex numbers, tuples, more atomics, random numbers, groups of threads, half
+ * precision) are in separate headers, "numbalite/NAME.cuh". numbalite/cxx/devicelib.py includes one
+ * if the source mentions a name of it; a source may also include it itself.
  *
- * It needs no other header, is read by NVRTC from 12.0 on and, for the CPU simulator, by g++ and
- * clang++ after sim/prelude.h. Everything is in namespace numbalite. */
+ * It includes no other header. It is compiled by NVRTC from 12.0 on and, for the CPU simulator, by
+ * g++ and clang++ after sim/prelude.h. Everything is in the namespace numbalite. */
 #ifndef NUMBALITE_CUH
 #define NUMBALITE_CUH
 
 #define NUMBALITE_FUNCTION __device__ __forceinline__
 
-/* <stdint.h>'s names, which NVRTC lacks; the same types as in CCCL's <cuda/std/cstdint>, so that
- * both can be included. The simulator's prelude has them already. */
+/* The types of <stdint.h>, which NVRTC lacks; the same types as in CCCL's <cuda/std/cstdint>, so
+ * that both can be included. The simulator's prelude defines them already. */
 #ifndef NUMBALITE_SIM
 typedef signed char int8_t;
 typedef short int16_t;
@@ -27,15 +27,15 @@ typedef unsigned long long uint64_t;
 typedef long long intptr_t;
 typedef unsigned long long uintptr_t;
 
-/* NVRTC gives no address of managed variables. What the host sees of a variable is a device array, so
- * that one in device memory does the same. */
+/* NVRTC provides no address of managed variables. The host accesses variables as device arrays, so
+ * a variable in device memory is sufficient. */
 #undef __managed__
 #define __managed__ __device__
 #endif
 
 namespace numbalite {
 
-/* NumPy's names. float16, complex64 and complex128 are in half.cuh and complex.cuh. */
+/* NumPy's type names. float16, complex64 and complex128 are in half.cuh and complex.cuh. */
 typedef bool bool_;
 typedef signed char int8;
 typedef short int16;
@@ -50,7 +50,7 @@ typedef unsigned long long uintp;
 typedef float float32;
 typedef double float64;
 
-/* What nvcc has from the host's <sys/types.h>. */
+/* Types that nvcc has from the host's <sys/types.h>. */
 typedef unsigned short ushort;
 typedef unsigned int uint;
 typedef unsigned long ulong;
@@ -69,8 +69,8 @@ typedef unsigned long ulong;
 #endif
 #include "numbalite/array.cuh"
 
-/* Names beginning with nl_ that mean the same as others are for generated text behind sources whose
- * macros have the others. */
+/* Aliases that begin with nl_, for text generated after sources whose macros may replace the other
+ * names. */
 namespace nl_numbalite = numbalite;
 
 #endif

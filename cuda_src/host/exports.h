@@ -1,10 +1,10 @@
-/* host/exports: makes the table that the runtime asks an image for (abi.h). Read before the user's source,
- * and used after it, as sim/exports.h.
+/* host/exports: creates the table that the runtime requires from an image (abi.h). Read before the
+ * user's source and used after it, like sim/exports.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)
  *   NUMBALITE_HOST_TABLE_END
- *   NUMBALITE_SIM_DESCRIBE(0, some_type)          leaves the type's name in the image */
+ *   NUMBALITE_SIM_DESCRIBE(0, some_type)          stores the type's name in the image */
 #ifndef NUMBALITE_HOST_EXPORTS_H
 #define NUMBALITE_HOST_EXPORTS_H
 
@@ -16,7 +16,7 @@ static void nl_host_init(const nl_host_ops *table) {
     ops = table;
 }
 
-/* What is described of a function: the parameters, if it returns nothing. */
+/* The described part of a function: its parameters, if it returns nothing. */
 template <class F> struct described { typedef int type; };
 #ifdef NUMBALITE_DESCRIBE_CUH
 template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };
@@ -25,7 +25,7 @@ template <class... A> struct described<void (*)(A...)> {
 };
 #endif
 
-/* The compiler's own spelling of T, from its name for this function. */
+/* The compiler's spelling of T, extracted from the name of this function. */
 template <int index, class T> constexpr const char *NLDESC() {
     return __PRETTY_FUNCTION__;
 }

@@ -1,5 +1,5 @@
-/* host/nogrid: what the parts of numbalite.cuh that are about threads of a grid become on the CPU:
- * names whose use is an error that says so. */
+/* host/nogrid: replaces the parts of numbalite.cuh for threads of a grid on CPU targets: their use
+ * is a compile error with an explanation. */
 #ifndef NUMBALITE_HOST_NOGRID_H
 #define NUMBALITE_HOST_NOGRID_H
 

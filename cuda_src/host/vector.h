@@ -1,8 +1,9 @@
-/* host/vector: tells g++ which functions of libm have vector versions in libmvec, so that a loop
- * that calls them becomes vector code without -ffast-math. They are accurate to 4 ulp and treat
- * infinities and NaN as the scalar ones do. clang is told in another way (numbalite/compilers/sim/irpatch.py).
+/* host/vector: declares to g++ which functions of libm have vector versions in libmvec, so that
+ * loops with calls of them are vectorized without -ffast-math. These are accurate to 4 ulp and
+ * treat infinities and NaN like the scalar functions. For clang, irpatch.py does this
+ * (numbalite/compilers/sim/irpatch.py).
  *
- * NUMBALITE_VECTOR_MATH says what the C library has: 1 from glibc 2.22 on, 2 from 2.35 on. */
+ * NUMBALITE_VECTOR_MATH is the level of the C library: 1 from glibc 2.22 on, 2 from 2.35 on. */
 #ifndef NUMBALITE_HOST_VECTOR_H
 #define NUMBALITE_HOST_VECTOR_H
 

@@ -1,14 +1,14 @@
-/* check: what debug=True and boundscheck=True add: array indices are checked, and a failed check,
- * assert or __trap is reported.
+/* check: the effect of debug=True and boundscheck=True: array indices are checked, and a failed
+ * check, assert or __trap is reported.
  *
- * The first thread that fails claims `nl_fault_record` and writes there what went wrong and where;
- * that thread and every other that fails then exits, and the launch ends in peace: a thread that
- * has exited counts as arrived at every barrier. Afterwards the host reads the record
- * (numbalite/kernels/fault.py decodes it: FORMAT there is `fault_record` here) and raises KernelError. The
- * context stays usable, which a trap or a device assert would not leave it.
+ * The first thread that fails claims `nl_fault_record` and writes the error and its position there.
+ * That thread and all others that fail exit, and the launch ends normally: a thread that has exited
+ * counts as arrived at every barrier. Afterwards the host reads the record
+ * (numbalite/kernels/fault.py decodes it: FORMAT there must match `fault_record` here) and raises
+ * KernelError. The context stays usable; after a trap or a device assert it would be lost.
  *
- * The array's name is found by the host, which knows what the launch was given, from the address that
- * is recorded. */
+ * The host finds the array's name from the recorded address, because it has the launch's
+ * arguments. */
 #ifndef NUMBALITE_CHECK_CUH
 #define NUMBALITE_CHECK_CUH
 
@@ -19,18 +19,18 @@ namespace numbalite {
 
 enum fault_kind { fault_none, fault_index, fault_assert, fault_trap, fault_raise };
 
-/* 336 bytes, little-endian, no padding; the kind is written last of all. */
+/* 336 bytes, little-endian, without padding; `kind` is written last. */
 struct fault_record {
     int kind; /* -1: being written */
-    int line; /* 0: not known */
+    int line; /* 0: unknown */
     unsigned block[3];
     unsigned thread[3];
-    int ndim, axis; /* fault_index: the array's dimensions, and the index's place among them */
+    int ndim, axis; /* fault_index: the array's number of dimensions, and the axis of the index */
     int64 index, extent;
-    int64 shape[4]; /* fault_index: of the first four dimensions */
+    int64 shape[4]; /* fault_index: the first four dimensions */
     uint64 address; /* fault_index: of the array's first element */
-    uint64 count;   /* of threads that failed a check, this one among them */
-    char name[40];  /* but fault_index: the function */
+    uint64 count;   /* number of threads that failed a check, including this one */
+    char name[40];  /* the function, except for fault_index */
     char text[128]; /* fault_assert: the condition; fault_raise: the exception */
     char file[64];  /* the end of the path */
 };
@@ -57,8 +57,8 @@ static __device__ void copy_text(char *to, const char *from, int size, bool keep
     to[k] = 0;
 }
 
-/* True for the one thread that is to write the record. Another launch may find the record of an
- * earlier one that the host has not read yet: that one stays. */
+/* Returns true for the one thread that must write the record. A record of an earlier launch that
+ * the host has not read yet is kept. */
 static __device__ bool claim_fault(int line, const char *file) {
     atomicAdd((unsigned long long *)&nl_fault_record.count, 1ull);
     if (atomicCAS(&nl_fault_record.kind, 0, -1) != 0)
@@ -90,7 +90,7 @@ fail_index(const index &i, int axis, const int64 *shape, int ndim, const void *p
     exit_thread();
 }
 
-/* A failed assert, a trap, or an exception of Python's (python.cuh). */
+/* Reports a failed assert, a trap, or a Python exception (python.cuh). */
 [[noreturn]] static __device__ __noinline__ void
 fail_here(int kind, const char *condition, const char *function, int line, const char *file) {
     if (claim_fault(line, file)) {
@@ -108,7 +108,7 @@ fail_here(int kind, const char *condition, const char *function, int line, const
 } // namespace nl_detail
 } // namespace numbalite
 
-/* Where a thread waits for others that may have left. */
+/* Used where a thread waits for others that may have exited. */
 #define NUMBALITE_LEAVE_AFTER_FAULT \
     if (*(volatile int *)&nl_fault_record.kind) \
     ::numbalite::nl_detail::exit_thread()

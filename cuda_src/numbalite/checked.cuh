@@ -1,9 +1,9 @@
-/* checked: an index that knows its line. Who includes this says what a wrong one does (fail_index):
- * check.cuh in kernels, host/check.h on the CPU.
+/* checked: an index type that records its source line. The including header defines what a wrong
+ * index does (fail_index): check.cuh for kernels, host/check.h for the CPU.
  *
- * The line is caught by the implicit conversion from a number to `nl_detail::index`: its
- * constructor's default arguments are evaluated where the index stands. A compiler without
- * __builtin_LINE (NVRTC before 12.9) reports line 0, "not known". */
+ * The line is recorded by the implicit conversion of a number to `nl_detail::index`: the default
+ * arguments of its constructor are evaluated at the position of the index. Compilers without
+ * __builtin_LINE (NVRTC before 12.9) report line 0, "unknown". */
 #ifndef NUMBALITE_CHECKED_CUH
 #define NUMBALITE_CHECKED_CUH
 
@@ -25,7 +25,7 @@ struct index {
     int64 value;
     int line;
     const char *file;
-    struct only {}; /* one number is an index, {i, j} is none */
+    struct only {}; /* prevents that {i, j} converts to an index */
     template <class I>
     NUMBALITE_FUNCTION index(I i, only = only(), int line = NUMBALITE_HERE)
         : value((int64)i), line(line), file(file) {}

@@ -1,5 +1,5 @@
-/* cluster: cooperative groups' view of a thread block cluster (compute capability 9.0), for groups.cuh,
- * which includes this inside of its namespace. */
+/* cluster: the cooperative group of a thread block cluster (compute capability 9.0). groups.cuh
+ * includes this header inside its namespace. */
 
 #if defined(NUMBALITE_SIM) || __CUDA_ARCH__ >= 900
 struct cluster_group {
@@ -20,7 +20,8 @@ struct cluster_group {
     static NUMBALITE_METHOD void barrier_wait(arrival_token && NUMBALITE_AND_SITE) {
         __cluster_barrier_wait(NUMBALITE_AT_SITE);
     }
-    /* In whose shared memory an address is; what it is in another block's. */
+    /* query_shared_rank: the block whose shared memory contains an address. map_shared_rank: the
+     * corresponding address in another block. */
     static NUMBALITE_METHOD unsigned int query_shared_rank(const void *address) {
         return __cluster_query_shared_rank(address);
     }

@@ -1,7 +1,8 @@
-/* foreign: what functions that are compiled elsewhere are given.
+/* foreign: pointer arguments of functions that are compiled elsewhere.
  *
- * A pointer to a number may have another type there that is the same in memory: long and long long,
- * an int for an unsigned one. Where the function's definition is at hand, it decides. */
+ * A pointer to a number may have another type there with the same representation: long and long
+ * long, or a signed and an unsigned integer. If the function's definition is available, it
+ * determines the type. */
 #ifndef NUMBALITE_FOREIGN_CUH
 #define NUMBALITE_FOREIGN_CUH
 

@@ -1,8 +1,8 @@
 /* half: float16, which is CUDA's __half, and the mathematical functions that generic code calls.
  *
- * __half converts to every arithmetic type, so that `sin(h)` alone would be ambiguous. Those of
- * CUDA's own half functions that exist are used, the others go through float. For the same reason
- * `h * 2` is ambiguous to CUDA; here it is a half, and h * 2.0f a float, h * 2.0 a double. */
+ * __half converts to every arithmetic type, so `sin(h)` would be ambiguous. CUDA's own half
+ * functions are used if they exist; the others convert to float. For the same reason `h * 2` is
+ * ambiguous in CUDA; here the result is a half, h * 2.0f is a float, and h * 2.0 a double. */
 #ifndef NUMBALITE_HALF_CUH
 #define NUMBALITE_HALF_CUH
 
@@ -69,7 +69,8 @@ NUMBALITE_FUNCTION bool isinf(float16 x) {
     return __hisinf(x) != 0;
 }
 
-/* What a number becomes beside a half, and what both are compared as. */
+/* The result type of an operation of a number and a half, and the type in which they are
+ * compared. */
 namespace nl_detail {
 template <class T> struct beside_half {};
 #define NUMBALITE_BESIDE(T, by, as, compared) \

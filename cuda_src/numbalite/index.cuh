@@ -1,9 +1,9 @@
-/* index: the thread's place in the whole grid, and the grid's extent, in threads.
+/* index: the thread's index in the grid, and the size of the grid in threads.
  *
  *     auto i = grid<1>();          auto [x, y] = grid<2>();          auto [x, y, z] = grid<3>();
  *
- * Numbers are 64 bits wide, as numba's are, so that no grid is too large. Put into an `int`, they
- * are computed in 32 bits. printf takes them with %lld. */
+ * The numbers have 64 bits, as in numba, so that no grid is too large. If they are assigned to an
+ * `int`, the compiler computes them in 32 bits. printf formats them with %lld. */
 #ifndef NUMBALITE_INDEX_CUH
 #define NUMBALITE_INDEX_CUH
 

@@ -1,5 +1,5 @@
-/* limits: the macros of <limits.h>, <float.h> and <stdint.h>, for these headers and for sources that use
- * them without an include. Each stands aside for a definition that is there. */
+/* limits: the macros of <limits.h>, <float.h> and <stdint.h>, for these headers and for sources
+ * that use them without an include. Macros that are defined already are not redefined. */
 #ifndef NUMBALITE_LIMITS_CUH
 #define NUMBALITE_LIMITS_CUH
 

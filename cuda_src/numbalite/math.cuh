@@ -1,11 +1,11 @@
-/* math: what <cmath> adds for numbers of other or mixed types, which NVRTC leaves ambiguous.
+/* math: functions of <cmath> for integers and mixed types, which are ambiguous with NVRTC.
  *
  *     sqrt(n), sin(n)...                        of an integer: as a double
  *     max(x, 0), min(i, n)                      of two types: in the type of x + y
- *     pow(x, 0.5), hypot(x, 1), fmod(x, n)...   likewise, but of integers as doubles
+ *     pow(x, 0.5), hypot(x, 1), fmod(x, n)...   likewise; integers are converted to double
  *
- * Where CUDA has the function for exactly these types, that one is taken; NVRTC 12.0 and 12.1 fail
- * to link theirs of pow(x, n) with an integer n. And the constants of <math.h>. */
+ * If CUDA has the function for exactly these types, it is used; NVRTC 12.0 and 12.1 fail to link
+ * their pow(x, n) with an integer n. Also defines the constants of <math.h>. */
 #ifndef NUMBALITE_MATH_CUH
 #define NUMBALITE_MATH_CUH
 

@@ -1,9 +1,9 @@
-/* none: what None is in a kernel. A body is compiled for the types of its arguments, also where one
- * is left out; so what is said of the array that might be there must compile for None, too:
+/* none: None as a kernel argument. A body is compiled for the types of its arguments, and code that
+ * uses an optional array must compile when it is None:
  *
  *     if (is_none(mask) || mask[i]) y[i] = x[i];
  *
- * Its elements read as zero, and what is assigned to them is gone. */
+ * Its elements read as zero, and assignments to them are ignored. */
 #ifndef NUMBALITE_NONE_CUH
 #define NUMBALITE_NONE_CUH
 

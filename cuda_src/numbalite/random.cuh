@@ -2,13 +2,14 @@
  *
  *     float u = xoroshiro128p_uniform_float32(states, i);
  *
- * `states` is an array of, or a pointer to, states (anything with members s0 and s1 of 64 bits).
- * With one argument the functions take a state itself: a kernel that draws many numbers is faster
- * with a copy (`auto s = states[i]`, and `states[i] = s` at the end). The generator is Blackman's
- * and Vigna's.
+ * `states` is an array of, or a pointer to, states (any type with 64-bit members s0 and s1). With
+ * one argument, the functions accept a state itself: a kernel that draws many numbers is faster
+ * with a copy (`auto s = states[i]`, and `states[i] = s` at the end). The generator is by Blackman
+ * and Vigna.
  *
- * Uniform numbers lie in [0, 1). numba's float32 ones can, once in 2^25 times, be rounded up to 1;
- * here they become the largest number below 1. Normal ones are one half of a Box-Muller pair. */
+ * Uniform numbers are in [0, 1). numba's float32 numbers are rounded up to 1 once in 2^25 times;
+ * here these are the largest number less than 1. A normal number is one half of a Box-Muller
+ * pair. */
 #ifndef NUMBALITE_RANDOM_CUH
 #define NUMBALITE_RANDOM_CUH
 
@@ -41,7 +42,8 @@ template <class State> NUMBALITE_FUNCTION double xoroshiro128p_uniform_float64(S
 }
 
 template <class State> NUMBALITE_FUNCTION float xoroshiro128p_uniform_float32(State &state) {
-    /* Rounded once: the number that numba has by way of a double, by half of the conversions. */
+    /* Rounded once: the same number that numba computes through a double, with half of the
+     * conversions. */
     float u = (float)(xoroshiro128p_next(state) >> 11) * 1.1102230246251565e-16f; /* 2^-53 */
     return ::fminf(u, 0.99999994f);
 }
@@ -52,15 +54,15 @@ template <class State> NUMBALITE_FUNCTION float xoroshiro128p_normal_float32(Sta
     return ::sqrtf(-2.0f * ::logf(u)) * ::cosf(6.2831855f * v);
 }
 
-/* As in numba, made of two float32 uniform numbers. */
+/* As in numba, computed from two float32 uniform numbers. */
 template <class State> NUMBALITE_FUNCTION double xoroshiro128p_normal_float64(State &state) {
     float u = xoroshiro128p_uniform_float32(state);
     float v = xoroshiro128p_uniform_float32(state);
     return ::sqrt(-2.0 * ::logf(u)) * ::cos(6.283185307179586 * v);
 }
 
-/* Goes on by the steps that a polynomial stands for: bit b of (low, high) is the coefficient of
- * x^b. */
+/* Advances the state by the steps that a polynomial represents: bit b of (low, high) is the
+ * coefficient of x^b. */
 template <class State>
 NUMBALITE_FUNCTION void xoroshiro128p_advance(State &state, uint64 low, uint64 high) {
     uint64 a = 0, b = 0;
@@ -75,12 +77,12 @@ NUMBALITE_FUNCTION void xoroshiro128p_advance(State &state, uint64 low, uint64 h
     state.s1 = b;
 }
 
-/* 2^64 steps at once. */
+/* Advances the state by 2^64 steps. */
 template <class State> NUMBALITE_FUNCTION void xoroshiro128p_jump(State &state) {
     xoroshiro128p_advance(state, 0xbeac0467eba5facbull, 0xd86b048b86aa9922ull);
 }
 
-/* The state for a seed: one round of splitmix64, for both halves, as numba does it. */
+/* The state for a seed: one round of splitmix64 for both halves, as in numba. */
 template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &state, uint64 seed) {
     uint64 z = seed + 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -89,7 +91,7 @@ template <class State> NUMBALITE_FUNCTION void init_xoroshiro128p_state(State &s
     state.s0 = state.s1 = z;
 }
 
-/* With an array, or a pointer, and an index. */
+/* The same functions with an array, or a pointer, and an index. */
 #define NUMBALITE_INDEXED(type, name) \
     template <class States> \
     NUMBALITE_FUNCTION type name(States &&states, nl_detail::index index) { \

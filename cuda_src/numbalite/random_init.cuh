@@ -1,10 +1,10 @@
-/* random_init: the kernel that fills an array with states 2^64 steps apart
+/* random_init: the kernel that initializes an array with states 2^64 steps apart
  * (create_xoroshiro128p_states).
  *
- * State i is the seed's state after start + i jumps. Jumps are linear over bits, so 2^k of them are
+ * State i is the seed's state after start + i jumps. Jumps are linear over bits, so 2^k jumps are
  * one `xoroshiro128p_advance` with the polynomial x^(2^(64+k)) modulo the generator's
- * characteristic polynomial: `jumps[k]`. A thread makes a run of RUN neighbouring states: the first
- * with one advance for each bit of its number, the others by single jumps. */
+ * characteristic polynomial, `jumps[k]`. A thread computes RUN consecutive states: the first by one
+ * advance for each bit of its index, the others by single jumps. */
 #ifndef NUMBALITE_RANDOM_INIT_CUH
 #define NUMBALITE_RANDOM_INIT_CUH
 
@@ -52,7 +52,7 @@ static __constant__ const uint64 jumps[64][2] = {
 } // namespace nl_detail
 } // namespace numbalite
 
-/* A grid of at least n / 16 threads, rounded up, of any block size. */
+/* The grid must have at least n / 16 threads, rounded up, of any block size. */
 extern "C" __global__ void nl_random_init(numbalite::xoroshiro128p_state *states, long long n,
                                           unsigned long long seed, unsigned long long start) {
     using namespace numbalite;

@@ -1,5 +1,5 @@
-/* results: the types of what a function returns: one, those in a tuple, or none. Generated code asks
- * for them behind a source whose macros may have any name but one that begins with nl_. */
+/* results: the result types of a function: one, those of a tuple, or none. Generated code uses them
+ * after a source whose macros may have any name that does not begin with nl_. */
 #ifndef NUMBALITE_RESULTS_CUH
 #define NUMBALITE_RESULTS_CUH
 

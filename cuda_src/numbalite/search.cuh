@@ -1,11 +1,11 @@
-/* search: where elements would be inserted into a sorted array, in the order of order.cuh. */
+/* search: searchsorted: insertion positions in a sorted array, in the order of order.cuh. */
 #ifndef NUMBALITE_SEARCH_CUH
 #define NUMBALITE_SEARCH_CUH
 
 #include "numbalite/order.cuh"
 
-/* For each of m values: how many of the n elements are before it, or with `right` not behind it.
- * `sorter` gives the places of the elements in their order, or is null. */
+/* For each of m values: the number of the n elements that precede it, or, with `right`, that do not
+ * follow it. `sorter` contains the elements' indices in sorted order, or is null. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_search(const void *sorted, const long long *sorter, const void *values, long long *found,

@@ -1,5 +1,5 @@
-/* site: where a function of a header was called, for the simulator's reports of threads that wait
- * for each other in vain. On a GPU these parameters do not exist. */
+/* site: the source position of a call of a header's function, for the simulator's deadlock reports.
+ * On a GPU these parameters do not exist. */
 #ifndef NUMBALITE_SITE_CUH
 #define NUMBALITE_SITE_CUH
 

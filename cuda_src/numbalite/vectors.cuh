@@ -1,4 +1,4 @@
-/* vectors: the vectors of four 64-bit numbers under the names that CUDA 13 gave them, for those before it. */
+/* vectors: vectors of four 64-bit numbers with the type names of CUDA 13, for earlier versions. */
 #ifndef NUMBALITE_VECTORS_CUH
 #define NUMBALITE_VECTORS_CUH
 

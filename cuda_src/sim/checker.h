@@ -1,5 +1,5 @@
-/* sim/checker: what the two units of an image that looks for mistakes share: the kernel's, which defines it
- * (exports.h), and the functions that instrumented code calls (hooks.h). */
+/* sim/checker: declarations shared by the two units of a checked image: the kernel's, which defines
+ * them (exports.h), and the functions that instrumented code calls (hooks.h). */
 #ifndef NUMBALITE_SIM_CHECKER_H
 #define NUMBALITE_SIM_CHECKER_H
 
@@ -11,13 +11,13 @@
 namespace numbalite_sim {
 
 NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
-/* Of the thread's next atomic operation: nobody asks for the old value (check.h); it is for the block alone
- * (atomics.h). */
+/* Flags for the thread's next atomic operation: its old value is not used (check.h); it has block
+ * scope (atomics.h). */
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;
 NUMBALITE_SIM_SHARED __thread bool is_narrow;
 NUMBALITE_SIM_SHARED __thread bool is_update; /* atomics.h */
 
-/* A thread that waits for another in a loop must not keep it from running. */
+/* Lets other threads run, so that a thread that waits in a loop does not block them. */
 NUMBALITE_SIM_SHARED void let_others_run();
 
 static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
@@ -26,7 +26,7 @@ static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
     return drops;
 }
 
-/* What the shadow does not plainly allow, and all that is rare. */
+/* The slow path: accesses that the shadow does not plainly allow, and rare kinds of accesses. */
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_rarely(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     while (checker->access(const_cast<void *>(address), size, kind, pc))

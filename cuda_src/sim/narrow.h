@@ -1,4 +1,5 @@
-/* sim/narrow: what <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h> have alike. The formats are those of sim/formats.h. */
+/* sim/narrow: the common part of <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h>. sim/formats.h defines
+ * the formats. */
 #ifndef NUMBALITE_SIM_NARROW_H
 #define NUMBALITE_SIM_NARROW_H
 
@@ -12,7 +13,7 @@ enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 
 namespace numbalite_sim {
 
-/* Numbers as doubles. But of a double, NaN has one form. */
+/* Converts a number to double. Except for doubles, NaN becomes one canonical NaN. */
 NUMBALITE_SIM_INLINE double exactly(double x) {
     return x;
 }

@@ -1,8 +1,8 @@
-/* sim/ptx16: PTX's arithmetic with numbers of 16 bits. */
+/* sim/ptx16: PTX's 16-bit floating-point arithmetic. */
 #ifndef NUMBALITE_SIM_PTX16_H
 #define NUMBALITE_SIM_PTX16_H
 
-/* A pair's operation is that of each number. */
+/* Applies an operation to each number of a pair. */
 #define NUMBALITE_SIM_PTX16_EACH(name, operation) \
     static NUMBALITE_SIM_INLINE T operation(T a) { return of(name::operation(low(a)), name::operation(high(a))); }
 #define NUMBALITE_SIM_PTX16_EACH2(name, operation) \
@@ -91,12 +91,13 @@ struct f32x2 {
         return of(::fmaf(low(a), low(b), low(c)), ::fmaf(high(a), high(b), high(c)));
     }
 };
-/* Of atom and red; a pair is added one by one on a GPU, too, which nobody can see who adds alone. */
+/* For atom and red. A GPU also adds the numbers of a pair one by one, which a program that only
+ * adds cannot observe. */
 template <class Format> NUMBALITE_SIM_INLINE typename Format::T atomic_add(unsigned long long at, typename Format::T value) {
     typedef typename Format::T T;
     return update((T *)at, [value](T old) { return Format::add(old, value); });
 }
-/* Two numbers of 8 or 6 bits in 16, of 4 bits in 8. */
+/* Two numbers of 8 or 6 bits in 16 bits, or of 4 bits in 8. */
 template <class Format> struct pair {
     static constexpr int place = Format::width > 4 ? 8 : 4;
     static NUMBALITE_SIM_INLINE unsigned of(float x) { return Format::of(x != x ? bits<float>(0x7fffffffu) : x, true); }

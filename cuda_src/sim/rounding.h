@@ -1,8 +1,8 @@
-/* sim/rounding: arithmetic with the rounding said in the name (__fadd_rd, __dmul_rz, ...).
+/* sim/rounding: arithmetic with the rounding mode in the name (__fadd_rd, __dmul_rz, ...).
  *
- * To nearest (_rn) is the machine's own, kept from being fused into an fma with what comes next:
- * that is what these intrinsics are for. The other directions switch the machine's rounding mode
- * around the one operation; volatile keeps the operation between the two switches. */
+ * Rounding to nearest (_rn) is the CPU's default; the result must not be fused into an fma with the
+ * next operation, which is the purpose of these intrinsics. The other modes switch the CPU's
+ * rounding mode around the operation; volatile keeps the operation between the two switches. */
 #ifndef NUMBALITE_SIM_ROUNDING_H
 #define NUMBALITE_SIM_ROUNDING_H
 
@@ -16,7 +16,7 @@ enum rounding { to_nearest = 0, up = 0x400000, down = 0x800000, to_zero = 0xc000
 #error "the simulator runs on x86-64 and on AArch64"
 #endif
 
-/* A value that no fma may swallow. */
+/* A value that the compiler must not fuse into an fma. */
 template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 #if defined(NUMBALITE_SIM_CLANG)
     return x;
@@ -38,7 +38,8 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 
 } // namespace numbalite_sim
 
-/* A rounding as an argument, and a function of doubles that has one: the four whose names say it. */
+/* A function of doubles with the rounding mode as an argument: calls the four functions with the
+ * mode in the name. */
 enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 #define NUMBALITE_SIM_BY_MODE(T, name, parameters, function, arguments) \
     NUMBALITE_SIM_YIELDING T name parameters { \
@@ -54,7 +55,7 @@ enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRound
         } \
     }
 
-/* One operation with each of the modes, over one, two or three operands x, y, z. */
+/* One operation with each of the modes, with one, two or three operands x, y, z. */
 #define NUMBALITE_SIM_DIRECTED1(T, name, mode, expression) \
     inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) T name(T a) { \
         volatile T x = a; \

@@ -1,12 +1,13 @@
 /* sim/sixteen: arithmetic on 16-bit floating-point numbers, for cuda_fp16.h and cuda_bf16.h.
  *
- * Both types have functions of the same names. NUMBALITE_SIM_SIXTEEN(T, T2, SCALAR2) defines them
- * for one type and its pair. Every operation is done in float (fused ones in double) and rounded
- * once more: for + - * / and the square root that is the correctly rounded result, as on a GPU. */
+ * Both types have functions with the same names. NUMBALITE_SIM_SIXTEEN(T, T2, SCALAR2) defines them
+ * for one type and its pair. Every operation is computed in float (fused ones in double) and
+ * rounded once more: for + - * / and the square root, that is the correctly rounded result, as on a
+ * GPU. */
 #ifndef NUMBALITE_SIM_SIXTEEN_H
 #define NUMBALITE_SIM_SIXTEEN_H
 
-/* OTHER: the other of the two types, which may not be there yet. */
+/* OTHER: the other of the two types, which may not be defined yet. */
 #define NUMBALITE_SIM_SIXTEEN_STRUCT(T, OTHER, from_float, to_float) \
     struct __attribute__((aligned(2))) T { \
         unsigned short __x; \
@@ -86,8 +87,8 @@
     NUMBALITE_SIM_INLINE T##2 name2(const T##2 a, const T##2 b, const T##2 c) { \
         return T##2(name(a.x, b.x, c.x), name(a.y, b.y, c.y)); \
     }
-/* A comparison: ordered, unordered (true for NaN), of pairs as numbers, as masks, and as one bool.
- */
+/* Comparisons: ordered, unordered (true for NaN), and of pairs with a result as numbers, as masks,
+ * or as one bool. */
 #define NUMBALITE_SIM_SIXTEEN_COMPARE(T, name, operation) \
     NUMBALITE_SIM_INLINE bool __h##name(const T a, const T b) { \
         return static_cast<float>(a) operation static_cast<float>(b) && !__hisnan(a) && \
@@ -129,7 +130,7 @@
     NUMBALITE_SIM_INLINE T##2 &operator sign##=(T##2 & a, const T##2 & b) { \
         return a = name2(a, b); \
     }
-/* ++x and x++ by the function that adds, or -- by the one that subtracts. */
+/* ++x and x++ by the function that adds, or --x and x-- by the one that subtracts. */
 #define NUMBALITE_SIM_SIXTEEN_STEP(T, sign, name, one) \
     NUMBALITE_SIM_INLINE T &operator sign(T &a) { \
         return a = name(a, one); \
@@ -253,8 +254,8 @@
     NUMBALITE_SIM_SHUFFLES(T) \
     NUMBALITE_SIM_SHUFFLES(T##2)
 
-/* Conversions whose names say the type: N is half or bfloat16, S the short form of pairs (half2).
- */
+/* Conversions with the type in the name: N is half or bfloat16, S the short form of pairs
+ * (half2). */
 #define NUMBALITE_SIM_SIXTEEN_TO_INT(T, N, I, to, via, wide) \
     NUMBALITE_SIM_INLINE I __##N##2##to##_rn(const T h) { \
         return static_cast<I>(numbalite_sim::saturated<I>(rintf(static_cast<float>(h)))); \
@@ -283,8 +284,8 @@
 
 namespace numbalite_sim {
 
-/* x rounded towards 0 (direction 0), up (1) or down (-1): the nearest one, moved where it lies on
- * the wrong side. */
+/* Rounds x towards 0 (direction 0), up (1) or down (-1): the nearest number, moved by one if it is
+ * on the wrong side. */
 template <class T> inline T sixteen_toward(double x, int direction) {
     T near(x);
     double got = static_cast<float>(near);

@@ -1,16 +1,16 @@
-/* sim/subscript: indices of arrays whose size the compiler knows. Instrumented images have a check at
- * each, which calls what the compiler's own sanitizer would be: arrays on a thread's stack and
- * variables of the module are looked after in no other way. */
+/* sim/subscript: indices of arrays whose size is a compile-time constant. Instrumented images check
+ * each of them and call the function of the compiler's own sanitizer, which is implemented here.
+ * Arrays on a thread's stack and variables of the module have no other check. */
 #ifndef NUMBALITE_SIM_SUBSCRIPT_H
 #define NUMBALITE_SIM_SUBSCRIPT_H
 
 namespace numbalite_sim {
 
-/* What the compiler passes. */
+/* The data that the compiler passes. */
 struct subscript_type {
     unsigned short kind; /* 0: an integer */
     unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */
-    char name[1];        /* in quotes, to its end */
+    char name[1];        /* quoted; extends past the end of the struct */
 };
 struct subscript_place {
     const char *file;
@@ -34,7 +34,7 @@ nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned lon
                                       place->column, __builtin_return_address(0));
 }
 
-/* A pointer whose address is not what its type needs. */
+/* A pointer that is misaligned for its type. */
 namespace numbalite_sim {
 struct mismatch_place {
     const char *file;
