@@ -1,16 +1,15 @@
-"""Which operations commute, so that a reduction may fold elements in another order than theirs.
+"""Recognizes commutative operations, whose reductions may combine elements in any order.
 
-A user's operation need only be associative; keeping the order costs shuffles between the threads of a
-warp. What is recognised here is worth more speed and nothing else: an operation that is not
-recognised is folded in order. So this is strict, and looks at the text alone. With parameters a and b
-of one type, in either order:
+A user's operation must only be associative. Keeping the order of elements costs shuffles between the lanes of a warp,
+so a recognized operation is faster; any other operation is reduced in order. Recognition is strict, and uses only the
+text. With parameters a and b of one type, in either order:
 
     a + b   a * b   a & b   a | b   a ^ b   a && b   a || b
     min(a, b)   and the like, if the name is the device's own
-    a < b ? a : b   and its relatives, for whole numbers (a NaN, or zeros of either sign, would tell)
+    a < b ? a : b   and its variants, for integers (for floats, NaN and signed zeros make a difference)
 
-each as an expression or as the body "return ...;". Another order changes how the sums of
-floating-point numbers are rounded, which is any order's right.
+each as an expression or as the body "return ...;". Another order rounds sums of floating-point numbers differently,
+which is allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _NAMES = frozenset(
 
 
 def commutes(function, dtype) -> bool:
-    """Is f(a, b) == f(b, a) for all numbers of this dtype, as the function's text shows it?"""
+    """Does the function's text prove f(a, b) == f(b, a) for all numbers of this dtype?"""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
         return False
@@ -54,12 +53,12 @@ def commutes(function, dtype) -> bool:
 
 
 def applies_in_any_order(function, dtype) -> bool:
-    """Is f(f(a, b), c) == f(f(a, c), b), but for rounding? So it is for what commutes, and for a - b."""
+    """Is f(f(a, b), c) == f(f(a, c), b), except for rounding? True for commutative operations and for a - b."""
     return commutes(function, dtype) or _is_operation(function, "-", dtype)
 
 
 def adds(function, dtype) -> bool:
-    """Is it a + b? In numbers: the sum of booleans is none."""
+    """Is the function a + b, on numbers? (The sum of booleans is a logical or.)"""
     return dtype.kind != "b" and commutes(function, dtype) and _is_operation(function, "+", dtype)
 
 
@@ -74,7 +73,7 @@ def _is_operation(function, sign, dtype):
 
 
 def _words(definition):
-    """The tokens of the expression that it returns."""
+    """The tokens of the expression that the function returns."""
     words = [token.text for token in tokenize(definition.expression)]
     if words[:1] == ["return"] and words[-1:] == [";"]:
         words = words[1:-1]
@@ -82,7 +81,7 @@ def _words(definition):
 
 
 def _is_ours(function, name):
-    """Does the name mean the device's function, not one of the user's or a macro?"""
+    """Does the name denote the device library's function, and not a user's function or macro?"""
     options = function.options
     given = bool(options and (options.options or options.headers))
     return not given and name not in function.definition.capture().functions

@@ -1,8 +1,8 @@
-"""Generalized ufuncs on the GPU: numpy's surface over the extension's calls.
+"""Generalized ufuncs on the GPU, with the interface of NumPy's.
 
-The extension asks here once for each combination of types (`_choose`) and for each kernel
-(`_compile`); it comes back for what is rare: operands of another dtype, layouts that a signature
-promises, results for an ``out=`` of another dtype.
+C code implements calls. It calls this module once for each combination of types (`_choose`) and once for each kernel
+(`_compile`), and in rare cases: operands that need conversion, layouts that a signature requires, and an ``out=`` of
+another dtype.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MAX_FIXED = 8
 
 
 class CudaGUfunc(DeviceUfunc, _core.GUfunc):
-    """What ``guvectorize(..., target="cuda")`` makes: called as numpy calls its generalized ufuncs.
+    """The result of ``guvectorize(..., target="cuda")``: a callable like NumPy's generalized ufuncs.
 
     ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
-    signature=None, stream=0)``; outputs can be given behind the inputs. Inputs are device arrays, NumPy
-    arrays, arrays of other libraries and numbers; results are on the host if all of them are.
-    ValueError where core dimensions or loop dimensions do not fit, TypeError where no loop does.
+    signature=None, stream=0)``; outputs can be passed after the inputs. Inputs are device arrays, NumPy arrays, arrays
+    of other libraries and numbers; results are on the host if all inputs are. ValueError if core or loop dimensions
+    do not match, TypeError if no loop does.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             self._compile_plans(map(self._plan, self._loops))
 
     def _all_written(self):
-        """The inputs that the function writes: those of writable_args. Without these and outputs, all that are
-        arrays by the layout or by the signatures, and not const."""
+        """The inputs that the function writes: those of writable_args. Without writable_args and outputs, all non-const
+        arrays of the layout or the signatures."""
         if self._layout.nout or self._writable:
             return self._writable
         loops = [signature.args[: self.nin] for signature in self._given]
@@ -82,7 +82,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             if (column or core) and all(map(_is_written_array, column))
         )
 
-    # --- what numpy's ufuncs tell
+    # --- NumPy's attributes
 
     nin = property(lambda self: self._layout.nin, doc="Number of inputs.")
     nout = property(lambda self: self._layout.nout, doc="Number of outputs.")
@@ -94,7 +94,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return [types.Signature(types.void, loop) for loop in self._loops]
 
     def _shown(self, signature):
-        """Any operands of the loop's types."""
+        """The default plan for operands of the loop's types."""
         return self._plan(signature.args)
 
     def _dtypes(self, loop):
@@ -146,7 +146,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             self._writable,
         )  # fmt: skip
 
-    # --- for the extension
+    # --- called by C code
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
         """The loop for operands of these types: its dtype codes, then the orders of its cores."""
@@ -163,8 +163,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return self._lazy_loop([types.scalar(t) for t in found])
 
     def _lazy_results(self, request, inputs):
-        """The dtypes of the outputs of a function without signatures: what dtype= or signature= says,
-        else the output's that is given, as in numba, else what the inputs promote to."""
+        """The output dtypes of a function without signatures: by dtype= or signature=, else those of the passed
+        outputs, as in numba, else the promoted dtype of the inputs."""
         common = types.scalar(np.result_type(*inputs)).dtype
         asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
         return tuple(
@@ -173,7 +173,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _loop_of(self, chosen):
-        """The types behind what _choose returned."""
+        """The types of the loop that _choose returned."""
         count = self.nargs
         for loop in self._loops:
             codes = bytes(types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop)
@@ -183,14 +183,14 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return self._lazy_loop([types.SCALARS[code - 1] for code in chosen[:count]])
 
     def _lazy_loop(self, scalars):
-        """The parameters' types of a function without signatures, for these dtypes."""
+        """The parameter types of a function without signatures, for these dtypes."""
         return tuple(
             t if not core and i < self.nin and i not in self._written else types.Array(t, core or 1)
             for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
         )
 
     def _compile(self, device, chosen, dims, wide, values, staged, loaded, is_long, fixed):
-        """The kernel on a device, which is current, the threads of its blocks, and whether it stages cores."""
+        """(the kernel on the current device, its block size, whether it stages cores in shared memory)"""
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
             special = self._with_fixed(chosen, plan, fixed)
@@ -202,7 +202,9 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
                     threads=gufuncloops.LONG_THREADS if is_long else gufuncloops.STAGED_THREADS,
                 )
             kernel = self._compiled(special).load(device)
-            if special.staged and kernel.attribute(SHARED_SIZE):  # the function needs it itself
+            if special.staged and kernel.attribute(
+                SHARED_SIZE
+            ):  # the function uses shared memory itself
                 special = plan
                 kernel = self._compiled(plan).load(device)
             if plan.types not in self._loops:
@@ -210,7 +212,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return kernel, special.threads, bool(special.staged)
 
     def _with_fixed(self, chosen, plan, fixed):
-        """The plan with cores of fixed shapes, unless there are many already."""
+        """The plan specialized for fixed core shapes, unless there are too many such plans."""
         if fixed is None:
             return plan
         special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
@@ -238,13 +240,13 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return _device_cast(array, dtype, stream)
 
     def _cast_to_write(self, array, dtype, stream):
-        """A new array with the values, for an input that the function writes."""
+        """A converted copy for an input that the function writes."""
         if isinstance(array, np.ndarray):
             return array.astype(dtype)
         return _device_cast(array, dtype, stream)
 
     def _lay(self, array, axes, order, stream):
-        """A copy whose core, along `axes`, is dense in that order."""
+        """A copy whose core, along `axes`, is contiguous in that order."""
         axes = list(axes) if order == "C" else list(axes)[::-1]
         rest = [axis for axis in range(array.ndim) if axis not in axes]
         moved = array.transpose(*rest, *axes)
@@ -255,7 +257,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return copy.transpose(*np.argsort([*rest, *axes]).tolist())
 
     def _give(self, out, result, stream):
-        """Copies a result to the array that the caller gave."""
+        """Copies a result to the caller's output array."""
         if isinstance(out, np.ndarray):
             np.copyto(out, result, casting="unsafe")
             return
@@ -288,7 +290,7 @@ def _once(n, stride):
 
 
 def _takes(out, dtype):
-    """Can a function write results of the dtype to `out` as they are?"""
+    """Can a function write results of the dtype directly to `out`?"""
     try:
         types.scalar(out)
     except TypeError:
@@ -301,7 +303,7 @@ def _dtype(t):
 
 
 def _checked(function, signature, layout, written):
-    """The types of a declared signature, if they go with the layout."""
+    """The types of a declared signature, checked against the layout."""
     name, args = function.name, signature.args
     count = layout.nin + layout.nout
     if len(args) != count:

@@ -1,6 +1,6 @@
-"""The kernels of a CUDA ufunc: what is compiled for one loop and one way in which operands lie.
+"""Generates the kernels of a CUDA ufunc: one for each loop and each kind of operand layout.
 
-The generated source is the user's function, what computes one element with it, and one kernel:
+The generated source has the user's function, a struct that computes one element, and one kernel:
 
     #include "numbalite/ufunc.cuh"
     namespace f1_hypotenuse { ... }
@@ -33,7 +33,7 @@ BOOL = 1  # nl_dtype
 
 
 class Plan(NamedTuple):
-    """Which kernel is wanted."""
+    """The parameters that determine a kernel."""
 
     loop: tuple
     """types.Scalar of the inputs and then the outputs, as the function has them."""
@@ -57,9 +57,8 @@ class Plan(NamedTuple):
 
 
 def per_thread(plan: Plan) -> int:
-    """How many elements a thread handles: as many as make 16 bytes of the widest operand, twice as
-    many while the narrowest would have less than 4 bytes. A square of them where operands are
-    transposed, and no more than 4 where they are strided: each has an access of its own."""
+    """The number of elements per thread: 16 bytes of the widest operand, doubled while the narrowest has less than
+    4 bytes. Transposed operands use a square of elements; strided ones at most 4, because each needs its own access."""
     sizes = [types.SCALARS[code - 1].size for code in plan.stored if not code & BY_VALUE]
     widest, narrowest = max(sizes), min(sizes)
     if plan.kind == "tiled":
@@ -75,7 +74,7 @@ def per_thread(plan: Plan) -> int:
 
 
 def parameter_size(plan: Plan) -> int:
-    """Bytes of the kernel's one parameter."""
+    """The size in bytes of the kernel's only parameter."""
     operands, dims = len(plan.stored), plan.dims
     words = {"flat": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
@@ -86,7 +85,7 @@ def parameter_size(plan: Plan) -> int:
 
 
 def kernel(function, plan: Plan, options) -> Kernel:
-    """The kernel, not yet compiled."""
+    """The kernel; its first launch compiles it."""
     typed = element.typed(function, plan.signature)
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(typed, plan, name)

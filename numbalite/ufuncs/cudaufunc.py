@@ -1,10 +1,9 @@
-"""Ufuncs on the GPU: calls are the extension's, here is what happens once for new types.
+"""Ufuncs on the GPU. C code implements calls; this module handles the first call with new types.
 
-A CudaUfunc has loops, one for each list of dtypes that the function is compiled for: those of its
-signatures, or, lazily typed, one for each list of dtypes that it has been called with. For each loop
-there are several kernels, for the ways in which operands can lie in memory; each is compiled when a
-call first needs it, and those of signatures for dense operands at once, so that mistakes show where
-they are made.
+A CudaUfunc has one loop for each list of dtypes: those of its signatures, or, without signatures, those with which it
+was called. Each loop has several kernels, one for each kind of operand layout, which are compiled when a call first
+needs them. The kernels of signatures for contiguous operands are compiled immediately, so that errors are reported at
+the definition.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ _OPTIONS = (
 
 
 class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
-    """A NumPy-like ufunc of a C++ function, which runs on the GPU: ``f(x, y, out=None, where=True, ...)``.
+    """A NumPy-like ufunc of a C++ function on the GPU: ``f(x, y, out=None, where=True, ...)``.
 
-    Operands are device arrays, NumPy arrays, numbers, and everything with the CUDA Array Interface or
-    DLPack, broadcast against each other. Among host operands only, the result is a NumPy array (a
-    scalar for scalars); else a device array. See numbalite.vectorize, which makes them.
+    Operands are device arrays, NumPy arrays, numbers, and objects with the CUDA Array Interface or DLPack; they are
+    broadcast. If all operands are on the host, the result is a NumPy array (a scalar for scalars); otherwise a device
+    array. numbalite.vectorize creates such ufuncs.
     """
 
     def __init__(
         self, function, given=(), options=None, identity=None, doc=None, compile=True, nout=None
     ):
         self._begin_as(function, given, options or Options(), doc)
-        self._results = {}  # dtypes of inputs -> dtypes of results, lazily typed
+        self._results = {}  # without signatures: dtypes of inputs -> dtypes of results
         self.identity = identity
         self.signature = None
         self._loops += [_loop_of(signature) for signature in self._given]
@@ -50,7 +49,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
             self._compile_plans(map(self._shown, self._given))
 
     def _counts(self, nout):
-        """(inputs, outputs)"""
+        """(number of inputs, number of outputs)"""
         if self._given:
             nin = len(self._given[0].args)
             return nin, len(self._loops[0]) - nin
@@ -66,7 +65,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
             nout = element.result_count(self._function, lambda: target_of(current_device()))
         return nin, nout
 
-    # --- what the extension asks
+    # --- called by C code
 
     def _choose(self, inputs, outputs, casting, dtype, signature) -> bytes:
         """The dtype codes of the loop for a call with these types."""
@@ -74,7 +73,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return bytes(_CODES[types.scalar(t)] for t in loop)
 
     def _compile(self, device, loop, stored, kind, dims):
-        """(Kernel, threads of a block, elements of a thread) of a loop and a way to lie in memory."""
+        """(Kernel, block size, elements per thread) of a loop for a kind of operand layout."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
         return (
@@ -94,7 +93,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return loop
 
     def _results_of(self, inputs):
-        """The dtypes that the function returns for inputs of these dtypes."""
+        """The result dtypes of the function for inputs of these dtypes."""
         with self._lock:
             found = self._results.get(inputs)
             if found is None:
@@ -116,15 +115,15 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return cudaloops.kernel(self._function, plan, self._options)
 
     def _shown(self, signature):
-        """Dense operands of the loop's own types."""
+        """The plan for contiguous operands of the loop's types."""
         loop = signature.args + element.returned(signature)
         stored = bytes(_CODES[t] for t in loop)
         return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
 
     def add(self, sig):
-        """Compiles the loop of one more signature, which is looked through after those that there are.
+        """Compiles the loop of another signature, which is tried after the existing ones.
 
-        TypeError or SignatureError if it does not fit; a signature that is there is left as it is.
+        TypeError or SignatureError for an unsuitable signature. An existing signature has no effect.
         """
         signature = self._parsed(sig)
         if not all(isinstance(t, types.Scalar) for t in signature.args):
@@ -159,11 +158,11 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     # --- derivatives
 
     def _like_this(self, function, given, nout=None):
-        """A ufunc of another function with the same options, compiled when it is called."""
+        """A ufunc of another function with the same options, compiled at its first call."""
         return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
 
     def derivative(self, by: int = 0) -> CudaUfunc:
-        """The derivative by one of the inputs, as a ufunc: see numbalite.ufuncs.differentiation.
+        """The derivative with respect to input `by`, as a ufunc: see numbalite.ufuncs.differentiation.
 
         f.derivative(1)(x, y)
         """
@@ -178,19 +177,21 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return differentiation.jvp(self, primals, tangents)
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """The gradient by each of the primals, in their shapes: None by integers."""
+        """The gradients with respect to the primals, in their shapes; None for integers."""
         from . import differentiation
 
         return differentiation.vjp(self, primals, cotangents)
 
     def defvjp(self, *rules: Any) -> CudaUfunc:
-        """Defines the derivatives: for each input a text in C++ with the inputs' names and ``g``, which returns g
-        times the derivative; returns the ufunc."""
+        """Defines the derivatives by C++ texts, one for each input; returns the ufunc.
+
+        A text uses the inputs' names and ``g``, and returns g times the derivative.
+        """
         from . import differentiation
 
         return differentiation.defvjp(self, *rules)
 
-    # --- what there is
+    # --- inspection
 
     @property
     def signatures(self) -> list:
@@ -223,7 +224,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
-        return CudaUfunc, (*state, False, self.nout)  # compiled when it is called
+        return CudaUfunc, (*state, False, self.nout)  # compiled at the first call
 
 
 def _loop_of(signature) -> tuple:
@@ -232,11 +233,11 @@ def _loop_of(signature) -> tuple:
 
 # --- casts ---------------------------------------------------------------------------------------------
 
-_casts: dict[Any, CudaUfunc] = {}  # type, and whatever was asked for that means it -> CudaUfunc
+_casts: dict[Any, CudaUfunc] = {}  # type, and each requested dtype that denotes it -> CudaUfunc
 
 
 def cast_ufunc(dtype):
-    """The ufunc that converts to a dtype, as `cast`; TypeError for a dtype that has no type in C++."""
+    """The ufunc that converts to a dtype, as `cast`; TypeError for a dtype without a C++ type."""
     ufunc = _casts.get(dtype)
     if ufunc is not None:
         return ufunc
@@ -251,10 +252,9 @@ def cast_ufunc(dtype):
 
 
 def cast(array, dtype, stream=0, order="K"):
-    """The array with another dtype, converted on its device as a C cast does: complex numbers to real
-    ones by their real part, anything to bool by "is it not zero".
+    """Converts an array to another dtype on its device, as a C cast does.
 
-    ``array`` is a device array of any strides; the result is a new one. TypeError for a dtype that has
-    no type in C++.
+    Complex numbers become their real part; the conversion to bool tests for nonzero values. ``array`` is a device array
+    with any strides; the result is a new array. TypeError for a dtype without a C++ type.
     """
     return cast_ufunc(dtype)(array, casting="unsafe", order=order, stream=stream)

@@ -1,5 +1,6 @@
-"""The base of ufuncs and generalized ufuncs on the GPU. They have a loop for each list of dtypes, and a loop has
-several kernels: one for each way in which operands lie in memory."""
+"""The base class of ufuncs and generalized ufuncs on the GPU.
+
+They have a loop for each list of dtypes. A loop has several kernels: one for each kind of operand layout."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from . import element
 
 
 class DeviceUfunc(Compiled):
-    """Overloads by plans: a plan says which kernel is wanted.
+    """A ufunc whose kernels are selected by plans; a plan has the parameters of a kernel.
 
     A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_shown(signature)``, the plan whose kernel is
     inspected for a signature; and ``_dtypes(loop)``, the dtypes of a loop's operands.
@@ -35,7 +36,7 @@ class DeviceUfunc(Compiled):
     def _begin_as(
         self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None
     ) -> None:
-        """To be called before anything else of the base."""
+        """Initializes the base class; call it first."""
         self._begin(given)
         self._function = function
         self._options = options
@@ -54,7 +55,7 @@ class DeviceUfunc(Compiled):
         raise NotImplementedError
 
     def _compile_plans(self, plans: Iterable) -> None:
-        """Compiles kernels, several at once where there are several."""
+        """Compiles the kernels of several plans, in parallel."""
         made = {plan: self._build(plan) for plan in plans if plan not in self._overloads}
         target = target_of(current_device()) if made else None
         if len(made) < 2:
@@ -71,7 +72,7 @@ class DeviceUfunc(Compiled):
 
     @property
     def overloads(self) -> dict:
-        """Signature -> the kernels compiled for it."""
+        """Signature -> its compiled kernels."""
         with self._lock:
             found: dict[Signature, list] = {}
             for plan, overload in self._overloads.items():
@@ -88,11 +89,11 @@ class DeviceUfunc(Compiled):
                 return self._overload(self._shown(one))
         raise KeyError(f"{self.__name__} has no loop for {Signature(None, args)}")
 
-    # --- what numpy's ufuncs tell
+    # --- NumPy's attributes
 
     @property
     def types(self) -> list:
-        """The loops as NumPy writes them, "ff->f"; lazily typed, those that there are by now."""
+        """The loops in NumPy's notation, "ff->f"; without signatures, those of previous calls."""
         found = []
         for loop in self._loops:
             letters = "".join(t.char for t in self._dtypes(loop))
@@ -121,9 +122,9 @@ class DeviceUfunc(Compiled):
         casting: str | None = None,
         reduction: bool = False,
     ) -> tuple:
-        """The dtypes that the loop for operands of these would have, as numpy.ufunc.resolve_dtypes:
-        one for each operand, int, float or complex for a Python number, None for an output that is
-        not given."""
+        """The dtypes of the loop for operands of these dtypes, as numpy.ufunc.resolve_dtypes.
+
+        `dtypes` has one item per operand: int, float or complex for a Python number, None for an omitted output."""
         plain = self._asked_dtypes(dtypes, reduction)
         loop = self._loop_for(
             plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
@@ -131,7 +132,7 @@ class DeviceUfunc(Compiled):
         return tuple(self._dtypes(loop))
 
     def _asked_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
-        """The argument of resolve_dtypes, checked: numpy.dtype, a Python type or None for each operand."""
+        """The checked argument of resolve_dtypes: numpy.dtype, a Python type or None for each operand."""
         if reduction:
             raise NotImplementedError("resolve_dtypes has no reduction=True")
         dtypes = tuple(dtypes)

@@ -1,6 +1,6 @@
-"""Schedules of kernels other than reductions and scans of one array: dimensions, and the plan as kernels read it.
+"""Schedules and plan structs of map-reduce and scatter kernels, and sizes that all reduction kernels use.
 
-Reductions and scans are planned in C (core/reduceplan, core/scanplan).
+C code (core/reduceplan, core/scanplan) plans reductions and scans of one array.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numbalite import _core
 # reduce.cuh's plan: initial, then numbers, then the dimensions.
 _HEAD = struct.Struct("<4q8id")
 _DIMENSION = struct.Struct("<4q")
-_FEW, _MANY = 6, 64  # dimensions that a plan has room for
+_FEW, _MANY = 6, 64  # capacity of a plan, in dimensions
 
 WARP = 32
 THREADS = 256
 PIPELINE_THREADS = 384
 PIPELINE_MEMORY = (
     4 * 16 * 8 * PIPELINE_THREADS
-)  # bytes of a block: 4 stages, 8 accesses of 16 bytes
+)  # shared memory of a block in bytes: 4 stages of 8 accesses of 16 bytes per thread
 
 
 class Dimension(NamedTuple):
-    """One axis; strides in bytes, 0 for what an array does not have."""
+    """One axis. Strides are in bytes; 0 for an array that does not depend on the axis."""
 
     length: int
     input: int
@@ -35,7 +35,7 @@ class Dimension(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How one launch folds."""
+    """The schedule of one reduction launch."""
 
     kind: str
     """The name of the kernel: its kind and template arguments."""
@@ -47,7 +47,7 @@ class Way(NamedTuple):
 
 
 def merged(dims):
-    """The dimensions without those of length one, neighbours joined where the strides allow."""
+    """Drops dimensions of length 1 and merges neighbours if the strides allow it."""
     out = []
     for dim in dims:
         if dim.length == 1:
@@ -62,25 +62,26 @@ def merged(dims):
 
 
 def room(wide) -> int:
-    """How many dimensions a plan has."""
+    """The capacity of a plan in dimensions."""
     return _MANY if wide else _FEW
 
 
 def initial_size(itemsize) -> int:
-    """The bytes that a plan has for an initial value; more than 16 for large records."""
+    """The size of the initial value in a plan: at least 16 bytes, a multiple of 16."""
     return max(16, -(-itemsize // 16) * 16)
 
 
 def plan_size(wide, itemsize=1) -> int:
-    """The bytes of a plan, with those behind its end that C++ adds; the numbers that are folded have
-    `itemsize`."""
+    """The size of a plan in bytes, with the padding that C++ adds. `itemsize` is the accumulator's size."""
     size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * room(wide)
     return -(-size // 16) * 16
 
 
 def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=0, itemsize=1, merges=0):
-    """(the plan as a record, whether it is a wide one). merges: 1 merges the folded dimensions, 2 the kept ones, 3 both.
-    results: 0 for as many as the kept dimensions have."""
+    """(the plan as a record, whether it has the larger capacity).
+
+    merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 for the product of the kept dimensions.
+    """
     data, wide = _core.kernel_plan(
         kept, folded, way.parts, way.chunk, way.team, results, initial, is_last, itemsize, merges
     )
@@ -88,12 +89,12 @@ def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=0, ite
 
 
 def lanes_of(way) -> int:
-    """How many lanes fold a row together."""
+    """The number of lanes that reduce a row together."""
     return int(way.kind.rpartition("d")[2]) if way.kind.startswith("short") else WARP
 
 
 def grid_of(way, results):
-    """How many blocks reduce rows, by threads or by warps."""
+    """The grid size of a launch that reduces rows, by threads, warps or blocks."""
     slots = results * way.parts
     if way.kind.startswith("short"):
         return -(-results // (THREADS // lanes_of(way)))
@@ -103,8 +104,11 @@ def grid_of(way, results):
 
 
 def blocks_of(kind, vec, size):
-    """How many blocks are to fit in a multiprocessor: with fewer the memory waits, with more threads have too few
-    registers. Elements are vecs of so many numbers, of so many bytes in all."""
+    """The minimum number of blocks per multiprocessor, for __launch_bounds__.
+
+    With fewer blocks, memory bandwidth is not used; with more, threads have too few registers. An element has `vec`
+    numbers and `size` bytes.
+    """
     if kind == "scan_columns":
         return 3
     if vec == 1:
@@ -113,5 +117,5 @@ def blocks_of(kind, vec, size):
 
 
 def statuses_of(lines, tiles) -> int:
-    """How many values the tiles of all lines publish, as lookback.cuh has it."""
+    """The number of status values that the tiles of all rows publish (lookback.cuh)."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))

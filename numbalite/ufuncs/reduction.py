@@ -1,4 +1,4 @@
-"""``cuda.reduce``: the fold of an array with a user's function of two numbers.
+"""``cuda.reduce``: reduces an array with a user's function of two numbers.
 
 total = cuda.reduce("a + b")
 total(x)                    # one number
@@ -38,31 +38,30 @@ if TYPE_CHECKING:
 
 
 class Reduce(_core.Reduction):
-    """Folds arrays with an associative function of two numbers.
+    """Reduces arrays with an associative function of two numbers.
 
     ``functor`` is an expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters
     whose body is a string (so this is a decorator), or a device function. ``source=`` is a complete C++
-    function (``name=`` says which, if there are several), or with ``args="x, y"`` an expression or a
-    body in these. Options are those of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
+    function (``name=`` selects one of several), or with ``args="x, y"`` an expression or a body with
+    these parameters. Options are those of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
 
-    The function need not be commutative: elements are combined in C order; one that is seen to commute
-    (``a + b``, ``a * b``, ``a & b``, ``min(a, b)``, ... as the whole text) in another, which is faster.
-    Either way it is the same for each call with an array of the same shape and strides, so that results
-    are reproducible to the bit.
-    Numbers of a dtype are folded in that dtype, and that is the result's: what the function returns is
-    converted to it (an int8 sum wraps; use ``x.astype("int32")`` for a wider one).
+    The function need not be commutative: elements are combined in C order. If the whole text is a commutative
+    operation (``a + b``, ``a * b``, ``a & b``, ``min(a, b)``, ...), another, faster order is used. The order
+    depends only on shape and strides, so that results are reproducible bit by bit.
+    The accumulator and the result have the array's dtype: the function's return value is converted to it (an int8
+    sum wraps; use ``x.astype("int32")`` for a wider one).
 
     Calling:
 
-    ``arr``: an array of numbers of any strides, on the host or the device (or another library's). Host
-    arrays give a NumPy scalar or array; device arrays give a NumPy scalar, and with ``axis`` a device
-    array. ``size``: only the first elements (one dimension). ``res``: a device array; the result goes
-    to its first element, or with ``axis`` to all of it, and the call returns None without waiting.
-    ``init``: a number that is combined with the result, from the left; what an empty array gives.
-    ``axis``: an int or a tuple; None (the default) folds all axes.
+    ``arr``: an array of numbers with any strides, on the host or the device (or of another library). For host
+    arrays, the result is a NumPy scalar or array; for device arrays a NumPy scalar, or with ``axis`` a device
+    array. ``size``: only the first elements (one dimension). ``res``: a device array; the result is stored in
+    its first element, or with ``axis`` in all of it, and the call returns None without waiting.
+    ``init``: the initial value, which is combined from the left; the result for an empty array.
+    ``axis``: an int or a tuple; None (the default) reduces all axes.
 
-    ValueError for an empty array without ``init``, AxisError for an axis that is not there, TypeError
-    for what is no array of numbers.
+    ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError for values that are no
+    array of numbers.
 
     >>> largest = cuda.reduce("a > b ? a : b")
     >>> a = np.array([[3, 1], [4, 1]])
@@ -136,7 +135,7 @@ class Reduce(_core.Reduction):
         return self.function
 
     def _work_out(self, arr, size=None, res=None, init=None, stream=0, axis=None):
-        """A call that C code does not plan: the first one with its dtypes, and of host arrays."""
+        """Handles calls outside the C fast path: the first call with its dtypes, and calls with host arrays."""
         on_device = operands.is_on_device(arr)
         array = operands.device_view(arr) if on_device else operands.host_array(arr)
         operands.check_dtype(array.dtype, self.__name__)
@@ -187,7 +186,7 @@ class Reduce(_core.Reduction):
         return out.copy_to_host(stream=stream)[()]
 
     def inspect_source(self, dtype=np.float64) -> str:
-        """The CUDA C++ of the kernel that folds contiguous numbers of a dtype."""
+        """The CUDA C++ source of the kernel that reduces contiguous numbers of a dtype."""
         dtype = np.dtype(dtype)
         return self._loops.generated("packed", dtype, dtype, dtype)[0].finish()
 
@@ -204,7 +203,7 @@ class Reduce(_core.Reduction):
         return self
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # type of a call of the class: without an operation, a decorator
 
     @overload
     def reduce(
@@ -231,8 +230,7 @@ if TYPE_CHECKING:  # the result of a call of the class: without an operation, a 
 
 
 def identity(function):
-    """What a fold with the function gives of nothing: 0 for a sum, 1 for a product, None where that is
-    not known."""
+    """The identity of a reduction with the function: 0 for a sum, 1 for a product, None if it is not recognized."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2:
         return None
@@ -249,7 +247,7 @@ def _unpickle(cls, function, options):
 
 
 def fold(loops, array, axes, loop, out, *, initial=None, **more):
-    """`reduceloops.reduce`, and what there is to do where an axis is empty."""
+    """`reduceloops.reduce`, also for arrays with empty axes."""
     if 0 in out.shape:
         return None
     if 0 in array.shape:
@@ -270,7 +268,7 @@ def _first(array, size):
 
 
 def initial_of(init, dtype, name, word="init"):
-    """init= as a 0-d array of the dtype, or None."""
+    """The argument `init` as a 0-dimensional array of the dtype, or None."""
     if init is None:
         return None
     if isinstance(init, _core.DeviceArray):
@@ -290,7 +288,7 @@ def initial_of(init, dtype, name, word="init"):
 
 
 def _target(res, shape, axis, dtype):
-    """Where res= wants the result: an array of its shape."""
+    """The view of `res` in which the result is stored."""
     if not np.can_cast(dtype, res.dtype, "same_kind"):
         raise TypeError(f"res= has dtype {res.dtype}, the result {dtype}")
     if axis is None:
