@@ -1,8 +1,8 @@
-/* host/function_abi: how a function compiled for the CPU is called. Plain C, no #include, read by
- * the image and by the extension.
+/* host/function_abi: the interface of functions compiled for the CPU. Plain C without #include; the
+ * image and the extension include it.
  *
- * For each list of argument types the image has one nl_host_function. Arguments lie in a block as a
- * kernel's do: the struct of the parameters in their order. */
+ * For each list of argument types the image has one nl_host_function. Arguments are passed in a
+ * block, as for kernels: a struct with the parameters in order. */
 #ifndef NL_HOST_FUNCTION_ABI_H
 #define NL_HOST_FUNCTION_ABI_H
 

@@ -15,7 +15,7 @@ namespace numbalite_host {
 template <class T> struct without_const { typedef T type; };
 template <class T> struct without_const<const T> { typedef T type; };
 
-/* An operand as a parameter: A is array<T, N, L>; `written` tells an output. */
+/* An operand as a parameter: A is array<T, N, L>; `written` is true for an output. */
 template <class A, bool written> struct parameter;
 template <class T, int N, numbalite::layout L, bool written>
 struct parameter<numbalite::array<T, N, L>, written> {

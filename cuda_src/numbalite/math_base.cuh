@@ -1,7 +1,7 @@
-/* math_base: how math.cuh adds to a function of CUDA.
+/* math_base: the macros by which math.cuh adds overloads to CUDA's functions.
  *
- * Each NUMBALITE_MATH_... adds overloads for one function, in namespace numbalite. One costs the
- * compiler a tenth of a millisecond, so a generated source takes those that it names
+ * Each NUMBALITE_MATH_... macro adds overloads for one function, in the namespace numbalite. Each
+ * costs the compiler a tenth of a millisecond, so a generated source uses only those that it names
  * (numbalite/cxx/devicelib.py). */
 #ifndef NUMBALITE_MATH_BASE_CUH
 #define NUMBALITE_MATH_BASE_CUH

@@ -524,7 +524,8 @@ template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
 
 /* ---- sums of a function of each element ---- */
 
-/* An accumulator type that differs from the element type, so that from() can tell them apart. */
+/* An accumulator type that differs from the element type, so that the overloads of from() are not
+ * ambiguous. */
 template <class R> struct folded {
     R number;
 };

@@ -211,7 +211,7 @@ NUMBALITE_NP T np_heaviside(const T &x, const T &at_zero) {
     return x != x ? x : x == T(0) ? at_zero : x < T(0) ? T(0) : T(1);
 }
 
-/* Integers are whole already. */
+/* Integers are returned unchanged. */
 #define NUMBALITE_NP_ROUND(name, function) \
     NUMBALITE_NP T name(const T &x) { \
         if constexpr (nl_detail::np_is_integer<T>) \
@@ -293,7 +293,7 @@ NUMBALITE_NP T np_mantissa(const T &x) {
 NUMBALITE_NP int np_exponent(const T &x) {
     int exponent = 0;
     auto a = nl_detail::np_up(x);
-    if (a - a == 0) /* C leaves open what that of an infinity is */
+    if (a - a == 0) /* the exponent of infinity is unspecified in C */
         ::frexp(a, &exponent);
     return exponent;
 }

@@ -1,4 +1,4 @@
-/* sim/cccl: comes before a source that is compiled with the toolkit's CUB, thrust and libcu++
+/* sim/cccl: precedes a source that is compiled with the toolkit's CUB, Thrust and libcu++
  * (numbalite/compilers/cccl.py). */
 #ifndef NUMBALITE_SIM_CCCL_H
 #define NUMBALITE_SIM_CCCL_H
@@ -9,7 +9,7 @@
 #define __NV_BUILTIN_INITIALIZER_LIST 1 /* as NVRTC, where std::initializer_list is built in */
 #define _LIBCUDACXX_USE_IS_NOTHROW_DESTRUCTIBLE_FALLBACK /* clang++ has not that builtin */
 
-/* In place of PTX that is not to be had: an error where it is reached. */
+/* Replaces PTX that is not supported: a fault when it is executed. */
 #define NUMBALITE_SIM_ASM_LATER(instruction) \
     ::numbalite_sim::fault(801, "PTX " instruction " cannot run on the CPU simulator", "", 0)
 

@@ -1,4 +1,4 @@
-/* sim/cub: the names of CUB, of which the simulator has none: where one is used is an error. */
+/* sim/cub: CUB's names, which the simulator does not implement: their use is a compile error. */
 #ifndef NUMBALITE_SIM_CUB_H
 #define NUMBALITE_SIM_CUB_H
 
@@ -66,7 +66,7 @@ NUMBALITE_SIM_CUB_OF_TYPE(WarpScan)
 NUMBALITE_SIM_CUB_OF_TYPE(WarpStore)
 #undef NUMBALITE_SIM_CUB_OF_TYPE
 
-/* Sorts, which may have values beside the keys. */
+/* Sorts of keys, or of keys and values. */
 struct NullType {};
 #define NUMBALITE_SIM_CUB_SORT(name, numbers) \
     template <class Key, numbers, class Value = NullType, auto... parameters> \
@@ -107,7 +107,7 @@ template <class... Arguments> NUMBALITE_SIM_NO_CUB(ThreadReduce) int ThreadReduc
 }
 using internal::ThreadReduce;
 
-/* Operations, as CUB has had them in all of its versions. */
+/* CUB's operators, which exist in all of its versions. */
 struct Sum {
     template <class T> T operator()(const T &a, const T &b) const { return a + b; }
 };

@@ -1,6 +1,6 @@
-/* sim/driver_types: what NVRTC knows of the runtime's types without an include, and what of the runtime
- * kernels may call that launch others (nested.h); sources that are shared with programs of the host name
- * more. */
+/* sim/driver_types: the runtime's types that NVRTC declares without an include, and the runtime
+ * functions for kernels that launch others (nested.h). Sources that are shared with host programs
+ * use more names. */
 #ifndef NUMBALITE_SIM_DRIVER_TYPES_H
 #define NUMBALITE_SIM_DRIVER_TYPES_H
 
@@ -23,7 +23,7 @@ enum cudaError {
 typedef enum cudaError cudaError_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
-/* What only the host makes: sources declare pointers to it. */
+/* Types that only the host creates: sources declare pointers to them. */
 struct cudaArray;
 struct cudaMipmappedArray;
 struct cudaResourceDesc;
@@ -100,7 +100,7 @@ struct cudaPitchedPtr {
     size_t pitch, xsize, ysize;
 };
 
-/* Launches that cannot be made are faults, with the line: so no error is ever left to be asked for. */
+/* Invalid launches are faults that report their line, so there is never an error to return. */
 NUMBALITE_SIM_YIELDING cudaError_t cudaGetLastError() {
     return cudaSuccess;
 }

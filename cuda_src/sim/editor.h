@@ -1,9 +1,9 @@
-/* sim/editor: CUDA C++ for an editor, which reads a source as the simulator's compiler would, without
- * translating it first. `numbalite editor` tells clangd to read this before every .cu file. Nothing is
- * ever compiled with it. */
+/* sim/editor: CUDA C++ for editors, which read a source like the simulator's compiler, but without
+ * the translation. `numbalite editor` makes clangd include this before every .cu file. No code is
+ * compiled with it. */
 #include "prelude.h"
 
-/* What the translation does to these words (numbalite/compilers/sim/translation.py). */
+/* Replaces the translation of these keywords (numbalite/compilers/sim/translation.py). */
 #undef __shared__
 #define __shared__
 

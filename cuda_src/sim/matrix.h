@@ -292,7 +292,7 @@ NUMBALITE_SIM_INLINE void check_row(unsigned long long at, const char *file, int
     if (at % 16)
         fault(716, "the address of a row of ldmatrix or stmatrix is no multiple of 16 bytes", file, line);
 }
-/* The lane that has a row's address reads and writes it: what is wrong there is its mistake. */
+/* The lane that has a row's address makes the access, so that errors are reported for this lane. */
 template <int count, bool transposed>
 NUMBALITE_SIM_INLINE void load(unsigned (&to)[count], unsigned long long at, NUMBALITE_SIM_SITE) {
     four_words row = {};

@@ -26,7 +26,8 @@ NUMBALITE_SIM_LOAD(__ldcs)
 NUMBALITE_SIM_LOAD(__ldlu)
 #undef NUMBALITE_SIM_LOAD
 
-/* Never from a cache: what another thread wrote meanwhile, so a thread may wait on it in a loop. */
+/* Never from a cache: reads values that other threads have written in the meantime, so a thread may
+ * wait in a loop with it. */
 template <class T>
 NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FILE(),
                               int line = __builtin_LINE()) {
@@ -51,7 +52,7 @@ NUMBALITE_SIM_STORE(__stwt)
 #undef NUMBALITE_SIM_STORE
 #undef NUMBALITE_SIM_ONE_ACCESS
 
-/* What is said of an address for the sake of caches changes nothing. */
+/* Cache hints for addresses have no effect. */
 NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, unsigned long long) {
     return const_cast<void *>(address);
 }

@@ -1,6 +1,7 @@
-/* sim/nested: launches inside of kernels (dynamic parallelism as it is since CUDA 12). translation.py turns
- * k<<<grid, block, shared, stream>>>(x) into nl_nested<decltype(&k), &k>(..., {grid, block, shared, stream})(x);
- * of a template whose types the arguments give, into nl_nested_by with a function that calls it. */
+/* sim/nested: launches inside kernels (dynamic parallelism of CUDA 12 and later). translation.py
+ * replaces k<<<grid, block, shared, stream>>>(x) by nl_nested<decltype(&k), &k>(..., {grid, block,
+ * shared, stream})(x); for a template whose types are deduced from the arguments, by nl_nested_by
+ * with a function that calls it. */
 #ifndef NUMBALITE_SIM_NESTED_H
 #define NUMBALITE_SIM_NESTED_H
 
@@ -50,7 +51,8 @@ struct nl_nested_kernel<void (*)(A...) noexcept, kernel> : nl_nested_kernel<void
 };
 #endif
 
-/* The kernel is what `nl_call` calls with the arguments; nl_call, which is empty, is one of them. */
+/* The kernel is the function that `nl_call` calls with the arguments; nl_call, an empty class, is
+ * one of them. */
 template <class C, class... A> struct nl_called {
     static void run(C nl_call, A... values) {
         nl_call(values...);

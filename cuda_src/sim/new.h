@@ -29,7 +29,7 @@ inline void operator delete[](void *block, size_t) noexcept {
 #pragma clang diagnostic pop
 #endif
 
-/* Placement new, which NVRTC knows without <new>; libc++ is told that it has been there. */
+/* Placement new, which NVRTC has without <new>; the macro prevents that libc++ defines it again. */
 #define _LIBCPP___NEW_PLACEMENT_NEW_DELETE_H
 inline void *operator new(size_t, void *place) noexcept {
     return place;

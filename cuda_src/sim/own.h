@@ -5,7 +5,8 @@
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
 /* Functions that checked images do not instrument (hooks.h). */
 #ifdef NUMBALITE_SIM_CHECKED
-#ifdef __clang__ /* the one word keeps these apart from others, the other goes for atomics, too */
+/* the first attribute excludes them from instrumentation, the second also applies to atomics */
+#ifdef __clang__
 #if __clang_major__ < 14
 #error "numbalite: checks need clang++ 14, g++ 9, or newer"
 #endif

@@ -174,7 +174,7 @@ extern "C" {
 #endif
 }
 #include "libc.h"
-#include <initializer_list> // as in NVRTC; after libc.h, because libc++ asks for size_t
+#include <initializer_list> // as in NVRTC; after libc.h, because libc++ needs size_t
 #include "threadlocal.h"
 #include "vector.h"
 #ifdef NUMBALITE_HOST

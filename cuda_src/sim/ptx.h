@@ -369,7 +369,7 @@ template <class A, class B, class C> NUMBALITE_SIM_INLINE C dp2a(unsigned a, uns
     return c;
 }
 
-/* The video instructions: what they do to two lanes, and to all of them. */
+/* The video instructions: their operation on two lanes, and on all lanes. */
 /* An operand whose constraint is a macro's: a pointer is a number. */
 template <class T> NUMBALITE_SIM_INLINE T operand(T value) {
     return value;
@@ -494,7 +494,8 @@ template <class Part, class Whole> NUMBALITE_SIM_INLINE Part part(Whole whole, i
     return (Part)(whole >> (8 * sizeof(Part) * index));
 }
 
-/* c: the last lane of a segment, and from bit 8 on the bits of a lane that say which segment it is in */
+/* c: the last lane of a segment, and from bit 8 on a mask of the lane bits that identify its
+ * segment */
 NUMBALITE_SIM_INLINE unsigned shuffle_from(unsigned value, unsigned source, bool is, unsigned mask, nl_sim_shuffle how,
                                            bool *is_out, const char *file, int line) {
     *is_out = is;

@@ -158,7 +158,7 @@ template <class A> struct nl_named {
     nl_named(const nl_named &) = delete;
 };
 
-/* What an array type is made of. */
+/* The element type and extents of an array type. */
 template <class T> struct elements {
     typedef T item;
     static constexpr unsigned ndim = 0;
@@ -180,7 +180,7 @@ template <class T> constexpr nl_sim_shared shared_of(unsigned long long size) {
             {e::extent(0), e::extent(1), e::extent(2),             e::extent(3)}};
 }
 
-/* A `__shared__ T name;`: a number tells it from others of its type. */
+/* A `__shared__ T name;`, distinguished from others of its type by a number. */
 template <class T, unsigned number> NUMBALITE_SIM_OWN T &shared_variable(const char *name) {
     static nl_sim_shared variable = shared_of<T>(sizeof(T));
     variable.name = name;
@@ -203,7 +203,7 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
     numbalite_sim::exit_thread();
 }
 
-/* ---- barriers of the block; the call's place in the source is for the engine's reports ---- */
+/* ---- barriers of the block; the source position is for the engine's reports ---- */
 
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_COLUMN)

@@ -1,5 +1,5 @@
-/* sim/unsupported: names of CUDA that the simulator does not have. Using one is an error that says
- * so; a source can keep what needs them behind #ifndef NUMBALITE_SIM. */
+/* sim/unsupported: names of CUDA that the simulator does not support. Their use is an error with an
+ * explanation; sources can exclude code that needs them by #ifndef NUMBALITE_SIM. */
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 

@@ -44,7 +44,7 @@ NUMBALITE_SIM_VECTOR(float, float, 8, 16)
 NUMBALITE_SIM_VECTOR(double, double, 16, 16)
 #undef NUMBALITE_SIM_VECTOR
 
-/* CUDA 13's names that say the alignment. */
+/* CUDA 13's type names that include the alignment. */
 #define NUMBALITE_SIM_ALIGNED(name, type, bytes) \
     struct __attribute__((aligned(bytes))) name##4_##bytes##a { \
         type x, y, z, w; \

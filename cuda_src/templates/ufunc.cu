@@ -1,4 +1,4 @@
-/* A kernel of a ufunc: what computes an element, and one kind of loop over it. */
+/* A kernel of a ufunc: the computation of one element, and one kind of loop over the elements. */
 struct nl_element {
     template <class nl_L> NUMBALITE_FUNCTION static void apply(nl_L &l, int j) {
 ${body}

@@ -1,2 +1,2 @@
-/* builtin_types.h: the prelude has what it declares for kernels. */
+/* builtin_types.h: empty, because the prelude has its declarations. */
 #pragma once

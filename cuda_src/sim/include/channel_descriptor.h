@@ -1,2 +1,2 @@
-/* channel_descriptor.h: the prelude has what it declares for kernels. */
+/* channel_descriptor.h: empty, because the prelude has its declarations. */
 #pragma once

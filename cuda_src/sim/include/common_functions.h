@@ -1,2 +1,2 @@
-/* common_functions.h: the prelude has what it declares for kernels. */
+/* common_functions.h: empty, because the prelude has its declarations. */
 #pragma once

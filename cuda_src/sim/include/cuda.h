@@ -1,7 +1,8 @@
-/* cuda.h: what the prelude does not declare of it for kernels. */
+/* cuda.h: declarations for kernels that the prelude does not have. */
 #pragma once
 
-/* A description of a tensor, which the host's driver makes; what copies by it cannot run here, and says so. */
+/* A tensor map, which the host's driver creates; copies with it are not supported here and cause an
+ * error. */
 typedef struct __align__(64) CUtensorMap_st {
     unsigned long long opaque[16];
 } CUtensorMap;

@@ -1,4 +1,4 @@
-/* cuda_device_runtime_api.h: the prelude has the rest of what it declares for kernels. */
+/* cuda_device_runtime_api.h: the declarations for kernels that the prelude does not have. */
 #pragma once
 
 /* A grid begins when those before it in its stream have ended. */

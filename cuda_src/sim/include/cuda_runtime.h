@@ -1,2 +1,2 @@
-/* cuda_runtime.h: the prelude has what it declares for kernels. */
+/* cuda_runtime.h: empty, because the prelude has its declarations. */
 #pragma once

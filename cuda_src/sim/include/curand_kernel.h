@@ -28,7 +28,8 @@ typedef curandStateXORWOW curandState;
 typedef curandStateXORWOW curandState_t;
 typedef curandStatePhilox4_32_10 curandStatePhilox4_32_10_t;
 
-/* The other generators, and what is made of a table: the toolkit's header has them, and comes in where one is used. */
+/* Other generators, and functions that need a table: only the toolkit's header has them, which is
+ * included if one is used. */
 #define NUMBALITE_SIM_NO_CURAND(name) \
     NUMBALITE_SIM_CANNOT(#name " needs the headers of cuRAND: pip install nvidia-curand")
 #define NUMBALITE_SIM_NO_GENERATOR(name) \
@@ -53,8 +54,8 @@ NUMBALITE_SIM_NO_POISSON(curand_discrete4, uint4)
 #undef NUMBALITE_SIM_NO_POISSON
 #undef NUMBALITE_SIM_NO_CURAND
 
-/* What uses a state. Checks tell of the line that called it, so there it is a part of the caller.
- */
+/* Functions that use a state. In checked images they are inlined, so that reports show the line of
+ * the call. */
 #ifdef NUMBALITE_SIM_CHECKED
 #define NUMBALITE_SIM_STATED NUMBALITE_SIM_INLINE
 #else
@@ -76,7 +77,8 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
 NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
     ops->xorwow_jump(state, steps, scale);
 }
-/* The engine has the tables. It gets a copy: what it does is nobody's access. */
+/* Implemented by the engine, which has the tables. It works on a copy, so that the checks see no
+ * access by it. */
 NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
     xorwow_jump_apart(state, steps, scale);

@@ -1,2 +1,2 @@
-/* device_atomic_functions.h: the prelude has what it declares for kernels. */
+/* device_atomic_functions.h: empty, because the prelude has its declarations. */
 #pragma once

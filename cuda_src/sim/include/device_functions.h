@@ -1,2 +1,2 @@
-/* device_functions.h: the prelude has what it declares for kernels. */
+/* device_functions.h: empty, because the prelude has its declarations. */
 #pragma once

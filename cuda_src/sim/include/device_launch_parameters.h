@@ -1,2 +1,2 @@
-/* device_launch_parameters.h: the prelude has what it declares for kernels. */
+/* device_launch_parameters.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* device_types.h: the prelude has what it declares for kernels. */
+/* device_types.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* driver_types.h: the prelude has what it declares for kernels. */
+/* driver_types.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* host_config.h: the prelude has what it declares for kernels. */
+/* host_config.h: empty, because the prelude has its declarations. */
 #pragma once

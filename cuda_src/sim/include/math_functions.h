@@ -1,2 +1,2 @@
-/* math_functions.h: the prelude has what it declares for kernels. */
+/* math_functions.h: empty, because the prelude has its declarations. */
 #pragma once

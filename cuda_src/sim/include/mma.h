@@ -30,7 +30,7 @@ namespace nl_detail {
 
 namespace matrix = numbalite_sim::matrix;
 
-/* What an element is in a register, how fragments keep it, and how it lies in memory. */
+/* The element's type in registers, its storage in fragments, and its layout in memory. */
 template <class T> struct element;
 template <class Kept> struct one_each {
     typedef Kept kept, memory;

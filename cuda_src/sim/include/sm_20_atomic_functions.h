@@ -1,2 +1,2 @@
-/* sm_20_atomic_functions.h: the prelude has what it declares for kernels. */
+/* sm_20_atomic_functions.h: empty, because the prelude has its declarations. */
 #pragma once

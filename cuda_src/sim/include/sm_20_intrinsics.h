@@ -1,2 +1,2 @@
-/* sm_20_intrinsics.h: the prelude has what it declares for kernels. */
+/* sm_20_intrinsics.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* sm_32_atomic_functions.h: the prelude has what it declares for kernels. */
+/* sm_32_atomic_functions.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* sm_32_intrinsics.h: the prelude has what it declares for kernels. */
+/* sm_32_intrinsics.h: empty, because the prelude has its declarations. */
 #pragma once

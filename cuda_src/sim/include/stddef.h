@@ -1,4 +1,4 @@
-/* <stddef.h>: what the prelude does not have yet. */
+/* <stddef.h>: declarations that the prelude does not have. */
 #pragma once
 #ifndef offsetof
 #define offsetof(type, member) __builtin_offsetof(type, member)

@@ -1,2 +1,2 @@
-/* surface_functions.h: the prelude has what it declares for kernels. */
+/* surface_functions.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* surface_types.h: the prelude has what it declares for kernels. */
+/* surface_types.h: empty, because the prelude has its declarations. */
 #pragma once

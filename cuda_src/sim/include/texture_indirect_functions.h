@@ -1,2 +1,2 @@
-/* texture_indirect_functions.h: the prelude has what it declares for kernels. */
+/* texture_indirect_functions.h: empty, because the prelude has its declarations. */
 #pragma once

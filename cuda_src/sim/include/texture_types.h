@@ -1,2 +1,2 @@
-/* texture_types.h: the prelude has what it declares for kernels. */
+/* texture_types.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* vector_functions.h: the prelude has what it declares for kernels. */
+/* vector_functions.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,2 @@
-/* vector_types.h: the prelude has what it declares for kernels. */
+/* vector_types.h: empty, because the prelude has its declarations. */
 #pragma once

@@ -1,2 +1,3 @@
-/* What numpy.where computes: of two numbers, the first where a condition is true. */
+/* The element of numpy.where: the first of two numbers if the condition is true, otherwise the
+ * second. */
 template <typename T> T chosen(bool c, T x, T y) { return c ? x : y; }

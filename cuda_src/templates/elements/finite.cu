@@ -1,4 +1,4 @@
-/* What numpy.nan_to_num computes. */
+/* The replacement of numpy.nan_to_num. */
 template <typename T> T finite(T x, T nan, T most, T least) {
     return np_isnan(x) ? nan : np_isinf(x) ? (x > T(0) ? most : least) : x;
 }

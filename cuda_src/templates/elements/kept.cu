@@ -1,2 +1,2 @@
-/* A number where it is no NaN and asked for by where=; the others count as ${neutral}. */
+/* The number if it is not NaN and selected by where=, otherwise ${neutral}. */
 template <typename T> T kept(T x, bool where) { return where && !np_isnan(x) ? x : T(${neutral}); }

@@ -1,2 +1,2 @@
-/* crt/host_defines.h: the prelude has what it declares for kernels. */
+/* crt/host_defines.h: empty, because the prelude has its declarations. */
 #pragma once
