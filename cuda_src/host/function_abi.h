@@ -7,14 +7,15 @@
 #define NL_HOST_FUNCTION_ABI_H
 
 #define NL_HOST_FUNCTION_ABI 2
-#define NL_HOST_RESULTS 8 /* the most values that a function returns: the items of a tuple */
-#define NL_HOST_SLOT 16   /* bytes for a number */
-#define NL_HOST_SLOTS 64  /* for all values of a function */
+/* maximum number of values that a function returns (the items of a tuple) */
+#define NL_HOST_RESULTS 8
+#define NL_HOST_SLOT 16   /* bytes for one number */
+#define NL_HOST_SLOTS 64  /* maximum for all values of a function */
 #define NL_HOST_VIEW \
-    255 /* instead of a dtype: an array, which has one slot and one for each axis */
+    255 /* instead of a dtype: an array, which uses one slot plus one for each axis */
 
-/* One call. The results are one after another. An array is its address, its shape and its strides
- * in bytes, all of 8 bytes. */
+/* One call. The results are stored consecutively. An array is stored as its address, its shape and
+ * its strides in bytes, 8 bytes each. */
 typedef struct nl_host_frame {
     const void *block;
     void *results;
@@ -23,10 +24,10 @@ typedef struct nl_host_frame {
 typedef struct nl_host_function {
     unsigned abi;
     unsigned block_size;
-    int is_tuple;                          /* else one value, or nothing if count is 0 */
-    int count;                             /* of results */
+    int is_tuple;                          /* otherwise one value, or none if count is 0 */
+    int count;                             /* number of results */
     unsigned char dtypes[NL_HOST_RESULTS]; /* nl_dtype, or NL_HOST_VIEW */
-    void (*run)(void *frame);              /* an nl_host_frame */
+    void (*run)(void *frame);              /* accepts an nl_host_frame */
 } nl_host_function;
 
 #endif

@@ -68,7 +68,7 @@ struct parameter<numbalite::array<T, N, L>, written> {
         view.pointer = copy;
         move(false);
     }
-    /* Between the operand and the copy, in the copy's order. */
+    /* Copies between the operand and its copy, in the copy's order. */
     void move(bool back) {
         size at[N] = {}, total = view.size();
         for (size n = 0; n < total; ++n) {
@@ -108,7 +108,8 @@ template <class Call> struct gufunc {
     }
 };
 
-/* `dimensions`: the loop's, then the core ones; `strides`: of the loop, then of the core. */
+/* `dimensions`: the loop's size, then the core dimensions; `strides`: those of the loop, then those
+ * of the cores. */
 template <class Call, bool parallel, bool guarded>
 NUMBALITE_SIM_INLINE int run_gufunc(char *const *data, const size *dimensions,
                                     const size *strides) {

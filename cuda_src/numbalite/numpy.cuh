@@ -141,8 +141,8 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
     }
 }
 
-/* Complex numbers are ordered by their real parts, equal ones by their imaginary parts. int64 and
- * uint64 are compared as the numbers that they are. */
+/* Complex numbers are ordered by their real parts, then by their imaginary parts. int64 and uint64
+ * are compared by value. */
 template <class A, class B> NUMBALITE_FUNCTION bool np_less(const A &x, const B &y) {
     if constexpr (nl_detail::np_is_complex<A>)
         return (x.re < y.re && x.im == x.im && y.im == y.im) || (x.re == y.re && x.im < y.im);
@@ -231,7 +231,7 @@ NUMBALITE_NP T np_rint(const T &x) {
         return np_real_rint(x);
 }
 
-/* CUDA's function of two real numbers. */
+/* CUDA's functions of two real numbers. */
 #define NUMBALITE_NP_PAIR(name, function) \
     NUMBALITE_NP T name(const T &x, const T &y) { \
         return T(::function(nl_detail::np_up(x), nl_detail::np_up(y))); \
@@ -241,7 +241,7 @@ NUMBALITE_NP_PAIR(np_hypot, hypot)
 NUMBALITE_NP_PAIR(np_copysign, copysign)
 #undef NUMBALITE_NP_PAIR
 
-/* of half precision too */
+/* also for half precision */
 #define NUMBALITE_NP_ONE(name, function) \
     NUMBALITE_NP T name(const T &x) { \
         if constexpr (nl_detail::np_is_complex<T>) \
@@ -321,7 +321,8 @@ NUMBALITE_NP T np_nextafter(const T &x, const T &y) {
         return ::nextafter(x, y);
     }
 }
-/* Of half precision NumPy means the neighbour above, of others that which is farther from zero. */
+/* For half precision, NumPy returns the distance to the next larger number; for other types, the
+ * distance to the neighbour farther from zero. */
 NUMBALITE_NP T np_spacing(const T &x) {
     auto a = nl_detail::np_up(x);
     typedef decltype(a) R;
@@ -367,7 +368,7 @@ NUMBALITE_NP T np_lcm(const T &x, const T &y) {
     return divisor == 0 ? T(0) : T(a / divisor * b);
 }
 
-/* ---- questions ---- */
+/* ---- predicates ---- */
 
 NUMBALITE_NP bool np_true(const T &x) {
     return nl_convert<bool>(x);
@@ -405,16 +406,17 @@ NUMBALITE_NP bool np_signbit(const T &x) {
     return ::copysign(decltype(a)(1), a) < 0;
 }
 
-/* The logarithmic derivative of the gamma function, for scipy.special: the asymptotic series (DLMF
- * 5.11.2) from 10 on, where seven terms leave 4e-17, the recurrence (5.5.2) to get there, and the
- * reflection (5.5.4) of negative numbers. 0 is a pole of either sign; other poles are NaN. */
+/* The logarithmic derivative of the gamma function, for scipy.special: from 10 on the asymptotic
+ * series (DLMF 5.11.2), whose seven terms have an error of 4e-17; the recurrence (5.5.2) for
+ * smaller numbers, and the reflection (5.5.4) for negative ones. 0 is a pole with the sign of x;
+ * other poles are NaN. */
 NUMBALITE_NP T np_digamma(const T &given) {
     T x = given, result = 0;
     if (x == 0)
         return -1 / x;
     if (x < 0) {
         T rest = x - ::rint(x);
-        if (!(rest < 0 || rest > 0)) /* a pole, or the end of the axis */
+        if (!(rest < 0 || rest > 0)) /* a pole, or -infinity */
             return (x - x) / (x - x);
         result = -T(3.14159265358979323846) / ::tan(T(3.14159265358979323846) * rest);
         x = 1 - x;

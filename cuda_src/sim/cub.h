@@ -47,7 +47,7 @@ enum WarpStoreAlgorithm {
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 
-/* Of a type, and of a type and numbers: NAME<T, 128, BLOCK_REDUCE_RAKING>. */
+/* Templates with a type, and with a type and numbers: NAME<T, 128, BLOCK_REDUCE_RAKING>. */
 #define NUMBALITE_SIM_CUB_OF_TYPE(name) \
     template <class T, auto... parameters> NUMBALITE_SIM_CUB_CLASS(name)
 NUMBALITE_SIM_CUB_OF_TYPE(BlockAdjacentDifference)

@@ -6,14 +6,14 @@ namespace numbalite_sim {
 template <class T> struct is_bool { static constexpr bool value = false; };
 template <> struct is_bool<bool> { static constexpr bool value = true; };
 } // namespace numbalite_sim
-/* A GPU has instructions for numbers, and for vectors of two and four of them. */
+/* A GPU has instructions for single numbers, and for vectors of two and four numbers. */
 #define NUMBALITE_SIM_ONE_ACCESS(name, T) \
     static_assert((sizeof(T) & (sizeof(T) - 1)) == 0 && sizeof(T) <= 16 && \
                       !numbalite_sim::is_bool<T>::value, \
                   "numbalite: " #name " takes numbers, and vectors of 2 or 4 of them with up to 16 " \
                   "bytes");
 
-/* There is one kind of cache here: the hints mean nothing. */
+/* The cache hints have no effect, because there is only one kind of cache. */
 #define NUMBALITE_SIM_LOAD(name) \
     template <class T> NUMBALITE_SIM_INLINE T name(const T *address) { \
         NUMBALITE_SIM_ONE_ACCESS(name, T) \
@@ -57,7 +57,8 @@ NUMBALITE_SIM_INLINE void *__nv_associate_access_property(const void *address, u
     return const_cast<void *>(address);
 }
 
-/* Which space an address belongs to: all is global here but the block's shared memory. */
+/* The address space of an address: everything is global memory, except the block's shared
+ * memory. */
 NUMBALITE_SIM_INLINE unsigned __isShared(const void *address) {
 #ifdef NUMBALITE_HOST
     (void)address;

@@ -1,6 +1,6 @@
 /* sim/engine/job: workers take blocks in order, in chunks, from an atomic counter. Threads of the
- * pool (base/threads) join the launching thread only if the cost of the kernel's blocks is known to
- * justify it, or is not known yet. */
+ * pool (base/threads) join the launching thread only if the measured cost of the kernel's blocks
+ * justifies it, or was not measured yet. */
 #include "sim/engine/job.h"
 
 #include "base/clock.h"

@@ -15,7 +15,8 @@ enum {
     PATIENT_YIELDS = 4,
     PATIENT_SLICES = 256,
     FICKLE_SLICES =
-        /* upper limit for shuffled order: other blocks run with this probability at each turn */
+        /* in shuffled order, other blocks run after one turn of this many on average, or more
+         * often */
     32,
     PATIENT_READS = 1000,
 };

@@ -236,7 +236,7 @@ NUMBALITE_SIM_STATED double curand_uniform_double(curandStateXORWOW *state) {
     return numbalite_sim::uniform_of(x, y);
 }
 NUMBALITE_SIM_STATED double
-curand_uniform_double(curandStatePhilox4_32_10 *state) { /* 32 bits only, as cuRAND */
+curand_uniform_double(curandStatePhilox4_32_10 *state) { /* uses 32 bits only, as cuRAND does */
     return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE / 2.0;
 }
 template <class S> NUMBALITE_SIM_STATED float2 curand_normal2(S *state) {

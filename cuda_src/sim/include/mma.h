@@ -38,7 +38,7 @@ template <class Kept> struct one_each {
     static NUMBALITE_SIM_INLINE kept read(const memory *p, unsigned i) { return p[i]; }
     static NUMBALITE_SIM_INLINE kept filled(kept x) { return x; }
 };
-/* Several of them are one word. */
+/* Several elements are stored in one word. */
 template <class Kept, class Matrix> struct some_each : Matrix {
     typedef Kept kept;
     typedef void memory;
@@ -77,7 +77,7 @@ template <> struct element<experimental::precision::s4> : some_each<int, matrix:
 template <> struct element<experimental::precision::u4> : some_each<unsigned, matrix::u4> {};
 template <> struct element<experimental::precision::b1> : some_each<unsigned, matrix::element<unsigned, 1>> {};
 
-/* The shapes of each type of a and b, and of a sum. */
+/* The supported shapes for each type of a and b, and of an accumulator. */
 template <bool yes> struct choice {
     static constexpr bool value = yes;
 };
@@ -110,7 +110,7 @@ template <class T, int count> struct elements {
 template <class T, int extent, int k> struct operand
     : elements<T, __is_same(T, __half) ? 16 : extent * k / 32> {};
 
-/* Of words, as PTX's mma has them. */
+/* The product of fragments that are stored in words, as in PTX's mma. */
 template <class Matrix, int k, class A, class B>
 NUMBALITE_SIM_INLINE void product_of_words(int *d, const A *a, const B *b, const int *c, bool satf, const char *file, int line) {
     unsigned result[2];
