@@ -408,8 +408,8 @@ NUMBALITE_NP bool np_signbit(const T &x) {
 
 /* The logarithmic derivative of the gamma function, for scipy.special: from 10 on the asymptotic
  * series (DLMF 5.11.2), whose seven terms have an error of 4e-17; the recurrence (5.5.2) for
- * smaller numbers, and the reflection (5.5.4) for negative ones. 0 is a pole with the sign of x;
- * other poles are NaN. */
+ * smaller numbers, and the reflection (5.5.4) for negative ones. At 0 the result is
+ * an infinity with the opposite sign of the zero; at the other poles it is NaN. */
 NUMBALITE_NP T np_digamma(const T &given) {
     T x = given, result = 0;
     if (x == 0)
