@@ -1,7 +1,6 @@
-"""The user's function: what a ufunc, a reduction or a host function applies, in all forms that it can
-be written in, and what the compiler deduces about it.
+"""Converts all forms of a user's function for ufuncs, reductions and host functions to a DeviceFunction.
 
-Whatever the form, it becomes a DeviceFunction, which the source builder writes and other code calls:
+The source builder writes the DeviceFunction, and generated code calls it:
 
     namespace = builder.add_function(function)
     f"{namespace}::{function.cxx_name}(x, y)"
@@ -35,10 +34,10 @@ def element_function(
 ) -> DeviceFunction:
     """The DeviceFunction of a function whose body is a string, or of a source.
 
-    ``source`` is a complete C++ function (template, overloads; ``name`` says which if there are
-    several), or with ``args`` ("x, y") a body or an expression with these parameters, which may use
-    numbers of the Python scope that it stands in. ``what`` names the thing in messages. ``frame`` is
-    the caller's, where the source stands. TypeError if it is neither, or both.
+    ``source`` is a complete C++ function (template, overloads; ``name`` selects one of several), or with
+    ``args`` ("x, y") a body or an expression with these parameters, which may use numbers of the enclosing Python
+    scope. ``what`` is the kind of object for messages. ``frame`` is the caller's frame, which contains the source.
+    TypeError unless exactly one of function and source is passed.
     """
     frame = frame or sys._getframe(1)
     if source is None:
@@ -102,7 +101,7 @@ def _from_unit(code, name, options, frame):
                 "no function was found in the source: write a complete one, as in "
                 "'float f(float x) { return x; }', or give args= for a body or an expression"
             )
-        name = defined[-1]  # those before it are its helpers
+        name = defined[-1]  # the functions before it are helpers
     made = Definition(
         name, (), text, capture.Scope(), is_unit=True, module=frame.f_globals.get("__name__")
     )
@@ -110,7 +109,7 @@ def _from_unit(code, name, options, frame):
 
 
 def check_alone(what, functor, more):
-    """TypeError where arrays follow the operation in the call that makes a function of it."""
+    """TypeError if the call that creates a function from an operation has arrays as further arguments."""
     if more:
         raise TypeError(
             f"{what} accepts an operation and returns a function, which accepts the array: "
@@ -121,9 +120,10 @@ def check_alone(what, functor, more):
 def operation(
     functor, parameters, what, noun, *, source=None, name=None, args=None, options=None, frame=None
 ) -> DeviceFunction:
-    """The DeviceFunction of what ``cuda.reduce`` (``what``; a reduction is the ``noun``) and its like are
-    given: a text in ``parameters`` ("a, b"), a complete source, or a function. TypeError if it has another
-    number of parameters."""
+    """The DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar functions.
+
+    It is a text in ``parameters`` ("a, b"), a complete source, or a function. TypeError for another number of
+    parameters."""
     if isinstance(functor, str):
         if source is not None:
             raise TypeError(f"{what}: two sources are given")
@@ -146,18 +146,18 @@ def operation(
 
 
 def from_body(function) -> bool:
-    """Is it written as a body, whose types are declared around it?"""
+    """Is the function written as a body, for which generated code declares the types?"""
     return not function.definition.is_unit
 
 
 def arity(function: DeviceFunction) -> int | None:
-    """How many parameters it has; None where the source does not tell (overloads that differ)."""
+    """The number of parameters; None if the source's overloads differ in it."""
     counts = {len(names) for names in _parameter_lists(function)}
     return counts.pop() if len(counts) == 1 else None
 
 
 def parameter_names(function: DeviceFunction) -> tuple:
-    """What it calls its parameters; () where the source does not tell."""
+    """The names of the parameters; () if the source does not determine them."""
     lists = {tuple(names) for names in _parameter_lists(function)}
     names = lists.pop() if len(lists) == 1 else ()
     return names if all(names) else ()
@@ -175,8 +175,9 @@ def _parameter_lists(function):
 
 
 def typed(function: DeviceFunction, signature) -> DeviceFunction:
-    """The function with the types of one signature: a body then converts what it returns to the
-    declared type. A source has its types itself and stays as it is."""
+    """The function with the types of one signature: a body then converts its return value to the declared type.
+
+    A complete source declares its own types and is unchanged."""
     if not from_body(function):
         return function
     count = len(function.definition.parameters)
@@ -189,26 +190,26 @@ def typed(function: DeviceFunction, signature) -> DeviceFunction:
 
 
 def returned(signature) -> tuple:
-    """The types that a signature returns: several for a tuple."""
+    """The return types of a signature: several for a tuple."""
     t = signature.return_type
     return t.types if isinstance(t, types.Tuple) else (t,)
 
 
 def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
-    """The C++ call of the function that ``builder.add_function`` put into ``namespace``."""
+    """The C++ call of a function in the ``namespace`` that ``builder.add_function`` returned."""
     return f"{namespace}::{function.cxx_name}({arguments})"
 
 
 def plain_name(function: DeviceFunction) -> str:
-    """The name without namespaces and template arguments."""
+    """The function's name without namespaces and template arguments."""
     return builder.plain_name(function.name)
 
 
 def result_count(function: DeviceFunction, target) -> int:
-    """How many values a ufunc's function returns, before the types of its arguments are known.
+    """The number of values that a ufunc's function returns, for unknown argument types.
 
-    One, unless a tuple is named somewhere; then it is compiled for some types to see. ``target`` may be
-    a function that gives it. TypeError if it compiles for none of them: a signature then says it.
+    It is 1 unless the text contains a tuple; then the function is compiled for some types. ``target`` may be a function
+    that returns the target. TypeError if it compiles for none of them: then the user must declare a signature.
     """
     if not _mentions_tuple(function, set()):
         return 1
@@ -222,7 +223,7 @@ def result_count(function: DeviceFunction, target) -> int:
             except (CompileError, TypeError) as found:
                 problem = problem or found
     if isinstance(problem, TranslationError):
-        raise problem.with_traceback(None) from None  # the message has the line
+        raise problem.with_traceback(None) from None  # the message includes the line
     raise TypeError(
         f"how many values {function.name} returns cannot be told without the types of its arguments: "
         f'give a signature, such as "Tuple((float32, float32))(float32)"'

@@ -1,5 +1,4 @@
-"""The element functions of NumPy's functions that are more than an expression: files of
-cuda_src/templates/elements."""
+"""Element functions that are longer than an expression, from files in cuda_src/templates/elements."""
 
 from __future__ import annotations
 
@@ -17,11 +16,11 @@ def text(file: str, **words: object) -> str:
 
 
 def function(name: str, file: str | None = None, **words: object) -> DeviceFunction:
-    """A function of a file, which has its name if no other is said; ``words`` fill it as a template."""
+    """The function in a template file; ``words`` are the template's values. The default of ``file`` is ``name``."""
     return element.element_function(source=text(file or name, **words), name=name)
 
 
 @functools.cache
 def ufunc(name: str, file: str | None = None) -> CudaUfunc:
-    """A ufunc of it, compiled for the dtypes that it meets."""
+    """A ufunc of the function in a file, compiled for the dtypes with which it is called."""
     return CudaUfunc(function(name, file))

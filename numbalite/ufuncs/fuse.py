@@ -1,8 +1,8 @@
-"""``numbalite.fuse``: one kernel of a Python function that computes element by element.
+"""``numbalite.fuse``: compiles an element-wise Python function of arrays to one kernel, by tracing.
 
-The function is called once for each list of types, with operands that note what is done to them
-(`_Traced`); what was noted becomes the body of a ufunc, or of what a reduction folds. So the types are
-those that the same function has on arrays: every step asks its ufunc for the loop.
+The function is called once for each list of types, with operands that record operations (`_Traced`). The trace becomes
+the body of a ufunc, or of a map-reduce kernel. Each step uses the loop of its ufunc, so the types equal those of the
+unfused function.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ def fuse(function: Callable[..., Any]) -> Fused: ...
 @overload
 def fuse(function: None = None) -> type[Fused]: ...
 def fuse(function: Callable | None = None) -> Any:
-    """Makes one kernel of a function that computes element by element.
+    """Compiles an element-wise Python function of arrays to one kernel.
 
-    The function is Python: NumPy's ufuncs, operators, ufuncs of numbalite's for the GPU, ``np.where``,
-    ``np.clip``, ``.astype``, and at the end at most one sum, prod, max, min, any or all. It is called
-    once for each list of its arguments' types, with stand-ins for arrays; the kernel is what it does to
-    them. Arguments are device arrays, host arrays and numbers, which are broadcast; ``out=`` and
-    ``stream=`` go to the result. Types and results are those of the function without ``fuse``.
+    The function may use NumPy's ufuncs, operators, numbalite's GPU ufuncs, ``np.where``, ``np.clip``, ``.astype``,
+    and as the last step one sum, prod, max, min, any or all. It is called once for each list of argument types, with
+    placeholders for the arrays that record the operations. Arguments are device arrays, host arrays and numbers, which
+    are broadcast. ``out=`` and ``stream=`` are as for ufuncs. Types and results equal those of the function without
+    ``fuse``.
 
-    TypeError for what cannot be fused: decisions by values, indexing, functions of whole arrays, a
-    reduction that is not the last step.
+    TypeError for operations that cannot be fused: branches on values, indexing, functions of whole arrays, and a
+    reduction before the last step.
 
     >>> @numbalite.fuse
     ... def distance(x, y):
@@ -63,7 +63,7 @@ def fuse(function: Callable | None = None) -> Any:
 
 
 class Fused:
-    """A function that was fused; see numbalite.fuse."""
+    """A fused function; see numbalite.fuse."""
 
     __name__: str
 
@@ -82,13 +82,17 @@ class Fused:
         return _core.call_for_owners(program, args, out, stream)
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        """(f(x...), its derivative in the direction of the tangents), as of ufuncs. TypeError for a function that
-        ends with another reduction than a sum."""
+        """(f(x...), its derivative in the direction of the tangents), as for ufuncs.
+
+        TypeError for a function whose last step is a reduction other than a sum.
+        """
         return self._differentiable(primals).jvp(tuple(primals), tuple(tangents))
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """The gradient by each of the primals, as of ufuncs. TypeError for a function that ends with another
-        reduction than a sum."""
+        """The gradients with respect to the primals, as for ufuncs.
+
+        TypeError for a function whose last step is a reduction other than a sum.
+        """
         return self._differentiable(primals).vjp(tuple(primals), cotangents)
 
     def _differentiable(self, primals):
@@ -99,7 +103,7 @@ class Fused:
         return program
 
     def inspect_source(self, *args: Any) -> str:
-        """The body in C++ for arguments like these."""
+        """The generated C++ body for arguments of these types."""
         return _program(self.function, tuple(map(_type_of, args))).text
 
     def __repr__(self) -> str:
@@ -127,7 +131,7 @@ def _type_of(value):
 
 @functools.lru_cache(64)
 def _number_type(dtype):
-    """A dtype in native byte order; TypeError if there are no numbers of it on the device."""
+    """The dtype in native byte order; TypeError if the device does not support it."""
     if not assign.is_number(dtype.newbyteorder("=")):
         raise operands.no_numbers(dtype, "fuse")
     return dtype.newbyteorder("=")
@@ -137,14 +141,14 @@ def _number_type(dtype):
 
 
 class _Step(NamedTuple):
-    """One line of the body."""
+    """One statement of the generated body."""
 
     text: str
     dtype: np.dtype
 
 
 class _Fold(NamedTuple):
-    """The reduction at the end."""
+    """The reduction in the last step."""
 
     ufunc: np.ufunc
     value: _Traced
@@ -152,7 +156,7 @@ class _Fold(NamedTuple):
 
 
 class _Trace:
-    """What a function does, line by line."""
+    """The recorded operations of a function."""
 
     def __init__(self, name):
         self.name = name
@@ -166,7 +170,7 @@ class _Trace:
         return f"v{len(self.steps) - 1}"
 
     def constant(self, value):
-        """A number of the function's text becomes one more argument."""
+        """Adds a constant of the function as another argument of the kernel."""
         dtype = _type_of(value)
         self.constants.append(value)
         return _Traced(self, f"c{len(self.constants) - 1}", dtype)
@@ -180,7 +184,7 @@ class _Trace:
         return name
 
     def call(self, ufunc, given, keywords, is_operator=False):
-        """The results of a ufunc."""
+        """Records a call of a ufunc. Returns its traced results."""
         if ufunc.signature is not None:
             raise TypeError(f"fuse: {ufunc.__name__} is a function of whole arrays")
         made = ufunc if isinstance(ufunc, CudaUfunc) else counterpart(ufunc)
@@ -204,7 +208,7 @@ class _Trace:
             )
         result = self.stored(f"{name}({words})", loop[-1])
         if is_operator and all(one.type in _WEAK for one in inputs) and loop[-1].kind in _PYTHON:
-            result.type = _PYTHON[loop[-1].kind]  # Python's own numbers stay such
+            result.type = _PYTHON[loop[-1].kind]  # results of Python numbers remain Python numbers
         return result
 
     def stored(self, text, dtype):
@@ -228,7 +232,7 @@ def _dtype(kind):
 
 
 def _number(value):
-    """A constant of the function: a number."""
+    """A constant of the function, as a number; TypeError for other values."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -262,7 +266,7 @@ def _binary(ufunc, is_turned=False):
 
 
 class _Traced:
-    """Stands for an array, or a number, while a function is fused."""
+    """A placeholder for an array or a number while a function is traced."""
 
     __array_priority__ = 1000
 
@@ -289,7 +293,7 @@ class _Traced:
 
     def __array_function__(self, function, kinds, args, keywords):
         name = function.__name__
-        # By name: what numpy.where is at the moment may be a wrapper.
+        # Compare by name, because numpy.where may be wrapped at the moment.
         of_numpy = name if function.__module__ == "numpy" else ""
         if of_numpy in _FOLDS and args and args[0] is self:
             return _folded(name, *args, **keywords)
@@ -357,7 +361,7 @@ for _word, _ufunc in {
 
 
 def _folded(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
-    if name in ("max", "min", "amax", "amin", "any", "all"):  # they have no dtype
+    if name in ("max", "min", "amax", "amin", "any", "all"):  # these have no dtype parameter
         dtype, out, keepdims = None, dtype, more.pop("keepdims", out or False)
     for word, value in {"out": out, **more}.items():
         if value is not None and value is not np._NoValue:
@@ -378,7 +382,7 @@ for _word in ("sum", "prod", "max", "min", "any", "all"):
 
 
 class _Last:
-    """A reduction: nothing may come after it."""
+    """The placeholder for the result of a reduction, which must be the last step."""
 
     __array_priority__ = 1000
     __array_ufunc__ = _refused("a reduction must be the last step of the function")
@@ -410,7 +414,7 @@ def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):
 
 
 def _program(function, kinds):
-    """What a call with these types does."""
+    """The cached program for arguments of these types."""
     trace = _Trace(function.__name__)
     given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
     made = function(*given)
@@ -424,7 +428,7 @@ def _program(function, kinds):
 
 
 def _function(trace, kinds, results):
-    """(DeviceFunction, signature) of the body."""
+    """(DeviceFunction, signature) of the generated body."""
     parameters = [f"x{i}" for i in range(len(kinds))]
     parameters += [f"c{i}" for i in range(len(trace.constants))]
     of = [types.scalar(_dtype(kind)) for kind in (*kinds, *map(_type_of, trace.constants))]
@@ -440,7 +444,7 @@ def _function(trace, kinds, results):
 
 
 class _Mapping:
-    """A ufunc of what was noted."""
+    """A program without a reduction: a ufunc of the trace."""
 
     def __init__(self, trace, kinds, results):
         function, signature, self.text = _function(trace, kinds, results)
@@ -461,13 +465,13 @@ class _Mapping:
         return found[: len(primals)]
 
     def _typed_constants(self):
-        """The constants in the types of their parameters."""
+        """The constants, converted to the types of their parameters."""
         loop = self.ufunc._given[0].args[len(self.ufunc._given[0].args) - len(self.constants) :]
         return [t.dtype.type(c) for t, c in zip(loop, self.constants, strict=True)]
 
 
 class _Folding:
-    """A reduction of what was noted."""
+    """A program with a reduction: a map-reduce of the trace."""
 
     def __init__(self, trace, kinds, fold):
         value = fold.value

@@ -1,6 +1,6 @@
-"""The kernels of a generalized ufunc on CUDA: what is compiled for one loop and one kind of operands.
+"""Generates the kernels of a generalized ufunc on CUDA: one for each loop and each kind of operand layout.
 
-The generated source is the user's function and one kernel that calls it for each loop index:
+The generated source has the user's function and one kernel that calls it for each loop index:
 
     #include "numbalite/gufunc.cuh"
     namespace f1_matmul { ... }
@@ -11,9 +11,9 @@ The generated source is the user's function and one kernel that calls it for eac
         f1_matmul::matmul(core_view<const float, 2, layout::any, 0>(call, 0, place.offset[0]), ...);
     }
 
-With ``block`` a whole thread block runs the function for each index. Where cores are small and their
-shape is known (`Plan.fixed`), they are copied to registers before the call, and results back after it.
-Somewhat larger ones (`Plan.staged`) are copied to shared memory, by the threads of a warp together.
+With ``block``, a whole thread block runs the function for each index. Small cores of a fixed shape (`Plan.fixed`) are
+copied to registers before the call, and results are copied back after it. Larger cores (`Plan.staged`) are copied to
+shared memory, by the threads of a warp together.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONG_THREADS = 32
 
 
 class Fixed(NamedTuple):
-    """A small core whose shape is known when compiling."""
+    """A small core whose shape is a compile-time constant."""
 
     shape: tuple
     order: str
@@ -51,7 +51,7 @@ class Fixed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Which kernel is wanted."""
+    """The parameters that determine a kernel."""
 
     types: tuple
     """The operands' types: Array, or Scalar for a number."""
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
     """Bit i: the function writes input i."""
 
     def writes(self, i: int) -> bool:
-        """Does the function write operand i?"""
+        """Does the function write to operand i?"""
         return i >= self.nin or bool(self.written >> i & 1)
 
     @property
@@ -87,14 +87,14 @@ class Plan(NamedTuple):
 
 
 def parameter_size(plan: Plan) -> int:
-    """Bytes of the kernel's one parameter: gufunc_call<N, D, C>."""
+    """The size in bytes of the kernel's only parameter: gufunc_call<N, D, C>."""
     operands, core = len(plan.types), max(sum(plan.cores), 1)
     words = 2 * operands + 2 + (2 + operands) * plan.dims + 2 * core
     return 16 * -(-words // 2)
 
 
 def kernel(function, plan: Plan, options) -> Kernel:
-    """The kernel, not yet compiled."""
+    """The kernel; its first launch compiles it."""
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(function, plan, name)
     source = builder.source(function.definition, options, [name])
@@ -157,7 +157,7 @@ def _indented(lines, spaces):
 
 
 class _Part(NamedTuple):
-    """What one operand is in the kernel."""
+    """The code for one operand in the kernel."""
 
     value: str
     before: str = ""
@@ -203,7 +203,7 @@ def _operand(plan, i):
 
 
 def _staged(plan, i, lying):
-    """An operand whose cores are staged; `lying` is the array of one where it lies."""
+    """The code for an operand whose cores are staged in shared memory; `lying` is the view of a core in global memory."""
     t = plan.types[i]
     stage = f"{'long_' * plan.is_long}core_stage<{t.dtype.cxx}> stage{i}"
     before = (
@@ -211,7 +211,7 @@ def _staged(plan, i, lying):
         f"{stage}(core{i}.data(), core{i}.size(), lanes, free);\n"
         f"core{i}.pointer = stage{i}.staged();\n"
     )
-    if plan.cores[i] == 1:  # its elements are neighbours, and the compiler is to know it
+    if plan.cores[i] == 1:  # contiguous: let the compiler use that
         before += f"core{i}.strides[0] = sizeof({t.dtype.cxx});\n"
     if plan.loaded >> i & 1:
         before += f"stage{i}.load(rows);\n"
@@ -244,15 +244,15 @@ def _as_const(plan, i, value):
 
 
 def _named(plan, i, names, value):
-    """The value, for the simulator's reports with what the function calls it."""
+    """The value; for reports of the simulator, with the name of the function's parameter."""
     if not plan.types[i].is_array or i >= len(names):
         return value
     return f'NUMBALITE_NAMED("{names[i]}", {value})'
 
 
 def _either_way(function, namespace, plan):
-    """The call of a function that has its types itself: inputs are arrays of const elements, unless it
-    takes only others."""
+    """The call of a function that declares its own types: inputs are passed as arrays of const elements, unless it
+    accepts only arrays of non-const elements."""
     count = len(plan.types)
     heads = ", ".join(f"class nl_T{i}" for i in range(count))
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))

@@ -1,11 +1,11 @@
-"""The methods of CUDA ufuncs that NumPy's ufuncs have: reduce, accumulate, reduceat, at, outer.
+"""NumPy's ufunc methods for CUDA ufuncs: reduce, accumulate, reduceat, at, outer.
 
-Arguments, errors and results are NumPy's; what is computed from device arrays stays on the device
-(a 0-dimensional device array where NumPy gives a scalar). Elements are combined in order, unless the
-function is seen to commute (commuting.py), and equal calls give equal bits. Several threads fold one result, so
-the function must be associative, which NumPy does not ask for: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` takes
-any function and applies it to one element after the other, in any order where that is seen not to matter; how sums
-of floating-point numbers are rounded may then differ from call to call.
+Arguments, exceptions and results are NumPy's. Results of device arrays are device arrays (0-dimensional where NumPy
+returns a scalar). Elements are combined in order, unless the function is recognized as commutative (commuting.py), and
+equal calls give bitwise equal results. Several threads compute one result, so the function must be associative, which
+NumPy does not require: ``(a - b) - c`` is not ``a - (b - c)``. ``at`` accepts any function and applies it to one index
+after another, or in any order if the function is recognized as independent of it; the rounding of floating-point sums
+may then differ from call to call.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ _NOT_SAID = np._NoValue
 
 
 class ReductionMethods:
-    """To be inherited by a ufunc with ``_function _options _given nin nout identity __name__`` and
-    ``_choose``."""
+    """A mixin for ufuncs with ``_function _options _given nin nout identity __name__`` and ``_choose``."""
 
-    # --- which loop
+    # --- selection of the loop
 
     @property
     def _folds(self):
-        """The kernels of the reductions, made when there is the first one."""
+        """The kernels of the reductions, created for the first reduction."""
         loops = self.__dict__.get("_folds_made")
         if loops is None:
             made = reduceloops.Loops(self._function_for, self.__name__, self._options)
@@ -42,7 +41,7 @@ class ReductionMethods:
         return loops
 
     def _folds_in(self, stored, loop):
-        """(the kernels of a reduction in a dtype of what is read, the dtype that they combine numbers in)"""
+        """(the kernels of a reduction that reads dtype `stored`, their accumulator dtype)"""
         return self._folds, loop
 
     def _function_for(self, dtype):
@@ -60,10 +59,9 @@ class ReductionMethods:
             raise ValueError(f"{method} only supported for functions returning a single value")
 
     def _loop_dtype(self, method, inputs, dtype=None):
-        """The dtype of a loop whose operands and result are all of one dtype.
+        """The dtype of the loop whose operands and result have one dtype.
 
-        Lazily typed, a function whose result is of a larger dtype (C++ adds int8 numbers as int) is
-        folded in that one.
+        Without signatures, a function with a larger result dtype (C++ adds int8 as int) is reduced in that dtype.
         """
         if dtype is not None:
             dtype = np.dtype(dtype)
@@ -85,8 +83,7 @@ class ReductionMethods:
         return found[0]
 
     def _fold_dtype(self, method, call, dtype):
-        """The dtype that a call of reduce, accumulate or reduceat combines numbers in; NumPy's rules are asked once for
-        each combination of dtypes."""
+        """The accumulator dtype of a call of reduce, accumulate or reduceat; resolved once per combination of dtypes."""
         x, out = call.array, call.out_dtype
         key = method, x.dtype, dtype, out
         can_be_kept = dtype is None or isinstance(dtype, np.dtype)
@@ -116,15 +113,18 @@ class ReductionMethods:
     # --- the methods
 
     def _dtype_to_fold_in(self, dtype, array, out):
-        """The dtype= of a reduction, if there is none."""
+        """The default of a reduction's `dtype` argument."""
         return dtype
 
     def _initial_value(self, initial, loop, has_mask, is_empty):
-        """What a reduction begins with, in its dtype; None: with the first element. As in NumPy it is the identity
-        where there is one: `hypot` of the identity and a number is not that number, nor is 0.0 + -0.0."""
+        """The initial value of a reduction, in its dtype; None: the first element.
+
+        As in NumPy, it is the identity if there is one, which can change the result: `hypot` of the identity and a
+        number is not that number, and 0.0 + -0.0 is 0.0.
+        """
         if initial is _NO_VALUE:
             initial = self._start()
-            if initial is not None:  # -1, all bits, is a number of unsigned dtypes, too
+            if initial is not None:  # -1 (all bits set) is valid for unsigned dtypes, too
                 return np.array(initial).astype(loop)
         if initial is not None:
             initial = np.array(initial, loop)
@@ -153,7 +153,7 @@ class ReductionMethods:
         *,
         stream=0,
     ):
-        """A call of `reduce` that C code does not plan: the first one with its dtypes, and of host arrays."""
+        """Handles calls of `reduce` outside the C fast path: the first with its dtypes, and those with host arrays."""
         self._only_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
         x = call.array
@@ -192,7 +192,7 @@ class ReductionMethods:
             return call.result(target)
 
     def _note_class(self, method, call, dtype, reducer, loop):
-        """Calls of device arrays with these dtypes are planned in C from now on."""
+        """Registers dtypes: from now on, C code plans calls with device arrays of these dtypes."""
         if call.is_device and (call.out is None or call.out_on_device):
             start = self._initial_value(_NO_VALUE, loop, False, False)
             start = None if start is None else start.tobytes()
@@ -200,7 +200,7 @@ class ReductionMethods:
             self._note(method, call.array.dtype, dtype, call.out_dtype, reducer, start, loop)
 
     def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
-        """A call of `accumulate` that C code does not plan: the first one with its dtypes, and of host arrays."""
+        """Handles calls of `accumulate` outside the C fast path: the first with its dtypes, and those with host arrays."""
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
         along = _one_axis(axis, call.array, "accumulate")
@@ -215,8 +215,10 @@ class ReductionMethods:
             return call.result(target)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
-        """The folds of array[indices[i]:indices[i + 1]] along one axis, as numpy.ufunc.reduceat: the
-        last goes to the end, and where indices[i] >= indices[i + 1] it is array[indices[i]] alone."""
+        """Reduces array[indices[i]:indices[i + 1]] along one axis, as numpy.ufunc.reduceat.
+
+        The last segment extends to the end. If indices[i] >= indices[i + 1], the result is array[indices[i]].
+        """
         return _core.call_for_owners(self._reduceat, array, indices, axis, dtype, out, stream)
 
     def _reduceat(self, array, indices, axis, dtype, out, stream):
@@ -241,8 +243,10 @@ class ReductionMethods:
             return call.result(target)
 
     def at(self, a, indices, b=_NOT_SAID, /, *, stream=0):
-        """Applies the function in place at ``a[indices]``, with ``b`` as the second operand; indices that
-        are there several times count each time, in order, as in numpy.ufunc.at."""
+        """Applies the function in place to ``a[indices]``, with ``b`` as the second operand, as numpy.ufunc.at.
+
+        The function is applied once for each occurrence of an index, in order.
+        """
         found = self._scattered(a, indices, b, stream)
         if found is not None:
             scatter.refuse(a.shape, indices, found)
@@ -252,7 +256,7 @@ class ReductionMethods:
         return recorded(self._scatter)
 
     def _scatter(self, a, indices, b, stream):
-        """`at`, but for the wait for indices that are out of bounds: what scatter.refuse looks at, or None."""
+        """`at` without the wait for the bounds check. Returns the argument of scatter.refuse, or None."""
         on_device = operands.is_on_device(a)
         if not on_device and not isinstance(a, np.ndarray):
             raise TypeError("first operand must be array")
@@ -298,12 +302,12 @@ class ReductionMethods:
             return found
 
     def outer(self, A, B, /, **keywords):
-        """The function of all pairs of elements, of shape A.shape + B.shape, as numpy.ufunc.outer."""
+        """Applies the function to all pairs of elements; the shape is A.shape + B.shape, as numpy.ufunc.outer."""
         self._only_binary("outer")
         A, B = (
             operands.device_view(x)
             if operands.is_on_device(x)
-            else np.asarray(x)  # a number of Python's, too, as in NumPy
+            else np.asarray(x)  # also a Python number, as in NumPy
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))
@@ -313,7 +317,7 @@ class ReductionMethods:
 
 
 def _is_written_back(loop, stored):
-    """Can `at` convert the results of a loop, such as the truths of a comparison, to its operands' dtype and to that
+    """Can `at` convert the results of a loop, such as the booleans of a comparison, to the dtypes of its operands and
     of the array?"""
     return (
         len(set(loop[:-1])) == 1
@@ -323,7 +327,7 @@ def _is_written_back(loop, stored):
 
 
 class _Call:
-    """The array, the output and the device of a call."""
+    """The array, the output and the device of a method call."""
 
     def __init__(self, ufunc, array, out, others, stream):
         self.stream = stream
@@ -354,7 +358,7 @@ class _Call:
             operands.check_dtype(self.out_dtype, ufunc.__name__)
 
     def check_out(self, shape, keepdims, name):
-        """``keepdims`` is None where it is no argument of the method."""
+        """Checks the shape of `out`. ``keepdims`` is None for methods without this argument."""
         if self.out is None or self.out.shape == shape:
             return
         if self.out.ndim != len(shape) and keepdims is not None:
@@ -366,7 +370,7 @@ class _Call:
         raise ValueError(f"{name}: the output array has shape {self.out.shape}, the result {shape}")
 
     def device(self):
-        """The context with the array's device, or the output's, as the current one."""
+        """A context manager that makes the array's device, or the output's, current."""
         return assign.on_device_of(self.array if self.is_device else self.out)
 
     def upload(self):
@@ -375,9 +379,11 @@ class _Call:
         return self.array
 
     def target(self, shape, lies, loop, *sources, exact=False):
-        """The device array to write: the output, unless it shares memory with a source (``exact``:
-        other than element by element) or kernels cannot write to it. A new one lies as the strides
-        ``lies``, in C order without them."""
+        """The device array to write: the output, or a new array.
+
+        A new array is needed if the output shares memory with a source (``exact``: unless all elements coincide), or if
+        kernels cannot write to it. Its axis order is that of the strides ``lies``; C order without them.
+        """
         if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(
                 (s._address, s.strides, s.dtype)
@@ -405,7 +411,7 @@ class _Call:
 
 
 def _mask(where, array):
-    """where= as a boolean array that broadcasts to the array, or None if everything counts."""
+    """The argument `where` as a boolean array that broadcasts to the array; None if all elements are included."""
     if where is True:
         return None
     if operands.is_on_device(where):
@@ -438,7 +444,7 @@ def _one_axis(axis, array, method):
 
 
 def _segments(indices, length, name):
-    """(n, 2) begins and ends of the segments of an axis, from reduceat's indices."""
+    """The begins and ends of the segments, shape (n, 2), from the indices of reduceat."""
     if operands.is_on_device(indices):
         indices = operands.device_view(indices).copy_to_host()
     if isinstance(indices, np.ndarray) and not np.can_cast(indices.dtype, np.int64, "safe"):

@@ -1,10 +1,8 @@
 """Ufuncs of NumPy and SciPy on device arrays: np.add(d, 1), np.add.reduce(d, axis=0), d * 2 + e, special.erf(d).
 
-NumPy hands a call with a device array to DeviceNDArray.__array_ufunc__, and that to here. Where
-NumPy's ufunc has a counterpart in the table below, a CUDA ufunc of the same expression runs: with
-NumPy's own choice of the loop (its type resolution is asked), so with NumPy's dtypes and exceptions,
-`out=`, `where=`, `casting=` and the methods. What has none is refused with the reason and a way out,
-never computed on the host behind the user's back.
+NumPy calls DeviceNDArray.__array_ufunc__, which calls this module. If the table below has NumPy's ufunc, a CUDA ufunc of
+the same expression runs. NumPy's type resolution selects the loop, so dtypes, exceptions, `out=`, `where=`, `casting=`
+and the methods are NumPy's. Other ufuncs raise TypeError with the reason and a remedy; nothing is computed on the host.
 """
 
 from __future__ import annotations
@@ -87,9 +85,9 @@ _TABLE = {
     "isfinite": ("np_isfinite(x)", _ALL),
     "signbit": ("np_signbit(x)", "f"),
 }
-# Without identity, but the order in which several axes are folded does not matter.
+# Ufuncs without an identity whose reductions over several axes are independent of the order of the axes.
 _REORDERABLE = (np.maximum, np.minimum, np.fmax, np.fmin)
-# What reductions and scans can fold in parts; NumPy folds the others strictly from left to right.
+# Ufuncs that reductions and scans may apply to parts; NumPy applies the others strictly from left to right.
 _ASSOCIATIVE = {
     *("add", "multiply", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2"),
     *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -97,12 +95,12 @@ _ASSOCIATIVE = {
 }
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_xor}
 _COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
-# Those of whole matrices: what is imported puts their counterparts into the table of C code.
+# Ufuncs of matrices: importing this module adds their device versions to the table of C code.
 _LATER = dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), "numbalite.linalg.matmul")
 
 
 class NumpyUfunc(CudaUfunc):
-    """The counterpart of a ufunc of NumPy or SciPy: the dtypes are those that the ufunc itself resolves."""
+    """The device version of a ufunc of NumPy or SciPy, which uses that ufunc's type resolution."""
 
     is_numpys = True
 
@@ -139,7 +137,7 @@ class NumpyUfunc(CudaUfunc):
         keywords = {"casting": request.casting}
         if request.fixed is not None and any(request.fixed):
             keywords["signature"] = request.fixed
-        if request.casting == "equiv":  # NumPy crashes on a number without a dtype then
+        if request.casting == "equiv":  # NumPy crashes in this case for Python numbers
             inputs = [np.dtype(one) if isinstance(one, type) else one for one in request.inputs]
         else:
             inputs = request.inputs
@@ -153,9 +151,9 @@ class NumpyUfunc(CudaUfunc):
         return tuple(loop)
 
     def _loop_dtype(self, method, inputs, dtype=None):
-        """Truths are folded as booleans, which elements are converted to."""
+        """The loop's dtype; logical ufuncs are reduced as booleans, to which elements are converted."""
         if self._numpy not in _LOGICAL or method == "at":
-            if dtype is not None:  # NumPy's exception if there is no such loop
+            if dtype is not None:  # raises NumPy's exception if there is no such loop
                 same = (np.dtype(dtype),) * 3
                 operands.check_dtype(same[0], self.__name__)
                 self._loop_for(same[:2], same[2:], "same_kind", None, same)
@@ -165,14 +163,14 @@ class NumpyUfunc(CudaUfunc):
         return np.dtype(bool)
 
     def _dtype_to_fold_in(self, dtype, array, out):
-        """NumPy adds and multiplies integers that are narrower than its default one in that."""
+        """The reduction's dtype; as in NumPy, at least the default integer for sums and products of integers."""
         if dtype is not None or out is not None or self._numpy not in (np.add, np.multiply):
             return dtype
         default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
         return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
 
     def _folds_in(self, stored, loop):
-        """Sums and products of numbers with a fraction are folded in a type of more precision."""
+        """The kernels of a reduction; sums and products of floating-point numbers use a more precise accumulator."""
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
             onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
@@ -189,7 +187,7 @@ def _name(ufunc):
 
 
 def counterpart(ufunc) -> CudaUfunc:
-    """The CUDA ufunc that computes what a ufunc of NumPy's computes; TypeError if there is none."""
+    """The CUDA ufunc for a NumPy ufunc; TypeError if there is none."""
     made = _core.ufunc_counterparts.get(ufunc)
     if made is not None:
         return made
@@ -226,7 +224,7 @@ def counterpart(ufunc) -> CudaUfunc:
 
 
 def _is_known(operand):
-    """Is it something that a CUDA ufunc takes? Others may know better what is to be done."""
+    """Does a CUDA ufunc accept this operand? Other types get the chance to implement the call themselves."""
     if isinstance(operand, (np.ndarray, np.generic, int, float, complex, list, tuple)):
         return True
     if isinstance(operand, _core.DeviceArray) or operand is None:
@@ -236,7 +234,7 @@ def _is_known(operand):
 
 
 def array_ufunc(ufunc, method, *inputs, **keywords):
-    """What DeviceNDArray.__array_ufunc__ returns for a ufunc or operands that C code does not know."""
+    """The result of DeviceNDArray.__array_ufunc__ for calls that the C fast path does not handle."""
     if not all(map(_is_known, (*inputs, *keywords.get("out", ())))):
         return NotImplemented
     made = counterpart(ufunc)
@@ -244,8 +242,10 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
 
 
 def compared_beyond(ufunc, method, *inputs, **keywords):
-    """What NumPy's comparison is with a Python integer that the array's dtype does not hold, which C code refuses:
-    that with an infinity of its sign. None where that is not it."""
+    """NumPy's comparison with a Python integer that is out of the dtype's range, which the C fast path rejects.
+
+    Compares with an infinity of its sign instead. None for other calls.
+    """
     if ufunc not in _COMPARISONS:
         return None
     dtypes = [one.dtype for one in inputs if hasattr(one, "dtype") and one.dtype.kind in "iu"]
@@ -256,7 +256,7 @@ def compared_beyond(ufunc, method, *inputs, **keywords):
 
 
 def _infinite(value, dtypes):
-    """An infinity for a Python integer that one of the dtypes does not hold; all else as it is."""
+    """An infinity for a Python integer out of the range of one of the dtypes; other values unchanged."""
     if type(value) is int:
         for info in map(np.iinfo, dtypes):
             if not info.min <= value <= info.max:
@@ -265,8 +265,8 @@ def _infinite(value, dtypes):
 
 
 def _check_powers(exponent, where):
-    """ValueError for integers to negative integer powers, as NumPy raises it. Exponents in device memory
-    are looked at there, and waited for."""
+    """ValueError for integers to negative integer powers, as in NumPy. Exponents in device memory are checked there,
+    and the check waits."""
     if type(exponent) is int and exponent >= 0:
         return
     on_device = operands.is_on_device(exponent)

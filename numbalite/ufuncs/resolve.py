@@ -1,20 +1,19 @@
-"""Which loop a ufunc call runs: NumPy's rules for ufuncs that have a list of loops.
+"""Selects the loop of a ufunc call, by NumPy's rules for ufuncs with a list of loops.
 
-Inputs are NumPy dtypes, or the Python types int, float and complex for scalars that are weak (NEP 50).
+Inputs are NumPy dtypes, or the Python types int, float and complex for weak scalars (NEP 50).
 
-1. A loop of exactly the inputs' dtypes, if all are strong. Else the first one to which all inputs can
-   be cast safely. A weak scalar fits every type of its kind or a higher one, if a strong input has its
-   kind already (bool < integers < real and complex numbers); else it is an int64, a float64 or a
-   complex128.
-2. Where that gives nothing and there is one loop only, inputs may also be cast as ``casting`` allows
-   (float64 into a float32 function), which NumPy's own ufuncs refuse.
-   Weak scalars are converted to the only loop whose types all strong inputs have, as in numba (15.0 to
-   int16); a value that this would change is a TypeError (py/operand.c).
-3. ``dtype`` fixes the outputs, ``signature`` any operand: loops that agree with it are looked through
-   in the same way; at last one whose inputs have the outputs' type too.
-4. Then inputs must go into the loop's types, and its results into the outputs, as ``casting`` says.
+1. If all inputs are strong, a loop with exactly their dtypes. Otherwise, the first loop to which all inputs can be cast
+   safely. A weak scalar can be cast to all types of its kind or a higher kind, if a strong input has at least its kind
+   (bool < integers < real and complex numbers); otherwise it is an int64, a float64 or a complex128.
+2. If there is no such loop and the ufunc has only one, inputs may also be cast as ``casting`` allows (float64 for a
+   float32 function); NumPy's own ufuncs reject such calls. Weak scalars are converted to the only loop whose types all
+   strong inputs have, as in numba (15.0 to int16); a value that the conversion would change is a TypeError
+   (py/operand.c).
+3. ``dtype`` fixes the outputs, ``signature`` any operand: only matching loops are considered, in the same order;
+   finally a loop whose inputs also have the outputs' type.
+4. Inputs must be castable to the loop's types, and its results to the outputs, by the rule ``casting``.
 
-A lazily typed ufunc has the loop of every input's dtype, and compiles it at the first use.
+A ufunc without signatures has a loop for all input dtypes, which is compiled at its first use.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def strengthened(inputs) -> tuple:
-    """The inputs with those weak scalars that no strong input's kind covers as what they are alone."""
+    """The inputs, with weak scalars replaced by their default dtypes if no strong input has their kind."""
     strong = [_KINDS.get(t.kind, 4) for t in inputs if t not in _WEAK_KIND]
     weak = [_WEAK_KIND[t] for t in inputs if t in _WEAK_KIND]
     if not weak or min(max(weak), 2) <= min(max(strong, default=-1), 2):
@@ -46,14 +45,14 @@ def strengthened(inputs) -> tuple:
 
 
 def can_cast(source, dtype, casting) -> bool:
-    """np.can_cast, for weak scalars too."""
+    """np.can_cast, also for weak scalars."""
     if source in _WEAK_KIND:
         return casting == "unsafe" or _KINDS[dtype.kind] >= _WEAK_KIND[source]
     return np.can_cast(source, dtype, casting)
 
 
 def promoted(inputs) -> tuple:
-    """The inputs' dtypes, with weak scalars as what they become beside the others."""
+    """The dtypes of the inputs, with weak scalars promoted with the other inputs."""
     inputs = strengthened(inputs)
     if all(t not in _WEAK_KIND for t in inputs):
         return inputs
@@ -62,7 +61,7 @@ def promoted(inputs) -> tuple:
 
 
 class Request:
-    """What a call wants: its operands and options, checked for their form."""
+    """The operands and options of a ufunc call, whose form was checked."""
 
     def __init__(self, ufunc, inputs, outputs=(), casting="same_kind", dtype=None, signature=None):
         self.ufunc = ufunc
@@ -74,7 +73,7 @@ class Request:
         self.fixed = fixed_types(ufunc, dtype, signature)
 
     def checked(self, loop):
-        """The loop, if the operands can be cast to and from its types; else NumPy's errors."""
+        """The loop, if the operands can be cast to and from its types; otherwise raises NumPy's exceptions."""
         nin = self.ufunc.nin
         for i, (have, want) in enumerate(zip(self.inputs, loop, strict=False)):
             if not can_cast(have, want, self.casting):
@@ -89,8 +88,7 @@ class Request:
 
 
 def fixed_types(ufunc, dtype, signature):
-    """The dtypes that ``dtype=`` and ``signature=`` fix, None for each operand left open; or None if
-    they fix nothing."""
+    """The dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand; None if they fix no dtype."""
     nin, nargs = ufunc.nin, ufunc.nin + ufunc.nout
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -147,9 +145,9 @@ def no_such_loop(ufunc):
 
 
 def choose(request: Request, loops) -> tuple:
-    """The loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
+    """Selects the loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
 
-    TypeError if there is none, NumPy's casting errors if operands cannot be cast.
+    TypeError if no loop matches, NumPy's casting errors if operands cannot be cast.
     """
     if request.fixed is not None:
         found = _among_fixed(request, loops, request.fixed)
@@ -180,8 +178,10 @@ def _safe(inputs, loops):
 
 
 def _converting_scalars(request, loops):
-    """The only loop whose types all strong inputs have, if Python's real numbers can be converted to the
-    others; the request then has these types."""
+    """The only loop whose types all strong inputs have, if the weak scalars can be converted to its other types.
+
+    The request is changed to these types.
+    """
     inputs = request.inputs
 
     def fits(loop):
@@ -226,12 +226,14 @@ def _not_supported(request, loops):
     )
 
 
-# --- loops that are made as they are needed --------------------------------------------------------------
+# --- ufuncs without signatures ---------------------------------------------------------------------------
 
 
 def choose_lazily(request: Request, results_of) -> tuple:
-    """The loop for a call of a lazily typed ufunc; ``results_of(inputs)`` gives the dtypes that the
-    function returns for inputs of these dtypes."""
+    """The loop for a call of a ufunc without signatures.
+
+    ``results_of(inputs)`` returns the result dtypes of the function for inputs of these dtypes.
+    """
     nin = request.ufunc.nin
     natural = tuple(_number(request, t) for t in promoted(request.inputs))
     fixed = request.fixed
