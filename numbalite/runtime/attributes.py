@@ -1,7 +1,6 @@
-"""What a device can be asked for: its number, its identity, and its attributes, under the names of the
-CUDA driver's enumeration.
+"""Numbers, identities and attributes of devices; attributes have the names of the CUDA driver's enumeration.
 
-Those names stand in the order of their numbers, which begin at 1 and have no gaps.
+The names are listed in the order of their numbers, which begin at 1 without gaps.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _NAMES = """
     HOST_ALLOC_DMA_BUF_SUPPORTED ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED
 """
 
-# Other names of some of them.
+# Aliases of some attributes.
 _ALSO = {
     "SHARED_MEMORY_PER_BLOCK": 8,
     "REGISTERS_PER_BLOCK": 12,
@@ -83,13 +82,13 @@ NUMBERS = {name: number for number, name in enumerate(_NAMES.split(), 1)} | _ALS
 
 
 def identity_of(number: int) -> dict:
-    """What tells a device from all others of the machine, in each of its processes."""
+    """An identity of a device that is unique on the machine and equal in all processes."""
     names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
     return {name.lower(): _core.device_attribute(number, NUMBERS[name]) for name in names}
 
 
 def number_of(device: DeviceLike) -> int:
-    """The number of a device given as such or as an object; IndexError where there is none."""
+    """The number of a device, from a number or a device object; IndexError if there is no such device."""
     number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]
     if not 0 <= number < _core.device_count():
         raise IndexError(f"there is no device {number}: {_core.device_count()} found")
@@ -97,7 +96,7 @@ def number_of(device: DeviceLike) -> int:
 
 
 class MemoryInfo(NamedTuple):
-    """Bytes of device memory: ``free`` and ``total``."""
+    """The ``free`` and ``total`` device memory in bytes."""
 
     free: int
     total: int

@@ -1,7 +1,6 @@
-"""Contexts, in numba's words: memory, streams, events, modules and occupancy of a device.
+"""numba.cuda's Context: memory, streams, events, modules and occupancy of a device.
 
-A device has one, its primary context. They are entered and left in the order of a stack, one for each
-thread.
+Each device has one context, its primary one. Each thread has a stack of contexts, the last of which is current.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from numbalite.runtime.streams import Stream
 
 _extras: dict[Any, Any] = {}  # device number -> the dictionary of its context
-_modules: dict[Any, Any] = {}  # device number -> the modules that were loaded by hand
-_stacks = _local()  # the devices that a thread will go back to
+_modules: dict[Any, Any] = {}  # device number -> modules loaded by create_module_image
+_stacks = _local()  # per thread: the previous devices
 
 
 def push(number: int) -> None:
-    """Makes a device the calling thread's until `pop`."""
+    """Makes a device current for the calling thread until `pop`."""
     stack = _stacks.__dict__.setdefault("devices", [])
     stack.append(_core.selected_device())
     try:
@@ -49,26 +48,26 @@ def pop() -> None:
 
 
 def forget_order() -> None:
-    """The calling thread will go back to none."""
+    """Clears the calling thread's stack of previous devices."""
     _stacks.__dict__.clear()
 
 
 def forget(number: int) -> None:
-    """The device's memory manager forgets everything, before the context goes."""
+    """Resets the device's memory manager, before its context is destroyed."""
     from numbalite.runtime import managers
 
     managers.reset(number)
 
 
 def close(number: int) -> None:
-    """Gives up what is on a device."""
+    """Closes a device: resets its memory manager, drops all traces and closes its context."""
     forget(number)
     recorded.forget()
     _core.close_device(number)
 
 
 class PendingDeallocs:
-    """numba's queue of memory to be freed. Here it is what the pool keeps for reuse."""
+    """numba's queue of pending deallocations; here, the memory that the pool caches."""
 
     def __init__(self, device: int) -> None:
         self._device = device
@@ -87,7 +86,7 @@ class PendingDeallocs:
         return _core.device_total_memory(self._device)
 
     def clear(self) -> None:
-        """Gives back to the system what is not in use."""
+        """Returns unused memory to the system."""
         self._pool().trim()
 
     @contextmanager
@@ -105,33 +104,33 @@ class Context:
         self.device = device
 
     def push(self) -> None:
-        """Makes this the calling thread's device until `pop`."""
+        """Makes this context's device current for the calling thread until `pop`."""
         push(self.device.id)
 
     def pop(self) -> None:
         pop()
 
     def reset(self) -> None:
-        """Gives up what is on the device; `cuda.close()` does it for all of them."""
+        """Releases the resources of the device; `cuda.close()` does so for all devices."""
         close(self.device.id)
 
     def synchronize(self) -> None:
         self.device.synchronize()
 
     def prepare_for_use(self) -> Any:
-        """Lets the memory manager get ready, which it does at its first use anyway."""
+        """Initializes the memory manager, which otherwise happens at its first use."""
         with self:
             return self.memory_manager.initialize()
 
     def get_memory_info(self) -> MemoryInfo:
-        """Free and total bytes of the device's memory."""
+        """The free and total memory of the device in bytes."""
         with self:
             info = self.memory_manager.get_memory_info()
         return MemoryInfo(info[0], info[1])
 
     @property
     def memory_manager(self) -> Any:
-        """What allocates the device's memory; see `cuda.set_memory_manager`."""
+        """The memory manager of the device; see `cuda.set_memory_manager`."""
         from numbalite.runtime import managers
 
         return managers.manager(self.device.id)
@@ -143,29 +142,29 @@ class Context:
         managers.set_manager(self.device.id, instance)
 
     def memalloc(self, bytesize: int) -> Any:
-        """Device memory without an array around it, a MemoryPointer."""
+        """Allocates device memory without an array: a MemoryPointer."""
         with self:
             return self.memory_manager.memalloc(bytesize)
 
     def memhostalloc(
         self, bytesize: int, mapped: bool = False, portable: bool = False, wc: bool = False
     ) -> Any:
-        """Page-locked host memory without an array around it."""
+        """Allocates page-locked host memory without an array."""
         with self:
             return self.memory_manager.memhostalloc(bytesize, mapped, portable, wc)
 
     def memallocmanaged(self, bytesize: int, attach_global: bool = True) -> Any:
-        """Managed memory without an array around it."""
+        """Allocates managed memory without an array."""
         with self:
             return self.memory_manager.memallocmanaged(bytesize, attach_global)
 
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool = False) -> Any:
-        """Page-locks memory of others until the object that is returned dies."""
+        """Page-locks existing host memory for the lifetime of the returned object."""
         with self:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
 
     def get_ipc_handle(self, memory: Any) -> Any:
-        """The IpcHandle of memory of this context (`array.gpu_data`, or what memalloc gave)."""
+        """The IpcHandle of memory of this context (`array.gpu_data`, or the result of memalloc)."""
         return self.memory_manager.get_ipc_handle(memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> Any:
@@ -175,13 +174,15 @@ class Context:
         return IpcHandle(None, handle, size).open(self)
 
     def can_access_peer(self, peer_device: Any) -> bool:
-        """Can this context's device reach the memory of the other one (a number or an object)?"""
+        """Can this context's device access the memory of another device (a number or an object)?"""
         return self.device.can_access_peer(getattr(peer_device, "device", peer_device))
 
     def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
-        """Lets kernels on this device use the other one's memory: launches take its arrays from then on,
-        and are waited for when they do. CudaAPIError where the hardware cannot. Ufuncs still want
-        their operands on one device, and copies between devices do not need this."""
+        """Allows kernels on this device to access the memory of another device.
+
+        Launches then accept its arrays, and wait for completion if they have any. CudaAPIError if the hardware does not
+        support it. Ufuncs still require operands on one device. Copies between devices do not need this.
+        """
         if flags:
             raise ValueError("flags must be 0")
         other = getattr(peer_context, "device", peer_context)
@@ -189,7 +190,10 @@ class Context:
 
     @contextmanager
     def defer_cleanup(self) -> Iterator[None]:
-        """Our own memory is freed in stream order, without waiting; a plug-in may defer that."""
+        """A context manager in which a memory plug-in may defer deallocations.
+
+        numbalite's own memory is freed in stream order, without waiting.
+        """
         with self.memory_manager.defer_cleanup():
             yield
 
@@ -221,7 +225,7 @@ class Context:
 
     @property
     def extras(self) -> dict:
-        """A dictionary for anybody's use, one per device."""
+        """A dictionary for use by programs, one per device."""
         return _extras.setdefault(self.device.id, {})
 
     @property
@@ -231,16 +235,16 @@ class Context:
 
     @property
     def allocations(self) -> dict:
-        """What the memory manager notes of its allocations."""
+        """The memory manager's record of its allocations."""
         return getattr(self.memory_manager, "allocations", {})
 
     @property
     def deallocations(self) -> PendingDeallocs:
-        """What the memory manager has still to free; `clear()` does it."""
+        """The memory manager's pending deallocations; `clear()` frees them."""
         return PendingDeallocs(self.device.id)
 
     def create_module_image(self, image: Any) -> Any:
-        """Loads a cubin, fatbin or PTX (on the simulator: what it compiled); a CudaPythonModule."""
+        """Loads a cubin, fatbin or PTX (on the simulator: one of its images) as a CudaPythonModule."""
         from numbalite.runtime import rawmodules
 
         module = rawmodules.load(self, image)
@@ -250,7 +254,7 @@ class Context:
     create_module_ptx = create_module_image
 
     def unload_module(self, module: Any) -> None:
-        """Gives up a module of create_module_image."""
+        """Unloads a module of create_module_image."""
         from numbalite.runtime import rawmodules
 
         required.require_kind(module, "unload_module", "a module", rawmodules.CudaPythonModule)
@@ -260,7 +264,7 @@ class Context:
     def get_active_blocks_per_multiprocessor(
         self, func: Any, blocksize: int, memsize: int, flags: Any = None
     ) -> int:
-        """How many blocks of a kernel fit on a multiprocessor, `memsize` bytes of dynamic shared
+        """The number of blocks of a kernel that fit on a multiprocessor, with `memsize` bytes of dynamic shared
         memory each."""
         from numbalite.runtime import rawmodules
 
@@ -271,7 +275,7 @@ class Context:
     ) -> Any:
         """(grid, block) for a kernel: the block size with the best occupancy.
 
-        b2d_func(block) gives the bytes of dynamic shared memory for a block size; None: `memsize`.
+        b2d_func(block) returns the bytes of dynamic shared memory for a block size; None: `memsize`.
         """
         from numbalite.runtime import rawmodules
 

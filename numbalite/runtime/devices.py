@@ -1,8 +1,7 @@
-"""Devices and contexts, in numba.cuda's words.
+"""numba.cuda's functions for devices: selection, current device and context, synchronize, close, profiler control.
 
-Each thread has a current device; there is one context per device, its primary one, so a context
-here is only another way to speak of a device. Nothing touches the driver before it is needed: the
-environment is read when the driver is opened, wherever that happens, through the hook set below.
+Each thread has a current device. Each device has one context, its primary one, so a context identifies a device. The
+driver is opened at its first use; the hook `_on_open` then reads the environment.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _on_open(kind):
-    """Called by the extension: with None before it opens the driver, with its kind afterwards."""
+    """Called by C code: with None before it opens the driver, with the driver's kind afterwards."""
     if kind is None:
         from numbalite.runtime import managers, memory
 
@@ -53,7 +52,7 @@ _core.set_open_hook(_on_open)
 
 
 def cuda_error() -> str | None:
-    """Why there is no GPU to use, as a sentence that says what to do; None where there is one."""
+    """The reason why no GPU can be used, as a sentence with the remedy; None if there is one."""
     if _simulator_counts():
         return None
     if config.DISABLE_CUDA:
@@ -62,7 +61,7 @@ def cuda_error() -> str | None:
 
 
 def _kind():
-    """The driver that is open or would be opened."""
+    """The kind of the driver that is open, or would be opened."""
     if _core.is_open():
         return _core.driver_kind()
     kind = config.driver()
@@ -72,8 +71,7 @@ def _kind():
 
 
 def is_simulated() -> bool:
-    """Do (or would) kernels run on the CPU simulator? CudaSupportError where a GPU is asked for and
-    there is none.
+    """Do (or would) kernels run on the CPU simulator? CudaSupportError if a GPU is requested and there is none.
 
     >>> cuda.is_simulated() in (True, False)
     True
@@ -132,7 +130,7 @@ class Device:
 
     @classmethod
     def from_identity(cls, identity: Any) -> Device:
-        """The device that `get_device_identity` was asked of."""
+        """The device with an identity that `get_device_identity` returned."""
         for device in gpus:
             if device.get_device_identity() == identity:
                 return device._device
@@ -179,21 +177,21 @@ class Device:
         return _context(self.id)
 
     def release_primary_context(self) -> None:
-        """Contexts live as long as the process; here for programs that call it."""
+        """Has no effect, because contexts exist until the process ends. For compatibility with numba."""
 
     def get_device_identity(self) -> dict:
         return identity_of(self.id)
 
     def can_access_peer(self, other: Any) -> bool:
-        """Can kernels on this device reach the memory of the other one directly?"""
+        """Can kernels on this device access the memory of another device directly?"""
         return bool(_core.can_access_peer(self.id, int(getattr(other, "id", other))))
 
     def reset(self) -> None:
-        """Resets the device: everything in its memory is lost, also what other libraries in the process
-        have there, which may not survive that. `cuda.close()` leaves theirs alone.
+        """Resets the device: all of its memory is lost, including that of other libraries in the process, which may
+        then fail. `cuda.close()` does not affect other libraries.
 
-        RuntimeError while arrays of the host lie in its memory (managed or write-combined arrays; on
-        the simulator also what np.from_dlpack gave): reading them afterwards would crash.
+        RuntimeError while host arrays use its memory (managed or write-combined arrays; on the simulator also
+        results of np.from_dlpack): reading them afterwards would crash.
         """
         contexts.forget(self.id)
         _core.reset_device(self.id)
@@ -239,7 +237,7 @@ def _context(number):
 
 
 class _ManagedDevice:
-    """`with cuda.gpus[1]:` - a device that can be made current for a block; else like the device."""
+    """A device that is also a context manager, `with cuda.gpus[1]:`, which makes it current."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -272,7 +270,7 @@ class _ManagedDevice:
 
 
 class _DeviceList:
-    """The devices, looked for at the first use."""
+    """The list of devices, which opens the driver at its first use."""
 
     @property
     def lst(self) -> list[_ManagedDevice]:
@@ -332,11 +330,11 @@ def select_device(device_id: int) -> Device:
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Makes a device (number or object) that of all threads that select none, now and later.
+    """Sets the default device (number or object) of all current and future threads that select no device.
 
-    For processes that have one device each, as those of MPI; workers of dask.distributed get theirs by
-    the plug-in numbalite.runtime.workers.DevicePerWorker. The environment variable NUMBALITE_DEVICE says it from the start. IndexError
-    where there is no such device.
+    For processes with one device each, such as those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does
+    this for workers of dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default. IndexError
+    if there is no such device.
     """
     global default_is_chosen
     _core.select_first_device(getattr(device, "id", device))  # type: ignore[arg-type]
@@ -354,8 +352,9 @@ def get_current_device() -> Device:
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """The context of a device (its number), or of the calling thread's. Devices have one each, their
-    primary one, so this is another way to speak of a device.
+    """The context of a device (its number), or of the calling thread's device.
+
+    Each device has one context, its primary one.
 
     >>> free, total = cuda.current_context().get_memory_info()    # bytes
     >>> 0 < free <= total
@@ -366,23 +365,22 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def is_float16_supported() -> bool:
-    """Has the calling thread's device arithmetic in half precision?"""
+    """Does the calling thread's device support half precision arithmetic?"""
     return get_current_device().supports_float16
 
 
 def is_bfloat16_supported() -> bool:
-    """Has the calling thread's device arithmetic in bfloat16?"""
+    """Does the calling thread's device support bfloat16 arithmetic?"""
     return get_current_device().supports_bfloat16
 
 
 def is_fp8_supported() -> bool:
-    """Has the calling thread's device arithmetic in 8-bit floating point?"""
+    """Does the calling thread's device support 8-bit floating-point arithmetic?"""
     return get_current_device().supports_fp8
 
 
 def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator: there is a context during the call, and it is the same one afterwards; RuntimeError
-    for a function that changes it."""
+    """A decorator that restores the current context after the call; RuntimeError if the function changed it."""
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -398,20 +396,19 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def synchronize() -> None:
-    """Waits for all work on the calling thread's device, in all streams. What kernels have done wrong
-    is raised here: KernelError, or CudaAPIError."""
+    """Waits for all work on the calling thread's device, in all streams. Raises the errors of kernels: KernelError
+    or CudaAPIError."""
     _core.synchronize()
 
 
 def close() -> None:
-    """Ends the use of all devices, once their work is done: the next use starts afresh.
+    """Waits for all devices and releases their contexts; the next use opens them again.
 
-    Arrays, streams and modules made before are lost, and say so when they are used. But where another
-    library in the process (CuPy, PyTorch, ...) uses a device too, its context stays as it is, and so
-    does what is alive in it; only what was kept for reuse goes back. The same holds while there are
-    managed or write-combined arrays, whose memory NumPy reads directly. `cuda.gpus[n].reset()` resets
-    a device for every library. Other threads must not be using the devices meanwhile: what they call
-    may fail.
+    Existing arrays, streams and modules become invalid, and raise an exception when used. If another library in the
+    process (CuPy, PyTorch, ...) uses a device, its context and all objects in it stay valid, and only cached memory
+    is freed. The same holds while there are managed or write-combined arrays, whose memory NumPy accesses directly.
+    `cuda.gpus[n].reset()` resets a device for all libraries. Other threads must not use the devices during the call:
+    their calls may fail.
     """
     contexts.forget_order()
     if _core.is_open():
@@ -419,32 +416,32 @@ def close() -> None:
             contexts.close(number)
 
 
-# numba has these in the module cudadrv.devices, which its programs also find as cuda.devices.
+# numba defines these in the module cudadrv.devices, which is also available as cuda.devices.
 get_context = current_context
 reset = close
 
 
 @contextmanager
 def defer_cleanup() -> Iterator[None]:
-    """In the block, a plug-in for memory may put off freeing what is given up. Our own memory is freed in
-    stream order, without waiting, so there is nothing to put off."""
+    """A context manager in which a memory plug-in may defer deallocations. numbalite's own memory is freed in stream
+    order, without waiting."""
     with current_context().defer_cleanup():
         yield
 
 
 def profile_start() -> None:
-    """Tells a profiler that was started without recording (``nsys -c cudaProfilerApi``) to begin."""
+    """Starts recording in a profiler that waits for it (``nsys -c cudaProfilerApi``)."""
     _core.profiler_start()
 
 
 def profile_stop() -> None:
-    """Tells a profiler to stop recording."""
+    """Stops recording in a profiler."""
     _core.profiler_stop()
 
 
 @contextmanager
 def profiling() -> Iterator[None]:
-    """Profiles a block, also one that is left by an exception: `profile_start` and `profile_stop`.
+    """A context manager that calls `profile_start` and, also after an exception, `profile_stop`.
 
     >>> with cuda.profiling():
     ...     cuda.synchronize()
@@ -457,8 +454,10 @@ def profiling() -> Iterator[None]:
 
 
 def detect() -> bool:
-    """Prints what devices there are, and returns whether any can be used. ``python -m numbalite info``
-    tells of compilers and headers too."""
+    """Prints the devices, and returns whether any of them can be used.
+
+    ``python -m numbalite info`` also prints compilers and headers.
+    """
     try:
         devices = list(gpus)
     except CudaSupportError as problem:

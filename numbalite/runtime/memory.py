@@ -1,7 +1,7 @@
-"""Memory pools: what arrays use, what is kept for the next ones, and how much either may be.
+"""Memory pools: statistics and limits of device memory, and of host memory for results.
 
-Device memory that an array gives up is kept by size and used again without asking the driver; host
-memory under large results likewise. Nothing is used again while work on any stream still needs it.
+Freed device memory is cached by size and reused without a driver call; so is the host memory of large results. Memory
+is reused only after all work that uses it has finished, on any stream.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def _size(value, what):
 
 
 class MemoryPool:
-    """The memory of one device, in bytes; made by `cuda.memory_pool()`.
+    """The memory pool of one device, from `cuda.memory_pool()`; all sizes are in bytes.
 
-    `used` is what arrays hold, `cached` what is kept for the next ones, `held` the sum, `peak` the
-    most that was ever used. `limit` (None: no limit) is how much may be used: more is refused as if
-    the device were full. `cache_limit` is how much may be kept; 0 keeps nothing. On the simulator it
-    is 0, because there every use of freed memory is found.
+    `used` is the memory of arrays, `cached` the free memory for reuse, `held` the sum, `peak` the maximum of `used`.
+    `limit` (None: no limit) is the maximum of `used`: a larger allocation fails as if the device were full.
+    `cache_limit` is the maximum of `cached`; 0 disables the cache. It is 0 on the simulator, so that each use of freed
+    memory is detected.
 
     >>> pool = cuda.memory_pool()
     >>> pool.limit = 4 << 30
@@ -94,7 +94,7 @@ class MemoryPool:
         _core.pool_set_limits(self.device, self.limit, _size(value, "cache_limit"))
 
     def trim(self, keep: int = 0) -> None:
-        """Gives what is not in use back to the system, all but `keep` bytes; waits for the device."""
+        """Returns unused memory to the system, except for `keep` bytes. Waits for the device."""
         _core.pool_trim(self.device, _size(keep, "keep"))
 
     def reset_peak(self) -> None:
@@ -119,13 +119,12 @@ class MemoryPool:
 
 
 class HostMemoryPool:
-    """The host memory under results and pinned arrays, in bytes; `cuda.host_memory_pool()`.
+    """The host memory pool for results and pinned arrays, from `cuda.host_memory_pool()`; sizes are in bytes.
 
-    Large results (from 256 KiB) of copies to the host lie in blocks that are used again. A block that
-    comes back a second time (one of more than 64 MiB a fourth time, for locking it takes longer) is
-    page-locked, so that the bus writes into it directly. `limit` bounds what is locked for results,
-    and what is kept; 0 switches all of that off. It begins as NUMBALITE_PINNED_LIMIT. `locked` is how
-    much is page-locked now.
+    Copies of 256 KiB or more to the host use blocks of the pool. A block that returns to the pool a second time (over
+    64 MiB: a fourth time, because locking takes longer) is page-locked, so that the device writes to it directly.
+    `limit` is the maximum of memory that is locked for results, and of cached memory; 0 disables both. Its default is
+    NUMBALITE_PINNED_LIMIT. `locked` is the size of page-locked memory.
     """
 
     __slots__ = ()
@@ -162,7 +161,7 @@ class HostMemoryPool:
         _core.host_set_limit(_size(value, "limit"))
 
     def trim(self, keep: int = 0) -> None:
-        """Gives what no array uses back to the system, all but `keep` bytes."""
+        """Returns memory that no array uses to the system, except for `keep` bytes."""
         _core.host_trim(_size(keep, "keep"))
 
     def reset_peak(self) -> None:
@@ -180,9 +179,9 @@ class HostMemoryPool:
 
 
 def memory_pool(device: DeviceLike = None) -> MemoryPool:
-    """The memory pool of a device (number or Device), or of the calling thread's: a MemoryPool.
+    """The MemoryPool of a device (number or Device); default: the calling thread's device.
 
-    IndexError where there is no such device.
+    IndexError if there is no such device.
     """
     if device is None:
         return MemoryPool(_core.current_device())
@@ -193,12 +192,12 @@ def memory_pool(device: DeviceLike = None) -> MemoryPool:
 
 
 def host_memory_pool() -> HostMemoryPool:
-    """The pool of host memory for results and pinned arrays, a HostMemoryPool; one for the process."""
+    """The process's HostMemoryPool, for results and pinned arrays."""
     return HostMemoryPool()
 
 
 def default_host_limit() -> int:
-    """An eighth of the host's memory and at most 4 GiB, unless NUMBALITE_PINNED_LIMIT says."""
+    """NUMBALITE_PINNED_LIMIT, or by default an eighth of the host's memory, at most 4 GiB."""
     wanted = config.PINNED_LIMIT
     if wanted is not None:
         return wanted

@@ -1,4 +1,4 @@
-"""Memory without an array around it: what memory managers give, and what contexts allocate."""
+"""Memory objects without an array, which memory managers and contexts return."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def address_of(pointer: Any) -> int:
 
 
 class MemoryPointer:
-    """Device memory, and what to call when nobody uses it any more.
+    """Device memory with a finalizer, which is called when the memory is no longer used.
 
-    `int(memory)` is its address. Views (`view`) keep what they are views of.
+    `int(memory)` is its address. A view (`view`) keeps its base alive.
     """
 
     __cuda_memory__ = True
@@ -51,14 +51,14 @@ class MemoryPointer:
         return self
 
     def free(self) -> None:
-        """Frees it now; arrays over it must not be used any more."""
+        """Frees the memory immediately; arrays over it must not be used afterwards."""
         if self._finalizer is not None:
             self._finalizer()
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """The bytes from `start` (to `stop`, or to the end), a MemoryPointer that keeps this one.
+        """A MemoryPointer to the bytes from `start` to `stop` (default: the end), which keeps this one alive.
 
-        IndexError where they are not within this memory.
+        IndexError if they are not within this memory.
         """
         stop = self.size if stop is None else stop
         if not 0 <= start <= stop <= self.size:
@@ -90,11 +90,11 @@ class MemoryPointer:
 
 
 class _View(MemoryPointer):
-    """Part of the memory of a MemoryPointer, its owner."""
+    """A part of the memory of a MemoryPointer, its owner."""
 
 
 class AutoFreePointer(MemoryPointer):
-    """The same (numba counts references of it differently)."""
+    """A MemoryPointer (in numba, it has another reference counting)."""
 
 
 class ManagedMemory(AutoFreePointer):
@@ -132,7 +132,7 @@ class PinnedMemory(_HostPointer):
 
 
 class MappedMemory(_HostPointer):
-    """Page-locked host memory that kernels use in place; `pointer` is its host address."""
+    """Page-locked host memory that kernels access in place; `pointer` is its host address."""
 
     @property
     def device_address(self) -> int:
