@@ -1,9 +1,9 @@
-"""Which mistakes of kernels are looked for on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
+"""Selects the checks of kernels on the simulator: ``cuda.checks``, NUMBALITE_SIM_CHECKS.
 
-A launch for which accesses of memory are checked runs an image of its kernel that was compiled with the
-host compiler's instrumentation. A source is compiled for what the thread that first needs it looks for
-(numbalite.kernels.targets). When a launch comes that looks for something else, the driver asks
-`instrumented` for another image of the same source. So nothing between here and the driver knows of checks.
+A launch with checks of memory accesses runs an image of its kernel that the host compiler instrumented. A source is
+compiled for the checks of the thread that first needs it (numbalite.kernels.targets). For a launch with other checks,
+the driver calls `instrumented`, which returns another image of the same source. So the layers between this module and
+the driver do not depend on checks.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _records = itertools.count(1)
-_LIMIT = 60.0  # seconds, where nobody says
+_LIMIT = 60.0  # seconds, the default of limit=
 _here = _local()
 
 
 class Verdict(NamedTuple):
-    """What an exact search for races decided about the launches of a kernel."""
+    """The result of an exact search for races in the launches of a kernel."""
 
     kernel: str
     kind: str
@@ -47,39 +47,40 @@ class Verdict(NamedTuple):
         return self.kind if self.kind == "races" else "undecided: a launch failed before its end"
 
 
-_KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # the last one counts
+_KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # in increasing severity
 
 
 class checks:
-    """Looks for mistakes in the kernels that the calling thread launches: ``with cuda.checks(): ...``
+    """Checks the kernels that the calling thread launches for errors: ``with cuda.checks(): ...``
 
-    ``wanted`` are names of checks, by default "all", which is all but "nan"; "none" is
-    nothing, not even what debug=True asks for:
+    ``wanted`` are names of checks. The default "all" selects all except "nan"; "none" disables all, also those of
+    debug=True:
 
     ========= ==============================================================================
     memory    accesses out of bounds, to freed memory, and misaligned ones
-    unwritten reads of device or shared memory that nothing has written, and (not with g++) of local
+    unwritten reads of uninitialized device or shared memory, and (not with g++) of uninitialized local
               variables
-    race      two threads, one of them writing, with nothing that orders them
-    sync      barriers and warp collectives that not all threads reach (found without checks too);
-              shuffles from lanes outside of the mask
+    race      unordered accesses of two threads to the same memory, at least one of which writes
+    sync      barriers and warp collectives that not all threads reach (also detected without checks);
+              shuffles from lanes outside the mask
     hang      kernels that run longer than ``limit`` seconds
     divide    integer division by zero
-    nan       NaN or infinity made from ordinary numbers
-    stack     more stack or shared memory than there is (found without checks too)
-    overflow  signed arithmetic of an index that does not fit into its type (not with g++)
-    stream    kernels and copies of two streams that touch the same memory with nothing that orders them
+    nan       operations on finite numbers whose result is NaN or infinity
+    stack     more stack or shared memory than available (also detected without checks)
+    overflow  signed overflow in the computation of an index (not with g++)
+    stream    unordered kernels and copies of two streams that access the same memory
     ========= ==============================================================================
 
-    ``seed`` runs blocks and threads in an order that this number decides, with "none" too. What is found is a
-    KernelError when the launch is waited for: the first mistake, and how many there are. Leaving the block
-    waits for all devices; an exception that leaves it already is not replaced. Blocks can be nested; the inner one counts. Only the simulator can look: on a GPU, entering the block is a
-    CudaSupportError that says so; there ``debug=True`` checks indices, and compute-sanitizer the rest.
+    ``seed`` selects an order of blocks and threads, also with "none". An error raises KernelError when the program
+    waits for the launch; the message has the first error and the number of errors. The end of the block waits for all
+    devices; it does not replace an exception that leaves the block. Blocks can be nested; the innermost one applies.
+    Only the simulator has these checks: on a GPU, entering the block raises CudaSupportError. There, ``debug=True``
+    checks indices, and compute-sanitizer has the other checks.
 
-    ``exact=True`` decides about races: each pair of accesses that nothing orders is reported, also
-    writes of equal values and plain reads concurrent with atomics. After the block, ``verdict`` is the
-    Verdict of all launches, and ``verdicts`` has one for each kernel. If atomics order the threads of a
-    launch, it runs again in other schedules for ``budget`` seconds; its results are those of the first.
+    ``exact=True`` reports each pair of unordered accesses, also writes of equal values and plain reads concurrent with
+    atomics. After the block, ``verdict`` is the Verdict on all launches, and ``verdicts`` has one for each kernel. If
+    atomics order the threads of a launch, it is repeated with other schedules for ``budget`` seconds; its results are
+    those of the first run.
 
     >>> @cuda.jit
     ... def shift(x, out):
@@ -127,7 +128,7 @@ class checks:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """With ``exact=True``, after the block: the verdict on each kernel that was launched in it."""
+        """The verdict on each kernel that was launched in the block; with ``exact=True``, after the block."""
         if not self._exact:
             raise AttributeError("cuda.checks has verdicts with exact=True only")
         if self._verdicts is None:
@@ -136,8 +137,7 @@ class checks:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The worst of the verdicts, with the launches and schedules of all kernels; None if there was no
-        launch."""
+        """The most severe verdict, with the launches and schedules of all kernels; None if there was no launch."""
         if not self.verdicts:
             return None
         worst = max(self.verdicts, key=lambda one: _KINDS.index(one.kind))
@@ -175,14 +175,14 @@ class checks:
 
 
 def push(*state: Any) -> None:
-    """From now on the launches of the calling thread are checked so: the arguments of _core.set_checks."""
+    """Sets the checks of the calling thread's next launches; the arguments are those of _core.set_checks."""
     stack = _here.__dict__.setdefault("stack", [])
     stack.append(state)
     _core.set_checks(*state)
 
 
 def push_limit(seconds: float) -> None:
-    """The calling thread's checks as they are, with another limit."""
+    """Keeps the calling thread's checks, with another time limit."""
     stack = getattr(_here, "stack", None)
     mask, seed, _, *exactly = stack[-1] if stack else _of_process()
     if seconds and mask != NO_CHECKS:
@@ -193,7 +193,7 @@ def push_limit(seconds: float) -> None:
 
 
 def pop(name: str) -> None:
-    """The end of the block that the last push began; ``name`` is for messages."""
+    """Restores the checks from before the last push; ``name`` is for messages."""
     stack = getattr(_here, "stack", None)
     if not stack:
         raise RuntimeError(f"{name} is left that was not entered: `with` does both")
@@ -202,7 +202,7 @@ def pop(name: str) -> None:
 
 
 def _wait_beside(error):
-    """Waits; a mistake that is found does not take the place of the exception, but is told with it."""
+    """Waits for all work. An error of a kernel does not replace the exception, but is added to it as a note."""
     if _core.capture_here():
         return
     try:
@@ -223,12 +223,12 @@ def _milliseconds(limit, name="limit"):
 
 
 def on_open() -> None:
-    """The simulator has been opened: from now on it does what the environment says."""
+    """Sets the checks of the environment; called when the simulator was opened."""
     _core.set_process_checks(*_of_process())
 
 
 def _of_process():
-    """The checks that the environment asks for, as arguments of the extension."""
+    """The checks that the environment requests, as arguments of _core.set_checks."""
     mask = config.SIM_CHECKS
     if config.LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT:
         mask |= CHECKS["hang"]
@@ -238,8 +238,10 @@ def _of_process():
 
 
 class display:
-    """Inside, copies to the host read elements that nothing has written without a finding: consoles,
-    notebooks and debuggers show values that the program does not use."""
+    """A context manager in which copies to the host may read uninitialized elements without a report.
+
+    For consoles, notebooks and debuggers, which display values that the program does not use.
+    """
 
     def __enter__(self) -> None:
         self._earlier = ()
@@ -259,7 +261,7 @@ class display:
 
 
 def instrumented(image: bytes, mask: int) -> bytes:
-    """The image of the same source for the checks in ``mask``, 0 for none; called by the driver."""
+    """Another image of the same source, for the checks in ``mask`` (0: none). Called by the driver."""
     from numbalite import compilers
 
     source = compilers.source_of(image)

@@ -1,8 +1,8 @@
-"""Arrays that several processes use: handles, in numba.cuda's words.
+"""numba.cuda's IPC arrays: device arrays that several processes share by handles.
 
-A process that has an array asks it for a handle, which pickles; another process of the machine opens
-it and has an array over the same memory, without a copy. The maker's array has to live as long as
-others use its memory, and nothing orders the work of different processes: synchronise, then tell.
+The owner of an array creates a handle, which can be pickled. Another process of the machine opens it as an array over
+the same memory, without a copy. The owner's array must live as long as other processes use its memory. Work of different
+processes is not ordered: the owner must synchronize before it notifies the others.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class IpcArrayHandle:
-    """A handle of an array. ``with handle as array:`` opens it in another process; it pickles.
+    """A handle of an array that can be pickled; ``with handle as array:`` opens it in another process.
 
-    What either process writes, the other sees; the process that made the array must keep it, and
-    synchronise before the other reads. A handle cannot be opened where it was made.
+    The processes share the memory. The owner must keep the array alive, and synchronize before the other process
+    reads. The process that created a handle cannot open it.
     """
 
     def __init__(self, ipc_handle: Any, array_desc: dict[str, Any]) -> None:
@@ -39,11 +39,11 @@ class IpcArrayHandle:
         self._array_desc = array_desc
 
     def open(self) -> Any:
-        """The array, over the same memory; not in the process that made the handle."""
+        """The array over the shared memory; not in the process that created the handle."""
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
     def close(self) -> None:
-        """Ends the use of the array here."""
+        """Ends the use of the array in this process."""
         self._ipc_handle.close()
 
     def __enter__(self) -> Any:
@@ -60,10 +60,10 @@ def ipc_array(
     order: str = "C",
     stream: StreamLike = 0,
 ) -> DeviceNDArray:
-    """A new device array, not initialised, whose memory other processes can open.
+    """A new uninitialized device array whose memory other processes can open.
 
-    Memory of the pool, where `device_array` takes it, cannot be shared; `get_ipc_handle` moves such
-    an array if it can, which it cannot once there are views of it. Arguments as in `device_array`.
+    Memory of the pool, which `device_array` uses, cannot be shared; `get_ipc_handle` moves such an array to other
+    memory, unless there are views of it. Arguments are as for `device_array`.
 
     >>> d = cuda.ipc_array(10, np.float32)
     >>> handle = d.get_ipc_handle()       # pickles, for a process that was started by spawn
@@ -85,7 +85,7 @@ def ipc_array(
 
 
 def handle(array: Any) -> IpcArrayHandle:
-    """What DeviceNDArray.get_ipc_handle returns."""
+    """Implements DeviceNDArray.get_ipc_handle."""
     if any(step < 0 for step in array.strides):
         raise NotImplementedError("the handle of an array with negative strides: share its base")
     description = {"shape": array.shape, "strides": array.strides, "dtype": array.dtype}
@@ -104,10 +104,10 @@ def open_ipc_array(
     strides: tuple[int, ...] | None = None,
     offset: int = 0,
 ) -> Iterator[DeviceNDArray]:
-    """Opens a handle given as bytes (or a sequence of 64 ints) as an array for the block.
+    """A context manager that opens a handle, as bytes (or a sequence of 64 ints), as an array.
 
-    `handle` is what the driver calls CUipcMemHandle, from any library; `offset` is where in the
-    allocation the array begins, in bytes.
+    `handle` is a CUipcMemHandle of the driver, from any library; `offset` is the position of the array in the
+    allocation, in bytes.
     """
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=object))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _HandleBytes(bytes):
-    """The driver's handle; `reserved` is its field in the driver's struct."""
+    """The bytes of the driver's handle; `reserved` is the field of the driver's struct."""
 
     @property
     def reserved(self):
@@ -32,9 +32,9 @@ def _check_system():
 
 
 class IpcHandle:
-    """A handle of a piece of device memory, `size` bytes from `offset` on in its allocation.
+    """A handle of device memory: `size` bytes at `offset` in its allocation.
 
-    `base` is what keeps the memory alive in the process that made the handle, None elsewhere.
+    `base` keeps the memory alive in the process that created the handle; it is None in others.
     """
 
     def __init__(
@@ -48,25 +48,25 @@ class IpcHandle:
         self._opened: Any = None
 
     def can_access_peer(self, context: Any) -> bool:
-        """Can the context's device reach the memory directly?"""
+        """Can the context's device access the memory directly?"""
         source = self._source(context)
         return source == context.device or context.can_access_peer(source)
 
     def open(self, context: Any) -> Any:
-        """The memory for a context; a copy of it where its device cannot reach the other one.
+        """Opens the memory for a context; a copy if its device cannot access the memory directly.
 
-        ValueError in the process that made the handle, and if it is open already.
+        ValueError in the process that created the handle, and if the handle is already open.
         """
         if self.source_info is None or self.can_access_peer(context):
             return self.open_direct(context)
         return self.open_staged(context)
 
     def open_direct(self, context: Any) -> Any:
-        """The memory itself: what either process writes, the other sees."""
+        """Opens the memory itself, which both processes share."""
         return self._pointer(context, self._open_on(context.device))
 
     def open_staged(self, context: Any) -> Any:
-        """A copy of the memory as it is now, on the context's device."""
+        """Copies the present contents of the memory to the context's device."""
         device = self._source(context)
         there = self._open_on(device)
         try:
@@ -106,7 +106,7 @@ class IpcHandle:
             raise
 
     def close(self) -> None:
-        """Ends the use of the memory here: arrays over it must not be used any more."""
+        """Ends the use of the memory in this process: arrays over it must not be used afterwards."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
         opened, self._opened = self._opened, None
@@ -171,7 +171,7 @@ def handle_of_array(array: Any) -> IpcHandle:
 
 
 def handle_of_memory(memory: Any) -> IpcHandle:
-    """The IpcHandle of raw memory: what Context.memalloc and array.gpu_data are."""
+    """The IpcHandle of raw memory, from Context.memalloc or array.gpu_data."""
     array = getattr(memory, "_array", None)
     if array is None:
         required.require(memory, "get_ipc_handle", "device memory", "device_ctypes_pointer", "size")

@@ -16,12 +16,12 @@ _here = _local()
 
 
 class limit:
-    """Stops kernels of the calling thread that run longer than so many seconds: ``with cuda.limit(10): ...``
+    """Stops kernels of the calling thread after a number of seconds: ``with cuda.limit(10): ...``
 
     The call that waits for the kernel raises KernelTimeout, and so does the end of the block, which waits for all
-    kernels. On the simulator every kernel is stopped. On a GPU a kernel that was compiled with ``stoppable=True`` is
-    stopped; the time counts from the moment when the thread began to wait. Another kernel runs on, and the text of the
-    exception says so. 0 is no limit. The limit holds instead of an outer one and of NUMBALITE_LIMIT.
+    kernels. The simulator stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time
+    is measured from the start of the wait. Other kernels continue to run, and the exception's message says so. 0
+    disables the limit. The limit replaces an outer one and NUMBALITE_LIMIT.
 
     >>> k = cuda.jit("__global__ void k(float *x) { x[threadIdx.x] = 2; }")
     >>> with cuda.limit(10):

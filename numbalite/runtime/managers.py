@@ -1,9 +1,9 @@
 """numba's plug-in interface for memory managers (EMM, version 1): RMM, CuPy's pool and others.
 
-After `set_memory_manager(cls)` all device memory of arrays, also that of the copies which a launch
-makes of host arrays, comes from an instance of cls per device: `memalloc(nbytes)` returns a
-MemoryPointer, whose finalizer is called when no array uses the memory any more. Where a stream that is
-not ordered with the default one has used it, the device is waited for before that.
+After `set_memory_manager(cls)`, an instance of cls per device allocates all device memory of arrays, including the copies
+of host arrays for launches. `memalloc(nbytes)` returns a MemoryPointer, whose finalizer is called when no array uses the
+memory any more. If a stream that is not ordered with the default stream used the memory, the device is synchronized
+before the finalizer runs.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ _NOT_REGISTERED = 713  # CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
 context_of: Any = None
 """The context of a device, by its number: set by devices.py when the driver is opened."""
 _lock = threading.RLock()
-_class = None  # of the manager; None: our own
-_read = False  # the environment has been asked
+_class = None  # class of the manager; None: numbalite's pool
+_read = False  # was the environment variable read?
 _instances: dict[Any, Any] = {}  # device number -> manager
 
 
 class _OwnHostMemory(_core.HostMemory):
-    """A block of our own host memory, as the managers' users see it: a buffer, for
-    `numpy.ndarray(shape, dtype, buffer=memory)`; kernels find it at `device_pointer`."""
+    """A block of numbalite's host memory with the interface of memory managers.
+
+    It is a buffer, for `numpy.ndarray(shape, dtype, buffer=memory)`; `device_pointer` is its address for kernels.
+    """
 
     def own(self):
         return self
@@ -74,26 +76,26 @@ class _OwnHostMemory(_core.HostMemory):
 
 
 class BaseCUDAMemoryManager(abc.ABC):
-    """What a memory manager has to offer; one object per device."""
+    """The base class of memory managers, with one instance per device."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.context = kwargs.pop("context", None)
 
     @abc.abstractmethod
     def memalloc(self, size: int) -> Any:
-        """Device memory of `size` bytes: a MemoryPointer."""
+        """Allocates device memory of `size` bytes: a MemoryPointer."""
 
     @abc.abstractmethod
     def memhostalloc(self, size: int, mapped: bool, portable: bool, wc: bool) -> Any:
-        """Page-locked host memory: a MappedMemory if mapped, else a PinnedMemory."""
+        """Allocates page-locked host memory: a MappedMemory if mapped, else a PinnedMemory."""
 
     @abc.abstractmethod
     def mempin(self, owner: Any, pointer: Any, size: int, mapped: bool) -> Any:
-        """Page-locks memory of others."""
+        """Page-locks existing host memory, which `owner` owns."""
 
     @abc.abstractmethod
     def initialize(self) -> Any:
-        """Called once before the first use on the device; may be called again."""
+        """Called before the first use on the device; may be called several times."""
 
     @abc.abstractmethod
     def get_ipc_handle(self, memory: Any) -> Any:
@@ -105,11 +107,11 @@ class BaseCUDAMemoryManager(abc.ABC):
 
     @abc.abstractmethod
     def reset(self) -> Any:
-        """Frees everything: the context goes away."""
+        """Frees all memory, because the context will be destroyed."""
 
     @abc.abstractmethod
     def defer_cleanup(self) -> Any:
-        """A context manager in which nothing is freed that would interrupt other work."""
+        """A context manager in which deallocations that would interrupt other work are deferred."""
 
     @property
     @abc.abstractmethod
@@ -118,7 +120,7 @@ class BaseCUDAMemoryManager(abc.ABC):
 
 
 class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
-    """Host memory as without a manager; for managers of device memory only."""
+    """A base class for managers of device memory only: host memory is allocated as without a manager."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -154,7 +156,7 @@ class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
 
 
 class GetIpcHandleMixin:
-    """get_ipc_handle for memory that the driver itself has allocated."""
+    """Implements get_ipc_handle for memory that the driver allocated."""
 
     def get_ipc_handle(self, memory: Any) -> Any:
         from numbalite.runtime import ipchandles
@@ -163,7 +165,7 @@ class GetIpcHandleMixin:
 
 
 class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
-    """Our own memory through the same interface: what `Context.memory_manager` is without a plug-in."""
+    """numbalite's own memory with the interface of managers: `Context.memory_manager` without a plug-in."""
 
     def memalloc(self, size):
         array = _core.own_memory(int(size))
@@ -181,8 +183,11 @@ NumbaCUDAMemoryManager = _OwnManager
 
 
 class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
-    """Memory of another library, so that one pool serves both. Allocates for the legacy default stream, on which arrays are freed. ``_module`` is imported when
-    the manager is set; an ImportError says what to install."""
+    """The base class of managers that use the memory pool of another library.
+
+    They allocate for the legacy default stream, on which arrays are freed. ``_module`` is imported when the manager is
+    set; the message of an ImportError has the package to install.
+    """
 
     _module = ""
     _package = ""
@@ -250,11 +255,11 @@ _BY_NAME = {"torch": TorchMemoryManager, "cupy": CupyMemoryManager, "rmm": RmmMe
 
 
 def set_memory_manager(mm_plugin: type | str | None) -> None:
-    """Allocates device memory by instances of this class from now on: a sub-class of
-    BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None: the own pool.
+    """Sets the class whose instances allocate device memory from now on.
 
-    RuntimeError if its interface_version is not 1, ImportError if the library is not installed. Arrays
-    made before keep their memory.
+    It is a subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None:
+    numbalite's own pool. RuntimeError if its interface_version is not 1, ImportError if the library is not installed.
+    Existing arrays keep their memory.
 
     >>> cuda.set_memory_manager(None)
     """
@@ -277,7 +282,7 @@ def set_memory_manager(mm_plugin: type | str | None) -> None:
 
 
 def set_manager(device: int, instance: Any) -> None:
-    """One device's manager from now on, an object; other devices get their own of its class."""
+    """Sets the manager object of one device; other devices get instances of its class."""
     set_memory_manager(type(instance))
     with _lock:
         instance.initialize()
@@ -285,7 +290,7 @@ def set_manager(device: int, instance: Any) -> None:
 
 
 def read_environment() -> None:
-    """Sets the manager that NUMBALITE_CUDA_MEMORY_MANAGER (or numba's variable) names, once."""
+    """Sets, once, the manager that NUMBALITE_CUDA_MEMORY_MANAGER (or numba's variable) names."""
     global _read
     with _lock:
         if _read:
@@ -313,12 +318,12 @@ def manager(device: int) -> Any:
 
 
 def is_plugged() -> bool:
-    """Has a memory manager been set?"""
+    """Is a memory manager plug-in set?"""
     return _class not in (None, _OwnManager)
 
 
 def reset(device: int) -> None:
-    """The device is about to be reset: its manager forgets everything."""
+    """Resets the manager of a device that is about to be reset."""
     with _lock:
         found = _instances.get(device)
     if found is not None:
@@ -336,7 +341,7 @@ def _own_host_memory(nbytes, mapped, wc):
 
 
 def unlock(address: int) -> None:
-    """Ends the page-locking of others' memory, which a reset of the device has done already."""
+    """Ends the page-locking of existing memory; ignores the error if a reset of the device has ended it."""
     try:
         _core.host_unregister(address)
     except CudaAPIError as problem:
@@ -345,7 +350,7 @@ def unlock(address: int) -> None:
 
 
 def host_memory(nbytes: int, *, mapped: bool, portable: bool, wc: bool) -> Any:
-    """Page-locked host memory, a buffer with address and device_address."""
+    """Allocates page-locked host memory: a buffer with address and device_address."""
     if not is_plugged():
         return _own_host_memory(nbytes, mapped, wc)
     given = manager(_core.current_device()).memhostalloc(
