@@ -285,8 +285,6 @@ def test_after_close_the_text_says_so(run_python):
 
 def test_the_mistake_of_an_earlier_kernel_is_raised():
     """Printing waits for the kernels before it: their errors are not hidden."""
-    if not cuda.is_simulated():
-        pytest.skip("on a GPU, a failed assert ends the context")
 
     @cuda.jit
     def fails(x):
