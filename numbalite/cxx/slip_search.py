@@ -176,6 +176,12 @@ class Search:
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return len(found) == 1 and self.code.text(found[0] - 1) in INTEGER_TYPES
 
+    def is_local(self, at):
+        """Is a name declared in its function's block? A parameter of a ufunc has another type in each signature."""
+        body = self.body_of(at)
+        found = self.declarations(body).get(self.code.text(at), ()) if body else ()
+        return bool(found) and all(place >= body.block.first for place in found)
+
     def is_operand(self, at):
         token = self.code.tokens[at]
         return (token.kind == "name" and token.text not in KEYWORDS) or token.text in (")", "]")

@@ -79,7 +79,7 @@ class Values(Search):
                 "array", at, f"{left} and {right} are arrays: this compares their addresses: write {left}[k] "
                 f"{code.text(at)} {right}[k] for each k",
             )  # fmt: skip
-        elif left == right and first == at - 1 and self.is_integer(first):
+        elif left == right and first == at - 1 and self.is_integer(first) and self.is_local(first):
             result = "true" if code.text(at) == "==" else "false"
             self.add("repeated", at, f"both sides of {code.text(at)} are {left}: it is {result}")
 
