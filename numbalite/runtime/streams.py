@@ -1,6 +1,6 @@
-"""Streams and events, in numba.cuda's words.
+"""numba.cuda's streams and events, and graphs.
 
-A stream argument may be 0 or None (the default stream; copies then wait), a Stream, or anything with
+A stream argument may be 0 or None (the default stream; copies then wait), a Stream, or an object with
 `__cuda_stream__`.
 """
 
@@ -21,7 +21,7 @@ Event = _core.Event
 
 
 class _Entered(threading.local):
-    """What was current before each block that the thread is in."""
+    """The streams that were current before each `with` block that the thread is in."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
@@ -31,12 +31,11 @@ _entered = _Entered()
 
 
 class Graph(_core.Graph):
-    """Work of a stream, captured by `with stream.capture() as graph:` and launched at will.
+    """A CUDA graph of work that `with stream.capture() as graph:` captured.
 
-    `launch(stream)` puts all of it into a stream with one call of the driver. `launches` has the kernel
-    launches in it, in order, each with `update(*args)` for new arguments; calls of ufuncs, copies and
-    fills are in the graph too, but not in that list. Everything that captured work uses is kept as
-    long as the graph.
+    `launch(stream)` enqueues all of it in a stream with one driver call. `launches` has the kernel launches in order,
+    each with `update(*args)` for new arguments; ufunc calls, copies and fills are in the graph, but not in this list.
+    The graph keeps all objects that the captured work uses alive.
     """
 
     def __repr__(self) -> str:
@@ -47,11 +46,11 @@ class Graph(_core.Graph):
 
 
 class Stream(_core.Stream):
-    """A queue of work for a device: what is put into it runs in order.
+    """A queue of work for a device, which runs in order.
 
-    Within `with stream:`, work of the calling thread that names no stream goes into this one: launches, ufuncs,
-    operators, NumPy's functions, copies, events. Arrays that are made there are bound to it: their methods, and
-    NumPy's functions of them, use it afterwards, too. Nothing is waited for at the end of the block.
+    Within `with stream:`, the calling thread's work without an explicit stream uses this one: launches, ufuncs,
+    operators, NumPy's functions, copies, events. Arrays created in the block are bound to the stream: their methods,
+    and NumPy's functions of them, also use it after the block. The end of the block does not wait.
 
     >>> stream = cuda.stream()
     >>> with stream:
@@ -62,18 +61,18 @@ class Stream(_core.Stream):
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
-        """Within the block, work put into this stream is captured for a graph instead of run.
+        """A context manager in which work in this stream is captured for a graph instead of executed.
 
-        Launches, ufuncs with device arrays, copies and fills are captured, with `stream=` this stream or
-        none, so operators and NumPy's functions, too; and in other streams that wait for an event
-        recorded in this one (which then has to wait for theirs before the block ends). Copies from and to NumPy arrays happen at each launch of the
-        graph, with what is in the arrays then. New device arrays may be made in the block.
+        It captures launches, ufuncs with device arrays, operators, NumPy's functions, copies and fills, with this
+        stream or without an explicit one; also in other streams that wait for an event recorded in this one (this
+        stream must then wait for their events before the block ends). Copies from and to NumPy arrays run at each
+        launch of the graph, with the arrays' contents at that time. New device arrays may be created in the block.
 
-        RuntimeError: for work that would have to wait (host arrays as arguments, `synchronize()`,
-        callbacks), for work that this thread puts into `cuda.default_stream()`, and for a capture in a capture (all
-        leave the capture whole, if they are caught); ValueError: for the default stream. An exception
-        that leaves the block ends the capture and drops it. While a stream is captured that was made
-        without `non_blocking=True`, other threads may not use the default stream either.
+        RuntimeError for work that would have to wait (host arrays as arguments, `synchronize()`, callbacks), for work
+        of this thread in `cuda.default_stream()`, and for a nested capture; the capture remains valid if the exception
+        is caught. ValueError for the default stream. An exception that leaves the block ends and discards the capture.
+        During the capture of a stream that was created without `non_blocking=True`, other threads must not use the
+        default stream.
 
         >>> @cuda.jit
         ... def add(x, value):
@@ -112,12 +111,12 @@ class Stream(_core.Stream):
 
     @staticmethod
     def priority_range() -> tuple:
-        """(least, greatest): the priorities that the current device knows; lower numbers go first."""
+        """(least, greatest): the priorities that the current device supports; lower numbers run first."""
         return _core.priority_range()
 
     @contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
-        """Waits for the stream at the end of the block."""
+        """A context manager that waits for the stream at the end of the block."""
         try:
             yield self
         finally:
@@ -126,7 +125,7 @@ class Stream(_core.Stream):
     def add_callback(  # type: ignore[override]
         self, callback: Callable[[Any, int, Any], object], arg: Any = None
     ) -> None:
-        """Calls callback(stream, status, arg) on another thread when the work so far is done.
+        """Calls callback(stream, status, arg) on another thread when all previous work of the stream is done.
 
         The callback must not use CUDA. An exception in it is reported, not raised.
         """
@@ -135,7 +134,7 @@ class Stream(_core.Stream):
         super().add_callback(lambda: callback(self, 0, arg))
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """An asyncio future that is done when the work so far is; its result is the stream."""
+        """An asyncio future that is done when all previous work of the stream is; its result is the stream."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -149,7 +148,7 @@ class Stream(_core.Stream):
             try:
                 loop.call_soon_threadsafe(resolve)
             except RuntimeError:
-                pass  # the loop is closed: nobody waits any more
+                pass  # the loop is closed: no task waits
 
         self.add_callback(done)
         return future
@@ -162,7 +161,7 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
     """A new stream on the calling thread's device.
 
     ``non_blocking=True``: its work is not ordered with the default stream's. ``priority``: lower
-    numbers go first; `Stream.priority_range` tells which there are, others are brought into it.
+    numbers run first; values outside `Stream.priority_range` are clamped.
 
     >>> stream = cuda.stream()
     >>> d = cuda.to_device(np.arange(3), stream=stream)
@@ -174,27 +173,26 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
 
 
 def default_stream() -> Stream:
-    """The default stream, as an object: unlike with ``stream=0``, copies given to it may be under way
-    when the call returns."""
+    """The default stream as an object: unlike with ``stream=0``, copies in it may be incomplete when the call returns."""
     return Stream.wrap(0)
 
 
 def legacy_default_stream() -> Stream:
-    """The default stream that is ordered with all streams but non-blocking ones, as an object."""
+    """The legacy default stream as an object; it is ordered with all streams except non-blocking ones."""
     return Stream.wrap(1)
 
 
 def per_thread_default_stream() -> Stream:
-    """The calling thread's own default stream."""
+    """The per-thread default stream of the calling thread."""
     return Stream.wrap(2)
 
 
 def external_stream(ptr: int) -> Stream:
-    """A stream made elsewhere, from its handle (an int); it is never destroyed here.
+    """A stream of another library, from its handle (an int); numbalite never destroys it.
 
-    For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and the
-    like. Whoever made it keeps it alive. TypeError for what is no int. The driver
-    first hears of the handle when the stream is used, and refuses then what is no stream.
+    For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and similar handles. The
+    other library must keep the stream alive. TypeError if the handle is no int. The driver checks the handle when the
+    stream is first used.
 
     >>> mine = cuda.stream()
     >>> cuda.external_stream(mine.handle).external
@@ -206,7 +204,7 @@ def external_stream(ptr: int) -> Stream:
 
 
 def event(timing: bool = True) -> Event:
-    """A new event: a mark in a stream that can be waited for, and with ``timing``, measured.
+    """A new event: a position in a stream for which other work can wait, with ``timing`` also a time measurement.
 
     >>> start, end = cuda.event(), cuda.event()
     >>> start.record()
@@ -220,9 +218,9 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Milliseconds between two events that have happened, a float: what `Event.elapsed_time` gives.
+    """The time between two completed events in milliseconds, as a float; the same as `Event.elapsed_time`.
 
-    CudaAPIError where one of them has not happened yet, or was made without timing.
+    CudaAPIError if an event is not completed, or was created without timing.
     """
     required.require_kind(evtstart, "event_elapsed_time", "two events", Event)
     return evtstart.elapsed_time(evtend)

@@ -1,7 +1,7 @@
-"""How many threads the parallel target uses.
+"""The number of threads of the parallel target.
 
-The pool's size is $NUMBALITE_NUM_THREADS, by default the number of CPUs that this process may use; it
-is read when first needed. Within it each Python thread chooses for its own calls.
+The size of the thread pool is $NUMBALITE_NUM_THREADS, by default the number of CPUs that this process may use; it is read
+at the first use. Each Python thread can select a smaller number for its own calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _most = None
 
 
 def most() -> int:
-    """The size of the pool: the most that `set_num_threads` takes."""
+    """The size of the pool: the maximum for `set_num_threads`."""
     global _most
     if _most is None:
         from numbalite import _core
@@ -26,10 +26,10 @@ def most() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Sets how many threads parallel loops use that the calling thread starts.
+    """Sets the number of threads for parallel loops that the calling thread starts.
 
-    ``n``: 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs). ValueError outside of
-    that, TypeError if it is no integer.
+    ``n``: 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs). ValueError for other values, TypeError
+    if it is no integer.
 
     >>> before = numbalite.get_num_threads()
     >>> numbalite.set_num_threads(1)
@@ -49,7 +49,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads parallel loops use that the calling thread starts: an int from 1 up."""
+    """The number of threads for parallel loops that the calling thread starts, at least 1."""
     from numbalite import _core
 
     most()
