@@ -1,7 +1,7 @@
-"""Kernels as Python sees them: ``kernel[grid, block](...)``.
+"""Dispatchers, the kernel objects of users: ``kernel[grid, block](...)``.
 
-A launch runs in the extension. Here is what happens once for each list of argument types, finding or compiling
-the overload that fits, and what users ask about a kernel.
+C code implements launches. This module selects or compiles the overload, once for each list of argument types, and has
+the methods that inspect a kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def _warn_host():
-    """On a GPU only: copies within the host's memory cost little."""
+    """Warns of copies of host arrays, only on a GPU: on the simulator, they are copies within host memory."""
     if _core.driver_has("host_memory"):
         return
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
@@ -42,7 +42,7 @@ def _warn_host():
 
 
 def _warn_small():
-    """Of a grid with fewer than 128 blocks, as numba warns of it."""
+    """Warns of a grid with fewer than 128 blocks, as numba."""
     if config.CUDA_LOW_OCCUPANCY_WARNINGS and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(
             "Grid size below 128 will likely result in GPU under-utilization due to low occupancy.",
@@ -51,11 +51,11 @@ def _warn_small():
 
 
 class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
-    """A kernel: what ``cuda.jit`` makes, and what a module's kernels are.
+    """A kernel, created by ``cuda.jit`` or as a member of a module.
 
-    ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be given by name. Each
-    list of argument types is an overload of its own, compiled when it is first met. Methods that take
-    a ``signature`` answer for that one; without it for the only one, or in a dict for all.
+    ``kernel[grid, block, stream=0, shared=0](...)`` launches it; arguments may be passed by name. Each list of
+    argument types has its own overload, which is compiled at its first launch. Methods with a ``signature`` parameter
+    return the value for that overload; without it, for the only overload, or a dict for all.
     """
 
     source_role = "kernel"
@@ -85,10 +85,10 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             defaults=source.defaults,
         )
 
-    # --- from arguments to a kernel
+    # --- selection of the overload
 
     def _resolve(self, device, codes, args):
-        """Called by the extension with argument types that it has not met on this device."""
+        """Called by C code with argument types that are new on this device."""
         with self._lock:
             overload = None
             try:
@@ -97,7 +97,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             except (CompileError, KernelWarning, TranslationError) as problem:
                 if overload is not None:
                     self._forget(overload)
-                raise problem.with_traceback(None) from None  # the message says where
+                raise problem.with_traceback(None) from None  # the message has the line
 
     @property
     def _only_types(self):
@@ -134,11 +134,11 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return p.launches[-1]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
-        """Launches at least ``ntasks`` threads, in blocks of ``tpb`` or of what fills the device."""
+        """A launcher of at least ``ntasks`` threads, in blocks of ``tpb``, or of a size that fills the device."""
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def specialize(self, *args: Any) -> Dispatcher:
-        """A kernel for these types of arguments only: arguments, or their types (``float32[:], int32``)."""
+        """A kernel for one list of argument types: ``args`` are arguments or types (``float32[:], int32``)."""
         if self.specialized:
             raise RuntimeError(
                 f"Dispatcher already specialized: {self.__name__} takes "
@@ -172,7 +172,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def specialized(self) -> bool:
-        """Does it take one list of argument types only?"""
+        """Does the kernel accept only one list of argument types?"""
         return self._only_types is not None
 
     @property
@@ -180,12 +180,12 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return dict(self._specialized)
 
     def overload_for(self, args: Sequence) -> Kernel:
-        """The compiled kernel that these arguments would be launched with."""
+        """The compiled kernel that a launch with these arguments would use."""
         codes = b"" if self.specialized else _core.typecodes(tuple(args))
         with self._lock:
             return self._overload_for(codes, tuple(args))
 
-    # --- what there is
+    # --- inspection
 
     @property
     def options(self) -> options.Options:
@@ -199,7 +199,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def py_func(self) -> Callable[Parameters, Any]:
-        """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
+        """The Python function; a PyFunc, which cannot be called, if its body is C++."""
         definition = getattr(self._source, "definition", None)
         return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))
 
@@ -209,7 +209,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     @property
     def module(self) -> Any:
-        """The cuda.module that the kernel is from, or None."""
+        """The cuda.module that contains the kernel, or None."""
         return self._source.module
 
     def _find(self, signature):
@@ -219,44 +219,44 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return super()._find(found)
 
     def _ask(self, signature, question):
-        """One answer for a signature or a specialised kernel; else a dict for all overloads."""
+        """The value for a signature, or for the only overload of a specialized kernel; else a dict for all overloads."""
         if signature is None and self._only_types is not None:
             return question(self._overload(self._only_types))
         return self._inspect(signature, question)
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
-        """Registers of each thread."""
+        """The number of registers per thread."""
         return self._ask(signature, lambda overload: overload.regs_per_thread)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
-        """Bytes of constant memory."""
+        """The constant memory of the kernel in bytes."""
         return self._ask(signature, lambda overload: overload.const_mem_size)
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
-        """Bytes of static shared memory of each block; what a launch adds is not in it."""
+        """The static shared memory per block in bytes, without the dynamic shared memory of a launch."""
         return self._ask(signature, lambda overload: overload.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature: Any = None) -> Any:
-        """Bytes of local memory of each thread."""
+        """The local memory per thread in bytes."""
         return self._ask(signature, lambda overload: overload.local_mem_per_thread)
 
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
-        """The most threads that a block of this kernel can have."""
+        """The maximum block size of the kernel in threads."""
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
-        """``inspect_asm``, under the name by which numba shows PTX behind link-time optimisation: here all
-        that a kernel calls is compiled with it."""
+        """The same as ``inspect_asm``. In numba, the PTX after link-time optimization; here, a kernel is compiled
+        together with the functions that it calls."""
         return self.inspect_asm(signature)
 
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
-        """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
+        """The number of resident blocks of ``block`` threads (an int or a tuple) per multiprocessor."""
         return self._ask(signature, lambda overload: overload.occupancy(block, shared))
 
     def max_cooperative_grid_blocks(
         self, blockdim: Any, dynsmemsize: int = 0, signature: Any = None
     ) -> Any:
-        """The most blocks that a cooperative launch can have."""
+        """The maximum number of blocks of a cooperative launch."""
         return self._ask(
             signature, lambda overload: overload.max_cooperative_grid_blocks(blockdim, dynsmemsize)
         )
@@ -289,7 +289,7 @@ def _unpickle(kind, source, given):
 
 
 class Extensions(list):
-    """The extensions of a kernel. With the first one the kernel becomes an ExtendedDispatcher."""
+    """The list of a kernel's extensions. The first one makes the kernel an ExtendedDispatcher."""
 
     def __init__(self, kernel: Dispatcher, extensions: Iterable = ()) -> None:
         super().__init__(extensions)
@@ -360,7 +360,7 @@ def _integer(dispatcher, method, name, value):
 
 
 class ForAll:
-    """A launch over a number of tasks, with the block's size chosen at the call."""
+    """A launcher for a number of tasks, which selects the block size at each call."""
 
     def __init__(
         self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
@@ -398,7 +398,7 @@ class ForAll:
 
 
 def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
-    """A signature must fit the function: void, and as many types as parameters."""
+    """Raises if a signature does not match the function: void, and one type per parameter."""
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
     if len(signature.args) != len(parameters):
@@ -417,7 +417,7 @@ def body_kernel(
     given: Iterable[Signature] = (),
     py_func: Callable | None = None,
 ) -> Dispatcher:
-    """A Dispatcher for a body; with signatures it is compiled at once."""
+    """A Dispatcher for a body; signatures are compiled immediately."""
     for signature in given:
         check(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher
