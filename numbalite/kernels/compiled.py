@@ -1,9 +1,9 @@
-"""The base of compiled things: kernels, functions on the CPU, ufuncs and generalized ufuncs on the GPU.
+"""The base classes of objects with compiled overloads: kernels, CPU functions, ufuncs and generalized ufuncs on the GPU.
 
-Each of them has overloads: a dict from what was compiled for to what was compiled. One lock guards the dict. The
-methods that inspect compiled code are here, too. `ByTypes` is for kernels and functions on the CPU, whose
-overloads have the types of the arguments as keys; the base of ufuncs is in ufuncs/deviceufunc.py. A call finds
-its overload in a table of the extension (py/overloads); for new types the extension asks here.
+Overloads are a dict from a key (such as argument types) to compiled code, which a lock protects. `Compiled` also has
+the methods that inspect compiled code. `ByTypes` is for kernels and CPU functions, whose keys are argument types; the
+base class of ufuncs is in ufuncs/deviceufunc.py. A call looks its overload up in a table in C (py/overloads), which
+calls this module for new types.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ _CODE = np.dtype("<u4")
 
 
 class Compiled:
-    """Overloads and their lock.
+    """A compiled object: its overloads and their lock.
 
-    A sub-class defines ``_build(key)``, which makes an overload; ``_listed()``, which gives (key, overload) for
-    all that is inspected; and ``_find(signature)``, which gives the overload of one signature.
+    A subclass defines ``_build(key)``, which creates an overload; ``_listed()``, which returns (key, overload) for
+    all inspected overloads; and ``_find(signature)``, which returns the overload of one signature.
     """
 
     __name__: str
     no_llvm: ClassVar[str] = "kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm"
 
     def _begin(self, given: Iterable[Signature]) -> None:
-        """To be called before anything else of the base."""
+        """Initializes the base class; call it first."""
         self._given = tuple(given)
         self._lock = RLock()
         self._overloads: dict[Any, Any] = {}
 
     def _overload(self, key: Any) -> Any:
-        """The overload of a key, made if there is none; one that cannot be made is not kept."""
+        """The overload of a key; creates it if there is none. One whose creation fails is not stored."""
         with self._lock:
             overload = self._overloads.get(key)
             if overload is None:
@@ -63,13 +63,13 @@ class Compiled:
         raise NotImplementedError
 
     def _forget(self, overload: Any) -> None:
-        """What does not compile is no overload: those who ask about all of them get answers."""
+        """Removes an overload that does not compile, so that inspection of all overloads works."""
         with self._lock:
             for key in [key for key, known in self._overloads.items() if known is overload]:
                 del self._overloads[key]
 
     def _compiled(self, key: Any) -> Any:
-        """The same, compiled for the current device; one that does not compile is not kept."""
+        """The overload of a key, compiled for the current device. One that does not compile is removed."""
         overload = self._overload(key)
         try:
             overload.compile()
@@ -79,18 +79,18 @@ class Compiled:
         return overload
 
     def __copy__(self) -> Compiled:
-        return self  # a copy of a compiled function is that function
+        return self  # compiled objects are not copied
 
     def __deepcopy__(self, memo: dict) -> Compiled:
         return self
 
-    # --- what is in the overloads
+    # --- inspection of overloads
 
     def _parsed(self, signature: Any) -> Signature:
         return signatures.signature(signature, self._name_in_scope)
 
     def _name_in_scope(self, name: str) -> Any:
-        """What a name in a signature's text means where the function was written."""
+        """The value of a name in a signature's text, in the scope of the function's definition."""
         raise NotImplementedError
 
     def _listed(self) -> Iterable[tuple[Any, Any]]:
@@ -100,36 +100,36 @@ class Compiled:
         raise NotImplementedError
 
     def _inspect(self, signature: Any, question: Callable[[Any], Any]) -> Any:
-        """An answer about the overload of a signature; without one, a dict for all of them."""
+        """`question(overload)` for the overload of a signature; without a signature, a dict for all overloads."""
         if signature is None:
             return {key: question(overload) for key, overload in self._listed()}
         return question(self._find(signature))
 
     def inspect_source(self, signature: Any = None) -> Any:
-        """The C++ that the compiler got; without a signature, of all overloads in a dict. Of a ufunc it is
-        the kernel for dense operands, of a generalized one that for any."""
+        """The C++ source for the compiler; without a signature, a dict for all overloads. For a ufunc, that of the
+        kernel for contiguous operands; for a generalized ufunc, that of the kernel for any layout."""
         return self._inspect(signature, lambda overload: overload.inspect_source())
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """The PTX; without a signature, of all overloads in a dict. On the simulator it is compiled for
-        this purpose: CudaSupportError without NVRTC."""
+        """The PTX; without a signature, a dict for all overloads. On the simulator, NVRTC compiles it for this
+        purpose: CudaSupportError if it is not installed."""
         return self._inspect(signature, lambda overload: overload.inspect_asm())
 
     def inspect_sass(self, signature: Any = None) -> Any:
-        """The machine code, disassembled; without a signature, of all overloads in a dict. Needs
-        nvdisasm or cuobjdump."""
+        """The disassembled machine code; without a signature, a dict for all overloads. Requires nvdisasm or
+        cuobjdump."""
         return self._inspect(signature, lambda overload: overload.inspect_sass())
 
     def inspect_llvm(self, signature: Any = None) -> Any:
-        """There is no LLVM IR: NotImplementedError."""
+        """Raises NotImplementedError: there is no LLVM IR."""
         raise NotImplementedError(self.no_llvm)
 
 
 class ByTypes(Compiled, Generic[Parameters]):
-    """Overloads by argument types, those of declared signatures or, lazily, of each call.
+    """A compiled object whose keys are argument types: of the declared signatures, or without any, of each call.
 
-    A sub-class also defines ``_parameter_names`` (None: not known) and ``_check(signature)``, which raises for a
-    signature that does not fit. It inherits from a type of the extension as well.
+    A subclass also defines ``_parameter_names`` (None: unknown) and ``_check(signature)``, which raises for a
+    signature that does not match. It also inherits from a type of the C extension.
     """
 
     _parameter_names: Sequence[str] | None
@@ -139,11 +139,11 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def _only_types(self) -> tuple | None:
-        """The one list of argument types that it takes, if it is for one."""
+        """The only accepted list of argument types, if there is just one."""
         return self._given[0].args if len(self._given) == 1 else None
 
     def _overload_for(self, codes: bytes, args: Sequence) -> Any:
-        """The overload that takes these arguments, whose type codes are the extension's."""
+        """The overload for these arguments; `codes` are their type codes from C."""
         return self._overload(self._types_for(codes, args))
 
     def _types_for(self, codes: bytes, args: Sequence) -> tuple:
@@ -162,7 +162,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         return wanted
 
     def _best(self, wanted: tuple, args: Sequence) -> tuple:
-        """The declared argument types that take these arguments with the least conversion."""
+        """The declared argument types that accept these arguments with the least conversion."""
         costs = [(self._cost(wanted, s.args, args), s) for s in self._given]
         rated = [(cost, s) for cost, s in costs if cost is not None]
         return conversions.cheapest(self.__name__, wanted, self._given, rated)
@@ -176,7 +176,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         raise NotImplementedError
 
     def _compile_all(self, lists: list[tuple]) -> None:
-        """Compiles for lists of argument types; what does not compile is not kept."""
+        """Compiles for several lists of argument types; overloads that do not compile are not stored."""
         for args in lists:
             self._compiled(args)
 
@@ -184,7 +184,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         return [self._only_types] if self._only_types is not None else [s.args for s in self._given]
 
     def compile_given(self) -> Any:
-        """Compiles the declared signatures, so that mistakes show where they are made."""
+        """Compiles the declared signatures, so that errors are reported at the definition."""
         with self._lock:
             self._compile_all(
                 [a for a in dict.fromkeys(self._declared()) if a not in self._overloads]
@@ -192,7 +192,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         return self
 
     def compile(self, sig: Any) -> Any:
-        """Compiles for a signature, if that has not been done; gives what was compiled."""
+        """Compiles for a signature, unless it is compiled already. Returns the compiled code."""
         signature = self._parsed(sig)
         self._check(signature)
         if signature.args not in self._overloads:
@@ -206,19 +206,18 @@ class ByTypes(Compiled, Generic[Parameters]):
         return self._compiled(signature.args)
 
     def disable_compile(self, val: bool = True) -> None:
-        """From now on arguments of types that it is not compiled for are a TypeError; with ``False``
-        they are compiled for again."""
+        """Disables compilation for new argument types, which then raise TypeError; ``False`` enables it again."""
         self._can_compile = not val
 
     def recompile(self) -> None:
-        """Compiles every overload anew, with the values that Python names have now."""
+        """Compiles all overloads again, with the present values of Python names."""
         with self._lock:
             old = list(self._overloads)
             self._overloads.clear()
             self._clear()
             self._compile_all(old)
 
-    # --- what there is
+    # --- compiled overloads
 
     @property
     def overloads(self) -> dict:
@@ -227,12 +226,12 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def signatures(self) -> list:
-        """The argument types that it is compiled for."""
+        """The argument types of all compiled overloads."""
         return list(self._overloads)
 
     @property
     def nopython_signatures(self) -> list:
-        """The same with the types of the results."""
+        """The signatures of all compiled overloads, with the types of the results."""
         return [overload.signature for overload in self.overloads.values()]
 
     @property
@@ -257,7 +256,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         return self._overload(args)
 
     def inspect_types(self, file: Any = None) -> None:
-        """Prints the parameters and their types of every overload."""
+        """Prints the parameters of all overloads and their types."""
         if file is not None and not hasattr(file, "write"):
             raise TypeError(f"inspect_types writes to a file, not to {file!r}")
         for overload in self.overloads.values():

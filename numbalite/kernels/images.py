@@ -1,5 +1,4 @@
-"""The images of a source: compiled when they are needed, once for each kind of device, and loaded once for
-each device."""
+"""Compiles a source when needed, once for each target, and loads its images, once for each device."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ printing: set = set()
 class Images:
     """The images of a Source, and the modules that were loaded from them.
 
-    ``explain`` turns a CompileError into the one that the user sees. ``pointers`` are the device arrays that the
-    source names: name expression of a variable -> (name, array). Loading a module writes the views of these arrays
-    into the variables.
+    ``explain`` converts a CompileError to the one for the user. ``pointers`` are the device arrays that the source
+    captures: name expression of a variable -> (name, array). Loading a module stores the views of these arrays in the
+    variables.
     """
 
     def __init__(self, source: Source, explain=None, pointers=None):
@@ -38,7 +37,7 @@ class Images:
         self.explain = explain
         self.compiled: dict[Any, Image] = {}  # target -> Image
         self.loaded: dict[Any, Any] = {}  # device -> _core.Module
-        self.reported: set = set()  # the Slips that were warned of
+        self.reported: set = set()  # the Slips for which a warning was issued
         self.lock = RLock()
 
     def image(self, target=None):
@@ -52,8 +51,10 @@ class Images:
             return image
 
     def _first(self, target, again=False):
-        """The image to load: on the simulator for the checks of this thread, which is likely to launch it.
-        Mistakes of the source are told as they are without checks."""
+        """The image to load; on the simulator, for the checks of this thread, which will probably launch it.
+
+        Errors of the source are reported as without checks.
+        """
         chosen = image_target(target, self.source.debug)
         if chosen != target:
             try:
@@ -63,14 +64,14 @@ class Images:
         return self.compile(target, again=again)
 
     def _warned(self, image):
-        """The image, after warnings of its slips: a filter may make errors of them."""
+        """Issues warnings for the slips of an image, which a filter may turn into exceptions. Returns the image."""
         if image.slips:
             warn_of(image, self.reported)
             self.reported.update(image.slips)
         return image
 
     def compile(self, target, again=False):
-        """Compiles for a target without keeping the image; ``again``: whatever the cache has."""
+        """Compiles for a target without storing the image here; ``again``: ignore the cached image."""
         try:
             image = compile_source(self.source, target, again)
         except CompileError as problem:
@@ -95,8 +96,9 @@ class Images:
             return module
 
     def _load(self, target):
-        """Loads the image. One that the driver does not take is compiled anew, once: what the cache had
-        under the right name may have been made for something else."""
+        """Loads the image. If the driver rejects it, compiles it again, once: the cached image may be wrong for this
+        device.
+        """
         try:
             return _module(self.image(target))
         except (ValueError, CudaAPIError) as problem:
@@ -111,7 +113,7 @@ class Images:
         return _module(fresh)
 
     def _fill(self, module, device):
-        """The views of the device arrays that the source names, as array<...> has them."""
+        """Stores the views of the captured device arrays in the module's variables, with the layout of array<...>."""
         if not self.pointers:
             return
         import numpy as np
@@ -125,7 +127,7 @@ class Images:
                     f"and is launched on device {device}: pass an array as an argument"
                 )
             if hasattr(array, "_read") and array.size:
-                # raises where the device has been reset since
+                # raises if the device was reset meanwhile
                 array._view((1,), (1,), np.uint8)._read(np.empty(1, np.uint8))
             view = module.variable(lowered[variable], np.int64, None)
             view.copy_to_device(_view_of(array))
@@ -146,7 +148,7 @@ def _module(image):
 
 
 def _tell_workers(device):
-    """Workers of dask.distributed are told when they share a device without meaning to."""
+    """Warns workers of dask.distributed that share a device by default."""
     if "distributed" in sys.modules:
         from numbalite.runtime import workers
 
@@ -154,7 +156,7 @@ def _tell_workers(device):
 
 
 def _view_of(array):
-    """The words of an array<...>: address, shape, strides."""
+    """The fields of an array<...>: address, shape, strides."""
     import numpy as np
 
     interface = array.__cuda_array_interface__
@@ -168,7 +170,7 @@ def _view_of(array):
 
 
 def _told(problem, what):
-    """The arguments of an exception about an image, with the image named."""
+    """The arguments of an exception about an image, with the image's name added to the message."""
     if isinstance(problem, CudaAPIError):
         return problem.code, f"{what}: {problem.message}", problem.call
     return (f"{what}: {problem}",)

@@ -1,4 +1,4 @@
-"""A compiled kernel: the images that it is in, its parameters, and what the compiler made of it."""
+"""A compiled kernel: its images, parameters and resource usage."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SHARED_MEMORY_OF_BLOCK = 97  # MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 class Kernel:
     """A kernel for one list of argument types, an overload of its Dispatcher; numba's ``_Kernel``.
 
-    ``images`` are its source's, or a function that gives them, where another source may take the place of
-    that one. ``parameters`` are Parameter rows, or a function that gives them for an image.
+    ``images`` are the Images of its source, or a function that returns them, if another source may replace it.
+    ``parameters`` are Parameter rows, or a function that returns them for an image.
     """
 
     is_python = False
@@ -58,16 +58,16 @@ class Kernel:
         return self._parameters
 
     def compile(self):
-        """Compiles for the current device, if that has not been done."""
+        """Compiles for the current device, unless it is compiled already."""
         self.images.image()
 
     @property
     def entry_name(self) -> str:
-        """The symbol in the compiled code."""
+        """The kernel's symbol in the compiled code."""
         return self.images.image().lowered[self.expression]
 
     def load(self, device=None):
-        """The _core.Kernel on a device, which must be the current one; loaded if that has not been done."""
+        """The _core.Kernel on a device, which must be current; loads it if necessary."""
         if device is None:
             device = current_device()
         with self.images.lock:
@@ -78,7 +78,7 @@ class Kernel:
 
     @property
     def loaded(self) -> list:
-        """The _core.Kernels that there are so far."""
+        """The _core.Kernels that are loaded."""
         return list(self._kernels.values())
 
     def _loaded_on(self, device):
@@ -95,8 +95,10 @@ class Kernel:
         return kernel
 
     def _fault(self, record, kernels, arrays):
-        """Raises KernelError for a record, or the kernel's own exception. kernels: names of those that may have
-        left it; arrays: what they were given (fault.name_array)."""
+        """Raises KernelError for a fault record, or the exception that the kernel raised.
+
+        kernels: names of the kernels that may have written it; arrays: their array arguments (fault.name_array).
+        """
         found = fault.decode(record)
         fault.name_array(found, arrays)
         name = " or ".join(dict.fromkeys(kernels))
@@ -123,7 +125,7 @@ class Kernel:
             kind={"index": "memory", "assert": "assert"}.get(found["kind"]),
         )
 
-    # --- what the compiler made of it
+    # --- resource usage
 
     regs_per_thread = property(lambda self: self.load().attribute(NUM_REGISTERS))
     const_mem_size = property(lambda self: self.load().attribute(CONST_SIZE))
@@ -133,14 +135,14 @@ class Kernel:
     cooperative = property(lambda self: bool(self.options.cooperative))
 
     def occupancy(self, block, shared=0) -> int:
-        """How many blocks of ``block`` threads (an int or a tuple) a multiprocessor holds at once."""
+        """The number of resident blocks of ``block`` threads (an int or a tuple) per multiprocessor."""
         threads = threads_of(block)
         if not hasattr(shared, "__index__"):
             raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
         return self.load().occupancy(threads, operator.index(shared))
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
-        """The most blocks of a cooperative launch: as many as the device holds at once."""
+        """The maximum number of blocks of a cooperative launch: all must be resident on the device."""
         from numbalite import _core
 
         count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)
@@ -148,7 +150,7 @@ class Kernel:
 
     @property
     def _type_annotation(self):
-        """numba's name for the types that it has found."""
+        """The types of the parameters, under numba's name."""
         return SimpleNamespace(typemap=dict(self.variables), signature=self.signature)
 
     def inspect_source(self) -> str:
@@ -172,7 +174,7 @@ class Kernel:
 
 
 def threads_of(block) -> int:
-    """The threads in a block given as an int or a tuple."""
+    """The number of threads in a block, from an int or a tuple."""
     dims = block if isinstance(block, (tuple, list)) else (block,)
     if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):
         raise TypeError(f"a block is its number of threads, or a tuple of 1 to 3, not {block!r}")
