@@ -1,4 +1,4 @@
-"""The little that is read from a shared object: its symbols."""
+"""Reads the symbols of ELF object files and shared objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OBJECT, _TLS = 1, 6  # symbol types
 
 
 def undefined(data: bytes) -> list[str]:
-    """The names that it wants from elsewhere, without the weak ones; of an object file, too."""
+    """The undefined symbols of a shared object or object file, except weak ones."""
     table = _SYMTAB if data[16:18] == bytes((_RELOCATABLE, 0)) else _DYNSYM
     return [
         name
@@ -24,7 +24,7 @@ def undefined(data: bytes) -> list[str]:
 
 
 def defined(data: bytes) -> list[str]:
-    """The names that an object file has for others."""
+    """The global symbols that an object file defines."""
     return [
         name
         for name, info, index, _ in _symbols(data, _SYMTAB)
@@ -33,12 +33,12 @@ def defined(data: bytes) -> list[str]:
 
 
 def thread_locals(data: bytes) -> list[tuple]:
-    """(name, size) of its thread-local variables."""
+    """(name, size) of the thread-local variables."""
     return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
 
 
 def objects(data: bytes) -> list[tuple]:
-    """(name, size) of its other variables."""
+    """(name, size) of the variables that are not thread-local."""
     return [
         (name, size)
         for name, info, index, size in _symbols(data, _SYMTAB)
@@ -49,7 +49,7 @@ def objects(data: bytes) -> list[tuple]:
 def _symbols(data, kind):
     """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF.
 
-    ValueError where the object is not whole.
+    ValueError if the file is truncated.
     """
     try:
         yield from _read_symbols(data, kind)

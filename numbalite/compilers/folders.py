@@ -1,10 +1,10 @@
-"""Folders of numbalite's own, each with a mark (CACHEDIR.TAG): nothing without it is ever removed or trusted.
+"""Folders of the disk cache. Each has a mark (CACHEDIR.TAG): folders without it are neither removed nor trusted.
 
-A folder to keep (`make`) has a list of its files with their hashes. One that does not agree with its list was
-damaged, by a full disk or a power failure, and is a miss: it is made again (`find`).
+A permanent folder (`make`) has a list of its files with their hashes. If the files do not match the list (after a full
+disk or a power failure), `find` treats the folder as missing, and it is created again.
 
-A process locks the mark of its `Working` folder for as long as it lives. So a folder without such a lock is one
-that a killed process has left, and the next process that makes a folder there removes it.
+A process locks the mark of its `Working` folder during its lifetime. A folder without a lock belongs to a killed
+process; the next process that creates a folder in the same parent removes it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import stat
 from typing import TYPE_CHECKING
 
 try:
-    from _blake2 import blake2b  # hashlib would bring OpenSSL along: a few milliseconds
+    from _blake2 import blake2b  # importing hashlib loads OpenSSL, which takes milliseconds
 except ImportError:
     from hashlib import blake2b
 
@@ -35,7 +35,7 @@ _swept: set[str] = set()  # folders in which abandoned ones were looked for
 
 
 def is_others(status) -> bool:
-    """Has somebody else made what this status is of, or may they change it?"""
+    """Does a file with this status belong to another user, or may other users write to it?"""
     if not hasattr(os, "geteuid"):
         return False
     return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
@@ -52,7 +52,7 @@ def mark(folder: str) -> None:
 
 
 def is_marked(folder: str) -> bool:
-    """Is this a folder, no link to one, with the mark in it?"""
+    """Is this a folder (not a link) that contains the mark?"""
     path = os.path.join(folder, _TAG)
     try:
         if stat.S_ISDIR(os.lstat(folder).st_mode) and stat.S_ISREG(os.lstat(path).st_mode):
@@ -64,7 +64,7 @@ def is_marked(folder: str) -> bool:
 
 
 def is_ours(folder: str, *names: str) -> bool:
-    """Is it marked, with plain files of these names, and may nobody else write to any of them?"""
+    """Is the folder marked, and does it have regular files of these names that no other user may write to?"""
     try:
         files = [os.lstat(os.path.join(folder, name)) for name in (_TAG, *names)]
         if is_others(os.lstat(folder)) or any(map(is_others, files)):
@@ -75,7 +75,7 @@ def is_ours(folder: str, *names: str) -> bool:
 
 
 def without_room(folder: str) -> str:
-    """Why a program may have failed to write files of usual size there, as a sentence; or nothing."""
+    """The reason why a program cannot write the files of a build there (full disk, file size limit), or ""."""
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -92,7 +92,7 @@ def without_room(folder: str) -> str:
 
 
 def remove(folder: str) -> None:
-    """Removes a marked folder with all that is in it; what cannot be removed stays."""
+    """Removes a marked folder with its contents; ignores files that cannot be removed."""
     import shutil
 
     if is_marked(folder):
@@ -100,13 +100,15 @@ def remove(folder: str) -> None:
 
 
 def find(folder: str, *names: str) -> str | None:
-    """A folder that `make` has made, with files of these names, if all of its files are as they were written; None
-    if there is none. Its path may have a number at its end."""
+    """The path of an undamaged folder that `make` created, with files of these names; None if there is none.
+
+    The path may end with a number.
+    """
     return next((path for path in _paths(folder) if is_whole(path, *names)), None)
 
 
 def is_whole(folder: str, *names: str) -> bool:
-    """Has `make` made this folder, with files of these names, and are all of its files as they were written?"""
+    """Did `make` create this folder, with files of these names, and do all files match their hashes?"""
     if not is_ours(folder, _LIST, *names):
         return False
     try:
@@ -120,7 +122,7 @@ def make(folder: str, fill: Callable) -> None:
     """Makes a folder to keep, in place of a damaged one: fill(path) writes into a new folder and returns whether that
     is to stay. No folder is made where the disk is full, or another process was faster."""
     for path in _paths(folder):
-        remove(path)  # a damaged one
+        remove(path)  # a damaged folder
         if not os.path.lexists(path):
             break
     else:
@@ -139,7 +141,7 @@ def make(folder: str, fill: Callable) -> None:
 
 
 def _paths(folder):
-    """The names of a folder to keep: others than the first are used where something else has the first."""
+    """The possible paths of a permanent folder: the next one is used if a foreign file has the first name."""
     return [folder, *(f"{folder}-{number}" for number in range(1, _MAX_NAMES))]
 
 
@@ -189,8 +191,10 @@ def _is_abandoned(folder):
 
 
 class Working:
-    """A folder for the time of a `with`, in `parent` or where the system keeps such; OSError if none can be
-    made. `name` is its path."""
+    """A temporary folder for a `with` block, in `parent` or the system's folder for temporary files.
+
+    `name` is its path. OSError if it cannot be created.
+    """
 
     def __init__(self, parent: str | None = None):
         import fcntl

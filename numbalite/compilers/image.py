@@ -1,7 +1,7 @@
-"""What a compiler gives: machine code, the names in it, and the types that it found.
+"""Image, the result of a compilation: machine code, its symbols, and the types that the compiler reported.
 
-The byte form is for the disk cache: length-prefixed fields in a fixed order, nothing that could
-run on reading. Whoever reads checks it against its checksum first (see numbalite.compilers.cache).
+Its byte format is for the disk cache: length-prefixed fields in a fixed order, whose reading executes no code. The
+cache verifies the checksum first (see numbalite.compilers.cache).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ABSENT = (1 << 64) - 1
 
 
 def simulated(code: bytes) -> bytes:
-    """The bytes of a shared object as those of an image for the simulator; core/image.c checks the sum."""
+    """Wraps a shared object as an image for the simulator; core/image.c verifies its checksum."""
     import numpy as np
 
     words = np.frombuffer(code + bytes(8 - len(code) % 8), "<u8")
@@ -31,7 +31,7 @@ def simulated(code: bytes) -> bytes:
 
 
 def sum_of(data: bytes) -> int:
-    """The sum at the end of an image for the simulator."""
+    """The checksum of an image for the simulator."""
     return int.from_bytes(data[-8:], "little")
 
 
@@ -87,7 +87,7 @@ class Image(NamedTuple):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Image:
-        """The image again; ValueError if the bytes are not all of one and nothing else."""
+        """Reads an Image from its byte format; ValueError if the bytes are not exactly one image."""
         reader = _Reader(raw)
         catches = bool(reader.number())
         kind, arch, log, source = (reader.text() for _ in range(4))
