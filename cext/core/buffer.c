@@ -430,7 +430,7 @@ static void trim_driver_pool(nl_device *dev) {
                          "cuMemPoolTrimTo");
 }
 
-/* Frees the oldest cached blocks to make room for this one, and caches it. */
+/* Frees the oldest cached blocks until this one fits, and caches it. */
 static int keep_instead(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);

@@ -189,7 +189,7 @@ x, out = np.ones(64, np.int32), np.zeros(64, np.int32)
 x[37] = -1
 device = cuda.to_device(x)
 stream = cuda.stream()
-def told(work):
+def reported(work):
     try:
         work()
     except errors.KernelError as problem:
@@ -203,7 +203,7 @@ for work in (
     lambda: (m.positive[2, 32, stream](device, kept), stream.synchronize()),
     lambda: m.positive[2, 32](x, out),
 ):
-    text = told(work)
+    text = reported(work)
     assert "no negative numbers" in text, text
     assert not out.any()
     m.good[1, 64](kept)

@@ -15,6 +15,6 @@ A.dot(A[0])
 """
 
 
-@pytest.mark.parametrize("dtype", some(2, ["i4", "u1", "?", "i8"], "whole numbers"))
+@pytest.mark.parametrize("dtype", some(2, ["i4", "u1", "?", "i8"], "integers"))
 def test_products_of_whole_numbers(dtype):
     check(INTEGERS, 1, [dtype])

@@ -305,9 +305,9 @@ def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(p
         lambda: (a.fails[1, 32](x), x.copy_to_host()),
         lambda: a.fails[1, 32](small),
     ):
-        told = message(work)
-        assert "kernel fails, block (0,0,0), thread (3,0,0), lesson.cu:12" in told, told
-        assert "assertion `x[i] > 0` failed" in told, told
+        reported = message(work)
+        assert "kernel fails, block (0,0,0), thread (3,0,0), lesson.cu:12" in reported, reported
+        assert "assertion `x[i] > 0` failed" in reported, reported
         cuda.synchronize()  # reported once
         m.fills[1, 64](x)
         assert x[5] == 5
