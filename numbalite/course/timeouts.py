@@ -119,7 +119,7 @@ def apart(question):
         thread.join(0.5)
     if not outcome:
         _core.give_up()
-        raise _failed(LIMIT, " A GPU cannot stop a kernel: restart the notebook's kernel.")
+        raise _failed(LIMIT, " The kernel still runs on the GPU: restart the notebook's kernel.")
     result, problem = outcome[0]
     if isinstance(problem, Endless):
         raise _failed(LIMIT, "", problem)
