@@ -123,20 +123,39 @@ NUMBALITE_NP T np_fmod(const T &x, const T &y) {
         return ::fmod(x, y);
     }
 }
+namespace nl_detail {
+/* x to the power n for n = 2, 3 or 4. The rounding errors of the products are added by fma (the
+ * error-free product of Dekker, 1971), so that the result is as accurate as pow. */
+template <class T> NUMBALITE_FUNCTION T np_small_power(T x, int n) {
+    const T square = x * x, rest = ::fma(x, x, -square);
+    if (n == 2)
+        return square;
+    const T factor = n == 3 ? x : square, high = square * factor;
+    if (high == T(0) || high - high != T(0)) /* -0.0, infinite or NaN: there is no rest */
+        return high;
+    const T low = ::fma(square, factor, -high);
+    return high + (low + (n == 3 ? rest * x : 2 * (rest * square)));
+}
+} /* namespace nl_detail */
+
 NUMBALITE_NP T np_power(const T &x, const T &y) {
     if constexpr (nl_detail::np_is_half<T>) {
-        return T(::pow((float)x, (float)y));
+        const float base = (float)x, exponent = (float)y;
+        return exponent == 3 ? T(base * base * base) : T(::pow(base, exponent));
     } else if constexpr (nl_detail::np_is_integer<T>) {
         if (y < T(0))
             return x == T(1) ? T(1) : x == T(-1) ? (y & 1 ? x : T(1)) : T(0);
-        unsigned long long base = (unsigned long long)x, result = 1;
-        for (unsigned long long n = (unsigned long long)y; n; n >>= 1, base *= base)
+        typedef typename nl_detail::np_unsigned<(sizeof(T) > 4)>::type word;
+        word base = (word)x, result = 1;
+        for (word n = (word)y; n; n >>= 1, base *= base)
             if (n & 1)
                 result *= base;
         return (T)result;
     } else if constexpr (nl_detail::np_is_complex<T>) {
         return pow(x, y);
-    } else {
+    } else if constexpr (nl_detail::np_same<T, float> || nl_detail::np_same<T, double>) {
+        return y == 2 || y == 3 || y == 4 ? nl_detail::np_small_power(x, (int)y) : ::pow(x, y);
+    } else { /* a dual number, whose derivative by y the products would lose */
         return ::pow(x, y);
     }
 }

@@ -183,6 +183,23 @@ def test_powers_of_pythons_numbers(dtype):
         check(device, host)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("exponent", [2, 3, 4, 3.0])
+def test_small_powers_are_as_accurate_as_pow(dtype, exponent):
+    rng = np.random.default_rng()
+    scale = rng.choice([1, 1e6, 1e-5, 1e15, 1e-8], 4000)
+    edges = [0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).max, -np.finfo(dtype).tiny]
+    host = np.concatenate([rng.standard_normal(4000) * scale, edges]).astype(dtype)
+    found = (cuda.to_device(host) ** exponent).copy_to_host()
+    with np.errstate(all="ignore"):
+        wanted, exact = host**exponent, host.astype(np.longdouble) ** exponent
+        unit = np.spacing(np.abs(exact).astype(dtype))
+    np.testing.assert_allclose(found, wanted, rtol=3e-7 if dtype == "f4" else 5e-16)
+    regular = np.isfinite(wanted) & (np.abs(exact) > np.finfo(dtype).tiny * 2.0**60)
+    if np.finfo(np.longdouble).nmant > 60:
+        assert (np.abs(found - exact)[regular] <= 0.51 * unit[regular]).all()
+
+
 def test_operands():
     host = numbers("f4", 1)
     device = cuda.to_device(host)
