@@ -13,6 +13,7 @@ from numbalite.functions.geometry import axes_of, moveaxis
 from numbalite.ndarray import assign, indexing
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
+from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
@@ -195,12 +196,15 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
             f"cross() takes vectors of three elements, not of {a.shape[-1]} and {b.shape[-1]}"
         )
     shape = np.broadcast_shapes(a.shape, b.shape)
-    made = arguments.empty(shape, np.result_type(a.dtype, b.dtype), a)
+    dtype = np.result_type(a.dtype, b.dtype)
+    if dtype.kind == "b":
+        raise TypeError(
+            "cross() subtracts, which booleans do not support: convert them to integers"
+        )
+    made = arguments.empty(shape, dtype, a)
     axisc = axes_of(axisc, len(shape), "axisc")[0]
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        part = made[..., i]
-        np.multiply(a[..., j], b[..., k], out=part)  # type: ignore[call-overload]
-        np.subtract(part, a[..., k] * b[..., j], out=part)  # type: ignore[call-overload]
+    columns = [one.astype(dtype, copy=False)[..., i] for one in (a, b) for i in range(3)]
+    elementwise.ufunc("cross")(*columns, out=tuple(made[..., i] for i in range(3)))
     return moveaxis(made, -1, axisc)
 
 

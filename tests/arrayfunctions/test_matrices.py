@@ -62,6 +62,24 @@ def test_cross():
     alike(np.cross, vectors, vectors[::-1].T, axisa=0, axisc=0)
     alike(np.linalg.cross, vectors, vectors + 1, axis=0)
     alike(np.cross, MATRIX, MATRIX)
+    alike(np.cross, vectors.T > 0, vectors.T > 0)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", "f2", "f4", "f8", "c8"])
+def test_cross_products_of_dtypes_are_exactly_those_of_numpy(dtype):
+    """Products are rounded before the subtraction, so that parallel vectors have the product 0."""
+    rng = np.random.default_rng()
+    a = (rng.random((200, 3)) * 100).astype(dtype)
+    b = np.concatenate([a[:100] * a.dtype.type(3), (rng.random((100, 3)) * 100).astype(dtype)])
+    found = np.cross(cuda.to_device(a), cuda.to_device(b)).copy_to_host()
+    assert found.dtype == a.dtype
+    if a.dtype.kind == "c":
+        np.testing.assert_allclose(found, np.cross(a, b), 1e-5, 1e-2)
+    else:
+        np.testing.assert_array_equal(found, np.cross(a, b))
+    np.testing.assert_allclose(
+        np.cross(cuda.to_device(a), b.astype("c16")), np.cross(a, b.astype("c16"))
+    )
 
 
 def test_blocks_and_choices():
