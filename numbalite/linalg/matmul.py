@@ -14,12 +14,13 @@ from numbalite.functions import arguments
 from numbalite.functions.geometry import moveaxis
 from numbalite.functions.reductions import sum_of_products
 from numbalite.kernels.decorators import jit
+from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT
 from numbalite.ndarray import assign
 from numbalite.runtime import shapes
 from numbalite.runtime.libraries.table import CUBLAS
 from numbalite.runtime.recorded import recorded
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.mapped import IN_OWN_PRECISION
+from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
 _BLOCK = 16, 16  # threads of the kernel for integers
+_BLOCKS = 4  # of this kernel for each multiprocessor, if a product is deep enough
+_PART_DEPTH = 512  # minimum depth of a part
 
 
 def operator(left: Any, right: Any) -> Any:
@@ -228,7 +231,7 @@ def _multiply(a, b, out, stream):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
     # A single result is a reduction over the whole device; cuBLAS sums serially beyond 2**31 elements.
-    if rows == columns == 1 and out.dtype.char in ("e", *IN_OWN_PRECISION):
+    if rows == columns == 1 and out.dtype.kind in "buifc":
         sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream
         )
@@ -237,15 +240,28 @@ def _multiply(a, b, out, stream):
             operands.check_dtype(out.dtype, "matmul")
         _by_cublas(a, b, out, stacked, stream)
     else:
-        count = math.prod(stacked)
-        flat = [_flat(assign.spread(one, stacked + one.shape[-2:]), count) for one in (a, b)]
-        made = out._reshaped((count, rows, columns), "C", False)
-        made = made if made is not None and operands.is_aligned(made) else None
-        target = arguments.empty((count, rows, columns), out.dtype) if made is None else made
-        tiles = count * -(-rows // _BLOCK[0]) * -(-columns // _BLOCK[1])
-        _kernel(out.dtype)[min(tiles, 2**31 - 1), _BLOCK, stream](*flat, target)
-        if made is None:
-            assign.assign(out, target.reshape(out.shape), stream)
+        _by_tiles(a, b, out, stacked, stream)
+
+
+def _by_tiles(a, b, out, stacked, stream):
+    """Computes products of integers and booleans. A few deep products are split along their depth."""
+    rows, columns, depth = out.shape[-2], out.shape[-1], a.shape[-1]
+    count = math.prod(stacked)
+    flat = [_flat(assign.spread(one, stacked + one.shape[-2:]), count) for one in (a, b)]
+    tiles = count * -(-rows // _BLOCK[0]) * -(-columns // _BLOCK[1])
+    blocks = _BLOCKS * _core.device_attribute(out.device, MULTIPROCESSOR_COUNT)
+    parts = max(1, min(blocks // tiles, depth // _PART_DEPTH))
+    made = None
+    if parts == 1:
+        made = out._reshaped((1, count, rows, columns), "C", False)
+    direct = made is not None and operands.is_aligned(made)
+    target = made if direct else arguments.empty((parts, count, rows, columns), out.dtype)
+    _kernel(out.dtype)[min(tiles * parts, 2**31 - 1), _BLOCK, stream](*flat, target)
+    if not direct:
+        total = (
+            counterpart(np.add).reduce(target, 0, out.dtype, stream=stream) if parts > 1 else target
+        )
+        assign.assign(out, total.reshape(out.shape), stream)
 
 
 def _is_bfloat16(*dtypes):

@@ -167,6 +167,25 @@ def test_what_is_refused():
         np.matmul(d, d, out=cuda.device_array(3, "f4"))
 
 
+@pytest.mark.parametrize("dtype", "?bBhHiIqQ")
+def test_deep_products_of_integers_wrap_around(dtype):
+    """Dot products are reductions; other products of few results are split along their depth."""
+    rng = np.random.default_rng()
+    for rows, columns in ((1, 1), (1, 3), (2, 20), (17, 1)):
+        depth, stack = int(rng.integers(1, 9000)), int(rng.integers(1, 4))
+        a = rng.integers(0, 1 << 62, (stack, rows, depth)).astype(dtype)
+        b = rng.integers(0, 1 << 62, (depth, columns)).astype(dtype)
+        compare(cuda.to_device(a) @ cuda.to_device(b), a @ b, device=True)
+        compare(
+            np.dot(cuda.to_device(a[0, 0]), cuda.to_device(b[:, 0])),
+            np.dot(a[0, 0], b[:, 0]),
+            device=True,
+        )
+    out = cuda.zeros((4, 6), dtype)
+    np.matmul(cuda.to_device(a[0, :2]), cuda.to_device(b[:, [0, 0, 0]]), out=out[::2, ::2])
+    np.testing.assert_array_equal(out[::2, ::2], (a[0, :2] @ b[:, [0, 0, 0]]))
+
+
 def test_halves_with_results_in_float32():
     a, b = small(1, (2, 5, 70), "f2"), small(2, (70, 66), "f2")
     x, y = cuda.to_device(a), cuda.to_device(b)
