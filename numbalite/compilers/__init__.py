@@ -20,9 +20,10 @@ from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, toolkit
 from numbalite.compilers.image import Image, shared_object, sum_of
 from numbalite.compilers.source import Source
+from numbalite.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterable
 
 __all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of", "warn_of"]
 
@@ -66,12 +67,23 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     return image
 
 
-def warn_of(image: Image, before: Container = ()) -> None:
-    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter says so."""
+def warn_of(
+    image: Image, target: tuple, others: Callable[[], Iterable[Source]], before: Container = ()
+) -> None:
+    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter says so.
+
+    ``others`` returns the sources of the same function for its other signatures. They are compiled if there are slips:
+    a line that is a slip for one type may be right for another.
+    """
     found = [slip for slip in image.slips if slip not in before]
     if found:
         from numbalite.compilers import reported
 
+        for source in others():
+            try:
+                found = reported.common(found, compile_source(source, target).slips)
+            except CompileError:  # raised where this signature is compiled
+                continue
         reported.issue(found)
 
 

@@ -9,6 +9,7 @@ The Slips of a source are part of its Image, so they come from the disk cache wi
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import linecache
 import os
@@ -18,7 +19,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from numbalite.compilers import hostlog, nvrtclog
-from numbalite.cxx import slip_search, slips
+from numbalite.cxx import linemap, slip_search, slips
 from numbalite.cxx.slip import Slip
 from numbalite.errors import CompileError, KernelWarning, warn
 
@@ -159,7 +160,10 @@ def of_nvrtc(log: str, source: Source) -> list[Slip]:
 def _meant(found, source):
     made = []
     lines = None
-    for which, text, file, line, shown in found:
+    times = collections.Counter(map(_key, found))
+    copies = linemap.copies(source.text) if found else {}
+    for message in found:
+        which, text, file, line, shown = message
         span = next((span for span in source.users if span.has(file, line)), None)
         if span is None or which not in _MEANT:
             continue
@@ -177,8 +181,16 @@ def _meant(found, source):
         own = lines.get((file, line), "")
         if meaning is None or (kind == "division" and _BY_REAL.search(own)):
             continue
+        if kind == "unsigned" and times[_key(message)] < copies[(file, line), own]:
+            continue  # the function has several signatures, and other types in one of them
         made.append(Slip(file, line, kind, meaning, _shown(own, shown)))
     return made
+
+
+def _key(message):
+    """A message without its text, in which types differ."""
+    which, _, file, line, shown = message
+    return which, file, line, tuple(shown[:2])
 
 
 def _shown(line, shown):
@@ -212,6 +224,21 @@ def merged(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
             seen.add(key)
             kept.append(slip)
     return tuple(sorted(kept, key=lambda slip: (slip.file, slip.line)))
+
+
+_WRONG_ALONE = frozenset(("format", "shift", "overflow"))
+"""Kinds that are wrong for the types that have them, whatever other types the function is compiled for."""
+
+
+def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
+    """The slips of one signature of a function that another signature has too: `x < 0` is right for float32, and always
+    false for uint8."""
+    there = {(slip.file, slip.line, slip.kind) for slip in others}
+    return [
+        slip
+        for slip in found
+        if slip.kind in _WRONG_ALONE or (slip.file, slip.line, slip.kind) in there
+    ]
 
 
 # --- warning of them ----------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ _KNOWN = _WITHOUT_MEANING | _COMPILING | {
     "error_model", "forceobj", "nogil", "parallel"
 }  # fmt: skip
 _MAX_PARAMETERS = 64
+_TARGET = ("host",)
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -375,8 +376,27 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
     def _build_all(self, lists):
         """Overloads for these lists of argument types, compiled in one go."""
         rows = [self._rows(args) for args in lists]
-        builder, symbols, returned = entries.function_source(self._function, lists)
+        source, builder, symbols, returned = self._generate(lists)
         self._note_parallel(builder.names)
+        try:
+            image = compile_source(source, _TARGET)
+        except CompileError as problem:
+            explained = self._explain(problem, builder.refused, lists)
+        else:
+            explained = None
+        if explained is not None:
+            raise explained
+        alone = [[args] for args in lists] if len(lists) > 1 else []
+        warn_of(image, _TARGET, lambda: [self._generate(one)[0] for one in alone])
+        module = _core.HostModule(image.data)
+        return {
+            args: Overload(args, image, module, symbol, row, builder.labels(), arrays)
+            for args, row, symbol, arrays in zip(lists, rows, symbols, returned, strict=True)
+        }
+
+    def _generate(self, lists):
+        """(the source for these lists of argument types, its builder, its symbols, the types of results)"""
+        builder, symbols, returned = entries.function_source(self._function, lists)
         options = self._options
         is_serial = self._parallel is False
         if self._function.definition.is_python:
@@ -384,20 +404,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         if is_serial:
             options = options.replace(options=("-DNUMBALITE_SERIAL=1", *options.options))
         source = builder.source(self._function.definition, options, symbols)
-        try:
-            image = compile_source(source, ("host",))
-        except CompileError as problem:
-            explained = self._explain(problem, builder.refused, lists)
-        else:
-            explained = None
-        if explained is not None:
-            raise explained
-        warn_of(image)
-        module = _core.HostModule(image.data)
-        return {
-            args: Overload(args, image, module, symbol, row, builder.labels(), arrays)
-            for args, row, symbol, arrays in zip(lists, rows, symbols, returned, strict=True)
-        }
+        return source, builder, symbols, returned
 
     def _check(self, signature):
         check(signature, self._function, element.arity(self._function))

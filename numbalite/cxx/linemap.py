@@ -8,6 +8,7 @@ which also knows the cells of notebooks.
 from __future__ import annotations
 
 import ast
+import collections
 import io
 import linecache
 import re
@@ -72,6 +73,11 @@ def positions(source: str) -> list[tuple[str, int]]:
         number += 1
         found.append((file, number))
     return found
+
+
+def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
+    """((file, line), text) -> how many lines of a source are that line of the user's file."""
+    return collections.Counter(zip(positions(source), source.split("\n"), strict=True))
 
 
 # --- functions whose body is a string -------------------------------------------------------------

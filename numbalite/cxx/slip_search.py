@@ -57,9 +57,11 @@ class Search:
             for place, skipped in zip(self.places, conditional, strict=True)
         ]
         self.conditional = conditional
-        self.slips: list[Slip] = []
+        self.slips: list[Slip] = []  # of whole lines
         self.refused: list[Refused] = []
-        self._seen = set()
+        self._added: dict[
+            Slip, set
+        ] = {}  # the slips of tokens -> the lines of the source that have them
         self.values = _constants(self.code)
         self._declared: dict[int, dict] = {}
         self.exchanging: dict[int, bool] = {}
@@ -82,9 +84,19 @@ class Search:
 
     def add(self, kind, at, text):
         file, line = self.place(at)
-        if (file, line, kind, text) not in self._seen:
-            self._seen.add((file, line, kind, text))
-            self.slips.append(Slip(file, line, kind, text, self.shown(at)))
+        slip = Slip(file, line, kind, text, self.shown(at))
+        self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
+
+    def found(self):
+        """The slips, each message once for a line. A function has its lines once for each of its signatures: what
+        these do not have in common is right for some types."""
+        found: dict[tuple, Slip] = {}
+        if self._added:
+            copies = linemap.copies(self.text)
+            for slip, lines in self._added.items():
+                if len(lines) >= copies[(slip.file, slip.line), self.lines[min(lines)]]:
+                    found.setdefault(slip[:4], slip)
+        return sorted([*found.values(), *self.slips], key=lambda slip: (slip.file, slip.line))
 
     def add_line(self, kind, line, text):
         """A slip of a whole line."""

@@ -37,7 +37,7 @@ def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Sl
         found.search()
     except RecursionError:  # statements in statements: a program wrote them
         return [], []
-    return found.slips, found.refused
+    return found.found(), found.refused
 
 
 class _Finder(slip_operators.Operators, slip_statements.Statements, slip_values.Values):
@@ -64,4 +64,3 @@ class _Finder(slip_operators.Operators, slip_statements.Statements, slip_values.
         for line, sentence in advice(self.text):
             if self.searched[line]:
                 self.add_line("advice", line, sentence)
-        self.slips.sort(key=lambda slip: (slip.file, slip.line))

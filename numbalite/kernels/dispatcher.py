@@ -104,7 +104,11 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return self._source.args if self._source.is_typed else super()._only_types
 
     def _build(self, args):
-        return self._source.kernel(args)
+        kernel = self._source.kernel(args)
+        others = [s.args for s in self._given if s.args != args]
+        if others:
+            kernel.images.others = lambda: [self._source.kernel(o).images.source for o in others]
+        return kernel
 
     def _check(self, signature):
         check(signature, self.__name__, self._source.parameter_names)

@@ -12,6 +12,8 @@ from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numbalite.compilers import Image
 
 # CUresult: invalid image, no binary for the GPU, invalid or unsupported PTX, invalid source
@@ -38,6 +40,8 @@ class Images:
         self.compiled: dict[Any, Image] = {}  # target -> Image
         self.loaded: dict[Any, Any] = {}  # device -> _core.Module
         self.reported: set = set()  # the Slips for which a warning was issued
+        self.others: Callable[[], Iterable[Source]] = tuple
+        """Returns the sources of the same function for its other signatures."""
         self.lock = RLock()
 
     def image(self, target=None):
@@ -58,15 +62,15 @@ class Images:
         chosen = image_target(target, self.source.debug)
         if chosen != target:
             try:
-                return self._warned(compile_source(self.source, chosen, again))
+                return self._warned(compile_source(self.source, chosen, again), chosen)
             except CompileError:
                 pass
         return self.compile(target, again=again)
 
-    def _warned(self, image):
+    def _warned(self, image, target):
         """Issues warnings for the slips of an image, which a filter may turn into exceptions. Returns the image."""
         if image.slips:
-            warn_of(image, self.reported)
+            warn_of(image, target, self.others, self.reported)
             self.reported.update(image.slips)
         return image
 
@@ -79,7 +83,7 @@ class Images:
                 raise
             explained = self.explain(problem)
         else:
-            return self._warned(image)
+            return self._warned(image, target)
         raise explained
 
     def module(self, device):

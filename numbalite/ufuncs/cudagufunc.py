@@ -228,7 +228,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             written=sum(1 << i for i in self._written),
         )  # fmt: skip
 
-    def _build(self, plan):
+    def _generate(self, plan):
         return gufuncloops.kernel(self._function, plan, self._options)
 
     def _cast(self, array, dtype, stream):

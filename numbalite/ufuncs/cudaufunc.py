@@ -111,7 +111,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
     # --- kernels
 
-    def _build(self, plan):
+    def _generate(self, plan):
         return cudaloops.kernel(self._function, plan, self._options)
 
     def _shown(self, signature):

@@ -21,8 +21,8 @@ from . import element
 class DeviceUfunc(Compiled):
     """A ufunc whose kernels are selected by plans; a plan has the parameters of a kernel.
 
-    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_shown(signature)``, the plan whose kernel is
-    inspected for a signature; and ``_dtypes(loop)``, the dtypes of a loop's operands.
+    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_generate(plan)``; ``_shown(signature)``, the plan
+    whose kernel is inspected for a signature; and ``_dtypes(loop)``, the dtypes of a loop's operands.
     """
 
     nin: int
@@ -53,6 +53,18 @@ class DeviceUfunc(Compiled):
 
     def _shown(self, signature: Signature) -> Any:
         raise NotImplementedError
+
+    def _generate(self, plan: Any) -> Any:
+        """The kernel of a plan, not yet compiled."""
+        raise NotImplementedError
+
+    def _build(self, plan: Any) -> Any:
+        kernel = self._generate(plan)
+        others = [s for s in self._given if s.args != plan.signature.args]
+        kernel.images.others = lambda: [
+            self._generate(self._shown(s)).images.source for s in others
+        ]
+        return kernel
 
     def _compile_plans(self, plans: Iterable) -> None:
         """Compiles the kernels of several plans, in parallel."""

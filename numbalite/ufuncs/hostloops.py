@@ -52,7 +52,13 @@ def ufunc_loops(function, signatures, target, options) -> list:
 
     CompileError if the function does not take one of them: the message names it.
     """
+    rows = [(s.args, element.returned(s)) for s in signatures]
+    module = _load(function, signatures, options, _ufunc_source)
+    return [Loop((*a, *r), module, _name(i, target)) for i, (a, r) in enumerate(rows)]
 
+
+def _ufunc_source(function, signatures, options):
+    """(the builder of the loops of these signatures, their names)"""
     rows = [(s.args, element.returned(s)) for s in signatures]
     builder, names = _builder(function)
     calls = []
@@ -67,8 +73,7 @@ def ufunc_loops(function, signatures, target, options) -> list:
         _write_ufunc(builder, i, typed, namespace, inputs, [t.cxx for t in outputs])
         run = _ufunc_run(i, inputs, [t.cxx for t in outputs])
         names += _write_entries(builder, i, run, _UFUNC_ARGUMENTS, guarded)
-    module = _load(function, builder, names, options, signatures, ufunc_loops, target)
-    return [Loop((*a, *r), module, _name(i, target)) for i, (a, r) in enumerate(rows)]
+    return builder, names
 
 
 def lazy_loop(function, inputs, nout, target, options) -> Loop:
@@ -91,7 +96,9 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     guarded = _guarded(builder, options)
     run = _ufunc_run(0, inputs, outputs)
     names += _write_entries(builder, 0, run, _UFUNC_ARGUMENTS, guarded)
-    image = _compile(function, builder, [*names, "nl_results"], options, inputs, describe=True)
+    source = builder.source(function.definition, options, [*names, "nl_results"], describe=True)
+    image = _compile(function, source, inputs)
+    warn_of(image, TARGET, tuple)
     rows = describe.parameters(image.descriptions["nl_results"])
     found = [element.result_type(function, row, inputs) for row in rows[:nout]]
     return Loop((*inputs, *found), _module(image), _name(0, target))
@@ -166,6 +173,18 @@ def gufunc_loops(function, signatures, layout, target, options, writable=()) -> 
 
     ``writable``: the numbers of the inputs that the function writes.
     """
+
+    def generate(function, signatures, options):
+        return _gufunc_source(function, signatures, layout, options, writable)
+
+    module = _load(function, signatures, options, generate)
+    return [
+        Loop(tuple(element_type(t) for t in s.args), module, _name(i, target))
+        for i, s in enumerate(signatures)
+    ]
+
+
+def _gufunc_source(function, signatures, layout, options, writable):
     builder, names = _builder(function)
     calls = []
     for signature in signatures:
@@ -180,15 +199,7 @@ def gufunc_loops(function, signatures, layout, target, options, writable=()) -> 
     for i, (typed, namespace) in enumerate(calls):
         _write_gufunc(builder, i, typed, namespace, signatures[i].args, layout, writable)
         names += _write_entries(builder, i, f"run_gufunc<nl_call_{i}", "data, n, strides", guarded)
-
-    def again(function, some, target, options):
-        return gufunc_loops(function, some, layout, target, options, writable)
-
-    module = _load(function, builder, names, options, signatures, again, target)
-    return [
-        Loop(tuple(element_type(t) for t in s.args), module, _name(i, target))
-        for i, s in enumerate(signatures)
-    ]
+    return builder, names
 
 
 def element_type(t):
@@ -278,16 +289,22 @@ def parse_layout(name, text):
 # --- both ------------------------------------------------------------------------------------------------
 
 
-def _load(function, builder, names, options, signatures, again, target):
-    """The module of all loops. Where they do not compile, the first signature that is to blame is
-    compiled alone, for a message about it."""
+def _load(function, signatures, options, generate):
+    """The module of all loops. If they do not compile, the error is about the first signature that does not compile
+    alone. generate(function, signatures, options) returns a Builder and the names of loops."""
+
+    def source_of(some):
+        builder, names = generate(function, some, options)
+        return builder.source(function.definition, options, names)
+
+    alone = [[signature] for signature in signatures] if len(signatures) > 1 else []
     try:
-        image = _compile(function, builder, names, options, signatures)
+        image = _compile(function, source_of(signatures), signatures)
     except CompileError:
-        if len(signatures) > 1:
-            for signature in signatures:
-                again(function, [signature], target, options)
+        for one in alone:
+            _compile(function, source_of(one), one)
         raise
+    warn_of(image, TARGET, lambda: map(source_of, alone))
     return _module(image)
 
 
@@ -299,10 +316,9 @@ def _module(image):
     return _core.HostModule(image.data)
 
 
-def _compile(function, builder, names, options, signatures, describe=False):
-    source = builder.source(function.definition, options, names, describe=describe)
+def _compile(function, source, signatures):
     try:
-        image = compile_source(source, TARGET)
+        return compile_source(source, TARGET)
     except CompileError as problem:
         title = element.plain_name(function)
         if len(signatures) == 1 and isinstance(signatures[0], types.Signature):
@@ -310,7 +326,4 @@ def _compile(function, builder, names, options, signatures, describe=False):
         elif not isinstance(signatures[0], types.Signature):
             title = f"{title}({', '.join(map(str, signatures))})"
         explained = element.explainer(function, title)(problem)
-    else:
-        warn_of(image)
-        return image
     raise explained

@@ -2,13 +2,17 @@
 
 import importlib.util
 import itertools
+import os
 import pathlib
 import pickle
+import random
 import sys
+import textwrap
 import warnings
 
 import numpy as np
 import pytest
+from kit.sample import VARIABLE, choose_seed
 
 import numbalite
 from numbalite import compilers, cuda
@@ -367,3 +371,97 @@ def test_kernels_of_numbalite_have_no_user():
         '#include "numbalite.cuh"\n__global__ void k(float *x) { x[0] = 1/2 * x[1]; }'
     )
     assert source.users == ()
+
+
+# ---- several signatures
+
+choose_seed()
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+SIGNED = ("int8", "int32", "int64", "float32", "float64")
+BY_SIGNATURES = {
+    "ufunc": """
+        @vectorize([f"{{t}}({{t}})" for t in {types}], target={target!r})
+        def f(x):
+            "return x < 0 ? -x : x;"
+    """,
+    "ufunc in Python": """
+        @vectorize([f"{{t}}({{t}})" for t in {types}], target={target!r})
+        def f(x):
+            if x < 0:
+                return -x
+            return x
+    """,
+    "generalized ufunc": """
+        @guvectorize([f"void({{t}}[:], {{t}}[:])" for t in {types}], "(n)->()", target={target!r})
+        def f(x, out):
+            '''
+            out[0] = 0;
+            for (int i = 0; i < x.size(); i++) if (x[i] < 0) out[0] += 1;
+            '''
+    """,
+    "function": """
+        @jit([f"{{t}}({{t}})" for t in {types}])
+        def f(x):
+            "return x < 0 ? -x : x;"
+    """,
+    "kernel": """
+        @cuda.jit([f"void({{t}}[:])" for t in {types}])
+        def f(x):
+            "if (x[threadIdx.x] < 0) x[threadIdx.x] = 0;"
+    """,
+}
+
+
+@pytest.mark.parametrize("kind", BY_SIGNATURES)
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_what_one_signature_alone_has_is_not_warned_of(load, kind, target):
+    """x < 0 is always false for unsigned integers, and right if a signature has other numbers."""
+    draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
+    same = draw.sample(UNSIGNED, draw.randrange(2, 4))
+    mixed = [*draw.sample(UNSIGNED, draw.randrange(1, 3)), draw.choice(SIGNED)]
+    draw.shuffle(mixed)
+    imports = "from numbalite import cuda, guvectorize, jit, vectorize\n"
+    for types, expected in [(same, 1), (mixed, 0), (mixed[:1], mixed[0] in UNSIGNED)]:
+        text = textwrap.dedent(BY_SIGNATURES[kind].format(types=types, target=target))
+        found = caught(lambda text=text: load(imports + text))
+        if (kind, target) == ("generalized ufunc", "cuda"):
+            expected = 0  # a template, in which compilers' warnings about types are ignored
+        texts = [str(one.message) for one in found]
+        assert len({one.lineno for one in found}) == expected, (types, texts)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_what_is_wrong_for_one_type_is_warned_of_among_several(target):
+    def make():
+        @numbalite.vectorize(["int64(int64)", "int32(int32)"], target=target)
+        def f(x):
+            "return x + (x << 40) + (1 << 40);"
+
+    assert len(caught(make)) >= 1
+
+
+def test_what_one_signature_of_a_device_function_alone_has_is_not_warned_of():
+    @cuda.jit(["uint8(uint8)", "float32(float32)"], device=True)
+    def magnitude(x):
+        "return x < 0 ? -x : x;"
+
+    @cuda.jit(["float32(int32, int32)", "float32(float32, float32)"], device=True)
+    def ratio(i, n):
+        "float u = i / n; return u;"
+
+    @cuda.jit(["uint8(uint8)", "uint32(uint32)"], device=True)
+    def wrong(x):
+        "return x < 0 ? -x : x;"
+
+    @cuda.jit
+    def right(x, out):
+        "out[0] = magnitude(x[0]) + ratio(1.0f, 2.0f);"
+
+    @cuda.jit
+    def never(x, out):
+        "out[0] = wrong(x[0]);"
+
+    x, out = np.ones(1, np.uint8), np.zeros(1, np.float32)
+    assert caught(lambda: right[1, 1](x, out)) == []
+    assert out[0] == 1.5
+    assert len(caught(lambda: never[1, 1](x, out))) == 1
