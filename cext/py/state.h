@@ -187,6 +187,7 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_recording_exec) \
     X(nl_py_recorded_exec) \
     X(nl_py_batchcopy_exec) \
+    X(nl_py_jointable_exec) \
     X(nl_py_geometry_exec) \
     X(nl_py_launches_exec) \
     X(nl_py_reducer_exec) \

@@ -9,7 +9,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.functions import arguments, outputs
 from numbalite.functions.geometry import atleast_1d, atleast_2d, atleast_3d
-from numbalite.ndarray import assign, batchcopy
+from numbalite.ndarray import assign, batchcopy, jointable
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import operands
@@ -29,6 +29,10 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
         raise ValueError("need at least one array to concatenate")
     if axis is None:
         parts, axis = [arguments.flat(one) for one in parts], 0
+    if out is None and dtype is None and type(axis) is int and parts[0].ndim:
+        made = jointable.joined(parts, axis + parts[0].ndim * (axis < 0), False)
+        if made is not None:
+            return made
     return _concatenated(given, parts, axis, out, dtype, casting)
 
 
@@ -132,6 +136,10 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> Devic
     parts = arguments.arrays_of(arrays)
     if not parts:
         raise ValueError("need at least one array to stack")
+    if out is None and dtype is None and type(axis) is int:
+        made = jointable.joined(parts, axis + (parts[0].ndim + 1) * (axis < 0), True)
+        if made is not None:
+            return made
     if len({one.shape for one in parts}) != 1:
         raise ValueError("all input arrays must have the same shape")
     axis = shapes.axis_number(axis, parts[0].ndim + 1)

@@ -49,6 +49,34 @@ def test_arrays_of_any_layout(dtype):
 
 
 @pytest.mark.parametrize("dtype", some(3, DTYPES))
+def test_many_arrays(dtype):
+    """More arrays than one launch has parameters for; a table of them is copied to the device."""
+    rng = np.random.default_rng()
+    for contiguous in (True, True, True, False):
+        shape = [int(n) for n in rng.integers(0, 6, rng.integers(1, 4))]
+        axis, count = int(rng.integers(-len(shape), len(shape))), int(rng.integers(33, 120))
+        hosts = []
+        for _ in range(count):
+            shape[axis] = int(rng.integers(0, 9))
+            size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+            hosts.append(rng.integers(0, 255, size, np.uint8).view(dtype).reshape(shape))
+        devices = [cuda.to_device(host) for host in hosts]
+        if not contiguous:
+            hosts[7], devices[7] = hosts[7][::-1], devices[7][::-1]
+        found = np.concatenate(devices, axis)
+        np.testing.assert_array_equal(found.copy_to_host(), np.concatenate(hosts, axis))
+        assert found.dtype == dtype
+        axis, same = int(rng.integers(-len(shape) - 1, len(shape) + 1)), [hosts[0]] * count
+        found = np.stack([devices[0]] * count, axis).copy_to_host()
+        np.testing.assert_array_equal(found, np.stack(same, axis))
+    devices = [devices[0]] * 40 + [cuda.to_device(np.zeros((1,) * (len(shape) + 1), dtype))]
+    with pytest.raises(ValueError, match="must have same number of dimensions"):
+        np.concatenate(devices)
+    with pytest.raises(ValueError, match="must have the same shape"):
+        np.stack(devices)
+
+
+@pytest.mark.parametrize("dtype", some(3, DTYPES))
 def test_copies_between_any_two_layouts(dtype):
     rng = np.random.default_rng(14)
     for _ in range(40):

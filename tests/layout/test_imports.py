@@ -45,6 +45,10 @@ LATER = {
         "compilers.templates kernels.decorators",
         "kernels are above arrays",
     ),
+    "numbalite.ndarray.jointable": (
+        "compilers.templates kernels.decorators",
+        "kernels are above arrays",
+    ),
     "numbalite.ndarray.printing": ("runtime.checks", QUICK),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.ndarray.records": ("types", QUICK),
