@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _TOGETHER = 1024  # places of short rows in a block
 _FEW_PLACES = 1 << 18  # in all short rows
+_FIRST_ROW = 512  # longer rows are sorted by a block each, digit by digit, if they fit
+_MAX_ROW_DIGITS = 8
+_ROW_BLOCKS = (256, 4, 4), (256, 8, 4), (512, 8, 2), (1024, 8, 1)
+"""(threads, elements of a thread, blocks side by side)"""
+_ROW_MEMORY = 1024  # bytes of static shared memory, a bound
 _SMALL_ENTRY = 10  # bytes: eight of them fit into a thread's registers
 _DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096  # radix.cuh, the last is a bound
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
@@ -45,7 +50,11 @@ def sort_rows(
 ) -> None:
     """Sorts so many rows of n elements each, stable. ``source`` is contiguous, as are ``target``, which may be the
     source or None, and ``places``, an int64 array for the places that the elements had, or None."""
-    if n <= order.most:
+    block = _block_of_row(order, n, places is not None, _core.current_device())
+    if block is not None:
+        one, threads, shared = block
+        one[rows, threads, stream, shared](source, target, places, n, order.flip)
+    elif n <= order.most:
         _short(order, source, target, places, rows, n, stream)
     else:
         _radix(order, source, target, places, rows, n, stream)
@@ -62,6 +71,27 @@ def _short(order, source, target, places, rows, n, stream):
     short[-(-rows // together), threads, stream, shared](
         source, target, places, rows, n, width, together, order.flip
     )
+
+
+def _block_of_row(order, n, has_places, device):
+    """(kernel, threads, bytes of shared memory) that sort a row by a block, digit by digit; None for other lengths."""
+    if n <= _FIRST_ROW or order.places > _MAX_ROW_DIGITS:
+        return None
+    for threads, items, blocks in _ROW_BLOCKS:
+        if n <= threads * items:
+            return _row_kernel(order, threads, items, blocks, has_places, device)
+    return None
+
+
+@functools.lru_cache(256)
+def _row_kernel(order, threads, items, blocks, has_places, device):
+    tile = threads * items
+    shared = max(32 * threads, tile * order.itemsize) + (2 * tile if has_places else 0)
+    if shared > _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _ROW_MEMORY:
+        return None
+    has = "true" if has_places else "false"
+    name = f"nl_sort_row<{order.kind}, {has}, {threads}, {items}, {blocks}>"
+    return kernel("row_radix", name), threads, shared
 
 
 def _log_each(order, rows, width):

@@ -75,11 +75,28 @@ def test_sorts_as_numpy(data):
         same_bits(device, np.take_along_axis(host, places, axis))
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", "u4", "f4", "i8", "f8", "m8[s]"])
+def test_rows_that_a_block_sorts_by_digits(dtype):
+    """Of every number of threads; keys whose digits are all equal skip passes."""
+    rng = np.random.default_rng()
+    for longest in (1024, 2048, 4096, 8192):
+        n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))
+        host = values(rng, dtype, (3, n))
+        if dtype[0] in "iu":
+            host[1] = rng.integers(0, 100, n)
+            host[2] = 77
+        device, descending = cuda.to_device(host), bool(rng.integers(2))
+        places = places_of(host, 1, descending)
+        same_bits(device.argsort(descending=descending), places)
+        device.sort(descending=descending)
+        same_bits(device, np.take_along_axis(host, places, 1))
+
+
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
 def test_rows_longer_than_a_block(dtype):
     """By digits: several tiles, several rows, even and odd numbers of passes, in place too."""
     rng = np.random.default_rng(3)
-    host = values(rng, dtype, (2, 4500))
+    host = values(rng, dtype, (2, 8500))
     device = cuda.to_device(host)
     for descending in (False, True):
         places = places_of(host, 1, descending)
@@ -95,7 +112,7 @@ def test_counts_of_64_bits(monkeypatch):
     """As rows of 2**30 elements and more have."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
     monkeypatch.setattr(radix, "_MANY", 0)  # counted as many are
-    host = values(np.random.default_rng(4), "i2", (5000,))
+    host = values(np.random.default_rng(4), "i2", (8200,))
     device = cuda.to_device(host)
     same_bits(np.sort(device), np.sort(host))
     same_bits(np.argsort(device), np.argsort(host, kind="stable"))

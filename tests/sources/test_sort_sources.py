@@ -8,7 +8,9 @@ KINDS = [
     f"{ORDER}{name}"
     for name in ("whole<unsigned char>", "real<unsigned short>", "real<unsigned>", "pair<numbalite::uint64>")
 ]  # fmt: skip
-TEXT = '#include "numbalite/radix.cuh"\n#include "numbalite/short_sort.cuh"\n'
+TEXT = "".join(
+    f'#include "numbalite/{name}.cuh"\n' for name in ("radix", "row_radix", "short_sort")
+)
 
 
 @pytest.mark.parametrize("arch", some(1, [75, 90, 100]))
@@ -24,6 +26,10 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
         f"nl_radix_pass<{KINDS[0]}, {ORDER}no_value, unsigned, 384, 20, {together}>",
         f"nl_radix_pass<{KINDS[2]}, unsigned, unsigned, 384, 24, 2>",
         f"nl_radix_pass<{KINDS[3]}, unsigned long long, unsigned long long, 256, 8, 3>",
+    ]
+    names += [
+        f"nl_sort_row<{KINDS[0]}, false, 256, 4, 4>",
+        f"nl_sort_row<{KINDS[2]}, true, 1024, 8, 1>",
     ]
     result = nvrtc(TEXT, arch, toolkit_options, names)
     assert result.log == "" and result.status == 0, result.log
