@@ -1,11 +1,17 @@
 """Kernels that can be stopped: a transformation of PTX.
 
 A GPU runs a kernel until its threads end. Here each thread gets a test of a flag in device memory, which the host sets
-to stop the kernel (cext/core/stop.c). A register counts the backward branches that a thread takes; at each
-INTERVAL-th one the thread loads the flag, and exits if it is set. Every loop has a backward branch, whatever its form:
-`bra`, or `brx.idx` through a list of targets, in code of the compiler or in inline PTX with labels of its own.
-Functions that can call themselves, directly or through pointers, test the flag at their beginning, and so do kernels
-that have a test, so that kernels which were queued end at once.
+to stop the kernel (cext/core/stop.c): the thread loads the flag, and exits if it is set.
+
+- A loop that counts to a bound (ptxloops.py) is divided into strips: the comparison gets a nearer bound, and where that
+  is reached the thread tests the flag and begins the next strip. An iteration executes the same instructions as before,
+  and the assembler unrolls the loop as before. A strip never has more iterations than the loop had left, and it
+  ends whatever the values of counter, step and bound. A loop with few iterations gets no test.
+- Each other backward branch adds the cost of an iteration to a register. If the sum reaches BUDGET, the thread tests
+  the flag. Every loop has a backward branch, whatever its form: `bra`, or `brx.idx` through a list of targets, in code
+  of the compiler or in inline PTX with labels of its own. Inner loops that count add what they execute.
+- Functions that can call themselves, directly or through pointers, test the flag at their beginning, and so do kernels
+  that have a test, so that kernels which were queued end at once.
 
 The first thread that exits writes the number of its test and its block and thread into the record RECORD, as the
 struct `record` in cext/core/stop.c. `instrument` returns the function and the position in the source of each test.
@@ -17,28 +23,13 @@ import os
 import re
 from typing import NamedTuple
 
-from numbalite.compilers import headers
+from numbalite.compilers import headers, ptxloops, ptxreader
+from numbalite.compilers.ptxloops import BUDGET
 
 RECORD = "nl_stop"
 """The record: flag, claimed, number of the test, block[3], thread[3], all 32 bits."""
-INTERVAL = 16
-"""Backward branches from one test to the next: a power of two."""
 
 _DECLARATION = f".visible .global .align 4 .b8 {RECORD}[36];\n"
-_TOKEN = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|(?P<loc>\.loc\s[^\n]*)|(?P<file>\.file\s[^\n]*)|(?P<mark>[{};])"
-    r"|(?<![\w$%])(?P<label>[A-Za-z_$%][\w$]*)\s*:(?!:)",
-    re.DOTALL,
-)
-_BRANCH = re.compile(
-    r"(?:@!?\s*[\w$%]+\s+)?(?:bra(?:\.uni)?\s+|brx\.idx(?:\.uni)?\s+[^,]+,\s*)([\w$%]+)"
-)
-_PLAIN = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?bra(?:\.uni)?\s+([\w$%]+)")
-_CALL = re.compile(r"(?:@!?\s*[\w$%]+\s+)?call(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$%]+)")
-_FUNCTION = re.compile(r"\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$%]+)")
-_LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*?inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
-_FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
-_ENDS = re.compile(r"(?:ret|exit|trap|bra|brx)\b")
 
 
 class Site(NamedTuple):
@@ -49,62 +40,28 @@ class Site(NamedTuple):
     line: int
 
 
-class _Branch(NamedTuple):
-    """A branch: its text without the semicolon, which begins and ends at these offsets."""
-
-    begin: int
-    end: int
-    text: str
-    target: str
-    path: tuple
-    location: tuple | None
-
-
-class _Function:
-    """A function with a body: where it begins and ends, its statements, and what it calls."""
-
-    def __init__(self, name, is_kernel, begin):
-        self.name, self.is_kernel, self.begin = name, is_kernel, begin
-        self.end = begin
-        self.branches = []
-        self.labels = {}  # (path of scopes, name) -> offset
-        self.lists = {}  # the same -> targets of a .branchtargets
-        self.calls = set()
-        self.location = None
-        self.falls_through = False
-
-
 def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
     """The PTX with its tests, and the tests in the order of their numbers.
 
     ``is_users``: is this a file of the user? The position of a test in another file is that of the call there.
     """
-    functions, files, parents = _read(ptx)
-    recursive = _recursive(functions, ptx)
+    module = ptxreader.read(ptx)
+    recursive = _recursive(module.functions, ptx)
     sites, edits = [], []
 
     def site(function, location):
-        sites.append(_site(function.name, location, files, parents, is_users))
+        sites.append(_site(function.name, location, module.files, module.parents, is_users))
         return len(sites) - 1
 
-    for function in functions:
-        own = [branch for branch in function.branches if _is_backward(function, branch)]
-        entry = function.name in recursive
-        if not own and not entry:
-            continue
-        head = _looked(site(function, function.location)) if entry else ""
-        edits.append((function.begin, function.begin, _head(function.is_kernel) + head))
-        for branch in own:
-            number = site(function, branch.location)
-            each_time = _sleeps(ptx, function, branch)
-            edits.append((branch.begin, branch.end, _tested(branch, number, each_time)))
-        tail = "ret;\n" if function.falls_through else ""
-        edits.append((function.end, function.end, tail + _EXIT))
+    for function in module.functions:
+        writer = _Writer(ptx, function, site)
+        writer.write(function.name in recursive)
+        edits += writer.edits
     if not sites:
         return ptx, []
     at = ptx.index("\n", ptx.index(".address_size")) + 1
     pieces, last = [ptx[:at], _DECLARATION], at
-    for begin, end, text in sorted(edits, key=lambda edit: edit[0]):
+    for begin, end, text in sorted(edits, key=lambda edit: edit[:2]):
         pieces += ptx[last:begin], text
         last = end
     pieces.append(ptx[last:])
@@ -132,119 +89,6 @@ def _plain(expression):
 
 def _position(site):
     return f"{os.path.basename(site.file)}:{site.line}" if site.line else ""
-
-
-# --- reading
-
-
-def _read(ptx):
-    """The functions with their branches, the names of files, and the calls that positions were inlined at."""
-    functions, files, parents = [], {}, {}
-    function = None
-    scopes, opened = [], 0  # of the innermost first; how many scopes there were
-    start = 0  # of the statement
-    depth = 0  # of braces in a statement: vectors, initializers
-    skipped = 0  # braces of a .section
-    location = None
-    for token in _TOKEN.finditer(ptx):
-        kind = token.lastgroup
-        if kind == "loc":
-            where = _LOCATION.match(token[0])
-            if where:
-                numbers = [int(n) if n else None for n in where.groups()]
-                call = tuple(numbers[3:]) if numbers[3] is not None else None
-                if numbers[1]:  # line 0: no line of its own
-                    location = tuple(numbers[:3])
-                    parents[location] = call or parents.get(location)
-                if function is not None and function.location is None:
-                    function.location = location
-            start = token.end()
-        elif kind == "file":
-            named = _FILE.match(token[0])
-            if named:
-                files[int(named[1])] = named[2]
-            start = token.end()
-        elif kind == "label":
-            if function is not None and not depth and not ptx[start : token.start()].strip():
-                function.labels[tuple(scopes), token["label"]] = token.start()
-                start = token.end()
-                last_label = tuple(scopes), token["label"]
-        elif kind is None:
-            if not ptx[start : token.start()].strip():
-                start = token.end()  # a comment before a statement
-        elif token[0] == "{":
-            text = ptx[start : token.start()].strip()
-            if skipped or text.startswith(".section"):
-                skipped += 1
-            elif function is None:
-                head = _FUNCTION.search(text)
-                if head is None or "=" in text:
-                    depth += 1
-                    continue
-                function = _Function(head[2], head[1] == "entry", token.end())
-                scopes, opened, location = [0], 1, None
-                start = token.end()
-            elif text:
-                depth += 1
-            else:
-                scopes = [*scopes, opened]
-                opened += 1
-                start = token.end()
-        elif token[0] == "}":
-            if skipped:
-                skipped -= 1
-                start = token.end()
-            elif depth:
-                depth -= 1
-            elif function is not None:
-                scopes = scopes[:-1]
-                if not scopes:
-                    function.end = token.start()
-                    functions.append(function)
-                    function = None
-                start = token.end()
-        elif not depth and not skipped:  # ;
-            if function is not None:
-                text = ptx[start : token.start()].strip()
-                path = tuple(scopes)
-                function.falls_through = _ENDS.match(text) is None
-                if text.startswith(".branchtargets"):
-                    names = text.removeprefix(".branchtargets").replace(",", " ").split()
-                    function.lists[last_label] = names
-                    function.labels.pop(last_label, None)
-                elif branch := _BRANCH.match(text):
-                    begin = token.start() - len(ptx[start : token.start()].lstrip())
-                    function.branches.append(
-                        _Branch(begin, token.end(), text, branch[1], path, location)
-                    )
-                elif call := _CALL.match(text):
-                    function.calls.add(call[1])
-            start = token.end()
-    return functions, files, parents
-
-
-def _find(table, path, name):
-    """What a name means in a scope: the innermost declaration."""
-    for count in range(len(path), 0, -1):
-        found = table.get((path[:count], name))
-        if found is not None:
-            return found
-    return None
-
-
-def _is_backward(function, branch):
-    targets = _find(function.lists, branch.path, branch.target) or [branch.target]
-    for name in targets:
-        label = _find(function.labels, branch.path, name)
-        if label is None or label <= branch.begin:  # not found: a test does no harm
-            return True
-    return False
-
-
-def _sleeps(ptx, function, branch):
-    """Does the loop of a branch sleep? Then it tests at each iteration."""
-    label = _find(function.labels, branch.path, branch.target)
-    return label is not None and "nanosleep" in ptx[label : branch.begin]
 
 
 def _recursive(functions, ptx):
@@ -305,13 +149,10 @@ def _site(function, location, files, parents, is_users):
 
 # --- writing
 
-_DECLARED = """
-.reg .b32 %nl_count, %nl_word, %nl_site;
-.reg .pred %nl_hit;
-mov.u32 %nl_count, 0;
-"""
 _LOAD = f"ld.volatile.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n"
-_COUNT = f"add.u32 %nl_count, %nl_count, 1;\nand.b32 %nl_word, %nl_count, {INTERVAL - 1};\n"
+# A kernel's first load may hit in the L1 cache, which a launch invalidates; a volatile load of each warp would wait for
+# one slice of the L2 cache.
+_BEGIN = f"ld.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit exit;\n"
 _EXIT = (
     "$nl_exit:\n"
     f"atom.global.cas.b32 %nl_word, [{RECORD}+4], 0, 1;\n"
@@ -327,9 +168,133 @@ _EXIT = (
 )
 
 
-def _head(is_kernel):
-    """The beginning of a function; a kernel that was queued ends there."""
-    return _DECLARED + (_LOAD + "@%nl_hit exit;\n" if is_kernel else "")
+class _Writer:
+    """Makes the edits of a function: (begin, end, text). `site` returns the number of a new test."""
+
+    def __init__(self, ptx, function, site):
+        self.ptx, self.function, self.site = ptx, function, site
+        self.edits = []
+        self.declared = (
+            ".reg .b32 %nl_count, %nl_word, %nl_site;\n.reg .pred %nl_hit;\nmov.u32 %nl_count, 0;\n"
+        )
+
+    def write(self, is_recursive):
+        function = self.function
+        for loop in ptxloops.find(function) if function.branches else ():
+            if loop.most is not None and loop.most <= BUDGET:
+                continue
+            if loop.counted is not None:
+                self._strips(loop, loop.counted)
+                continue
+            if loop.begin is not None and not self._sleeps(loop.latches[0]):
+                self._uncounted(loop)
+                continue
+            for latch in loop.latches:
+                self._latch(loop, latch)
+        if not self.edits and not is_recursive:
+            return
+        head = self.declared + (_BEGIN if function.is_kernel else "")
+        if is_recursive:
+            head += _looked(self.site(function, function.location))
+        tail = "ret;\n" if ptxloops.falls_through(function) else ""
+        self.edits.append((function.begin, function.begin, head))
+        self.edits.append((function.end, function.end, tail + _EXIT))
+
+    def _latch(self, loop, latch):
+        """A backward branch with its test."""
+        branch = self.function.statements[latch.number]
+        number = self.site(self.function, branch.location)
+        text = branch.text
+        if self._sleeps(latch):
+            self._replace(branch, f"\n{_looked(number)}{text};")
+            return
+        count = f"add.u32 %nl_count, %nl_count, {min(loop.cost, BUDGET)};\n"
+        test = f"mov.u32 %nl_count, 0;\n{_looked(number)}"
+        goes_on = f"setp.lt.u32 %nl_hit, %nl_count, {BUDGET};\n"
+        parts = ptxloops.PLAIN_BRANCH.fullmatch(text)
+        if parts is None:  # brx.idx
+            next_ = f"$nl_next{number}"
+            self._replace(
+                branch, f"\n{count}{goes_on}@%nl_hit bra {next_};\n{test}{next_}:\n{text};"
+            )
+            return
+        # The loop keeps a single branch: it is taken if the loop goes on and there is no test.
+        negated, predicate, target = parts.groups()
+        if predicate is None:
+            self._replace(branch, f"\n{count}{goes_on}@%nl_hit bra {target};\n{test}bra {target};")
+            return
+        other = "" if negated else "!"
+        self._replace(
+            branch,
+            f"\n{count}setp.lt.and.u32 %nl_hit, %nl_count, {BUDGET}, {negated}{predicate};\n"
+            f"@%nl_hit bra {target};\n@{other}{predicate} bra $nl_next{number};\n{test}bra {target};\n"
+            f"$nl_next{number}:\n",
+        )
+
+    def _sleeps(self, latch):
+        """Does the loop of a branch sleep? Then it tests at each iteration."""
+        begin = self.function.statements[latch.number].begin
+        label = self.function.targets(latch)[0]
+        return label is not None and "nanosleep" in self.ptx[label.begin : begin]
+
+    def _uncounted(self, loop):
+        """Divides an innermost loop that does not count into strips. The loop around them has the test, because the
+        assembler would let the threads of a warp wait for each other at each iteration if the loop itself had it."""
+        branch = self.function.statements[loop.latches[0].number]
+        number = self.site(self.function, branch.location)
+        negated, predicate, target = ptxloops.PLAIN_BRANCH.fullmatch(branch.text).groups()
+        left, body, cost = f"%nl_left{number}", f"$nl_strip{number}", min(loop.cost, BUDGET)
+        self.declared += f".reg .b32 {left};\n"
+        head = f"mov.u32 {left}, {BUDGET};\n"
+        leave = ""
+        if loop.is_nested:
+            head = f"sub.s32 {left}, {BUDGET}, %nl_count;\n"
+            leave = f"sub.s32 %nl_count, {BUDGET}, {left};\n"
+        self.edits.append((loop.begin, loop.begin, f"\n{head}{body}:\n"))
+        goes_on = "gt.s32" if predicate is None else "gt.and.s32"
+        joined = "" if predicate is None else f", {negated}{predicate}"
+        text = f"\nsub.s32 {left}, {left}, {cost};\nsetp.{goes_on} %nl_hit, {left}, 0{joined};\n@%nl_hit bra {body};\n"
+        if predicate is not None:
+            other = "" if negated else "!"
+            text += f"{leave}@{other}{predicate} bra $nl_next{number};\n"
+        text += f"mov.u32 %nl_count, 0;\n{_looked(number)}bra {target};\n"
+        self._replace(branch, text + (f"$nl_next{number}:\n" if predicate is not None else ""))
+
+    def _strips(self, loop, counted):
+        """Divides a loop into strips."""
+        branch = self.function.statements[loop.latches[0].number]
+        number = self.site(self.function, branch.location)
+        negated, predicate, target = ptxloops.PLAIN_BRANCH.fullmatch(branch.text).groups()
+        near, left, body = f"%nl_near{number}", f"%nl_left{number}", f"$nl_strip{number}"
+        width = counted.width
+        self.declared += f".reg .b{width} {near}, {left};\n"
+        most = max(BUDGET // loop.cost, 1)
+        most = 1 << (most.bit_length() - 1)
+        operands = f"{counted.compared} {counted.result}, {counted.tested}"
+        if isinstance(counted.step, str):
+            head = _near(counted, near, left, most)
+            condition = "lt" if counted.goes_on == counted.condition else "ge"
+            nearer = f"setp.{condition}.{operands}, {near};"
+        else:
+            head = _iterations(counted, left, most)
+            goes_on = "ne" if counted.goes_on == counted.condition else "eq"
+            nearer = f"sub.s{width} {left}, {left}, 1;\nsetp.{goes_on}.u{width} {counted.result}, {left}, 0;"
+        if loop.is_nested:
+            head += _executed(counted, near, left, loop.cost)
+        self.edits.append((loop.begin, loop.begin, f"\n{head}{body}:\n"))
+        self._replace(counted.compare, nearer)
+        again = f"setp.{counted.condition}.{operands}, {counted.bound};\n"
+        if counted.joined is not None:
+            again += f"{counted.joined.text};\n"
+        other = "" if negated else "!"
+        self._replace(
+            branch,
+            f"@{negated}{predicate} bra {body};\n{again}@{other}{predicate} bra $nl_next{number};\n"
+            f"mov.u32 %nl_count, 0;\n{_looked(number)}bra {target};\n$nl_next{number}:\n",
+        )
+
+    def _replace(self, statement, text):
+        self.edits.append((statement.begin, statement.end, text))
 
 
 def _looked(number):
@@ -337,23 +302,60 @@ def _looked(number):
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
 
-def _tested(branch, number, each_time):
-    """A branch with its test."""
-    test = _looked(number)
-    if each_time:
-        return f"\n{test}{branch.text};"
-    parts = _PLAIN.fullmatch(branch.text)
-    if parts is None:  # brx.idx
-        return (
-            f"\n{_COUNT}setp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit bra $nl_next{number};\n{test}"
-            f"$nl_next{number}:\n{branch.text};"
-        )
-    # The loop keeps a single branch: it is taken if the loop goes on and there is no test.
-    negated, predicate, target = parts.groups()
-    if predicate is None:
-        return f"\n{_COUNT}setp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit bra {target};\n{test}bra {target};"
-    other = "" if negated else "!"
+def _iterations(counted, left, most):
+    """Sets `left` to the iterations of a strip, of a loop with a constant step."""
+    width, register, step, bound = counted.width, counted.register, counted.step, counted.bound
+    size = abs(step)
+    high, low = (bound, register) if step > 0 else (register, bound)
+    text = f"sub.s{width} {left}, {high}, {low};\n"
+    if counted.goes_on in ("lt", "gt"):
+        text += f"sub.s{width} {left}, {left}, 1;\n"
+    if size & (size - 1):
+        text += f"div.u{width} {left}, {left}, {size};\n"
+    elif size > 1:
+        text += f"shr.u{width} {left}, {left}, {size.bit_length() - 1};\n"
+    if counted.goes_on == "ne":
+        return f"{text}min.u{width} {left}, {left}, {most};\nmax.u{width} {left}, {left}, 1;\n"
+    # One iteration, if the condition is false already.
     return (
-        f"\n{_COUNT}setp.ne.and.u32 %nl_hit, %nl_word, 0, {negated}{predicate};\n@%nl_hit bra {target};\n"
-        f"@{other}{predicate} bra $nl_next{number};\n{test}bra {target};\n$nl_next{number}:\n"
+        f"{text}min.u{width} {left}, {left}, {most - 1};\nadd.s{width} {left}, {left}, 1;\n"
+        f"setp.{counted.goes_on}.{counted.kind}{width} %nl_hit, {register}, {bound};\n"
+        f"selp.b{width} {left}, {left}, 1, %nl_hit;\n"
+    )
+
+
+def _near(counted, near, away, most):
+    """Sets `near` to the bound of a strip, of a loop with a step in a register, without a division."""
+    width, register, step = counted.width, counted.register, counted.step
+    kind = f"{counted.kind}{width}"
+    smallest, largest = ptxloops.limits(counted)
+    text = f"min.{kind} {away}, {step}, {1 << width - 12};\n"
+    if counted.kind == "s":
+        text += f"max.{kind} {away}, {away}, 0;\n"
+    text += (
+        f"mul.lo.s{width} {away}, {away}, {min(most, 1 << 10)};\nadd.s{width} {near}, {register}, {away};\n"
+        f"setp.lt.{kind} %nl_hit, {near}, {register};\nselp.b{width} {near}, {largest}, {near}, %nl_hit;\n"
+        f"min.{kind} {near}, {near}, {counted.bound};\n"
+        # If the step is not positive, or the counter overflows before it reaches `near`: one iteration.
+        f"sub.s{width} {away}, {largest}, {step};\nsetp.gt.{kind} %nl_hit, {near}, {away};\n"
+        f"setp.gt.or.{kind} %nl_hit, {register}, {away}, %nl_hit;\n"
+        f"setp.lt.or.{kind} %nl_hit, {step}, 1, %nl_hit;\n"
+    )
+    if counted.goes_on == "le":
+        text += f"add.s{width} {near}, {near}, 1;\n"
+    return text + f"selp.b{width} {near}, {smallest}, {near}, %nl_hit;\n"
+
+
+def _executed(counted, near, left, cost):
+    """Adds to the count what a strip costs."""
+    width, step = counted.width, counted.step
+    text = ""
+    if isinstance(step, str):  # divided by the largest power of two in the step
+        text = (
+            f"sub.s{width} {left}, {near}, {counted.register};\nbfind.u{width} %nl_word, {step};\n"
+            f"shr.u{width} {left}, {left}, %nl_word;\nmin.u{width} {left}, {left}, {BUDGET // cost + 1};\n"
+        )
+    convert = "mov.b32" if width == 32 else "cvt.u32.u64"
+    return (
+        f"{text}{convert} %nl_word, {left};\nmad.lo.s32 %nl_count, %nl_word, {cost}, %nl_count;\n"
     )

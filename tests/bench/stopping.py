@@ -1,6 +1,6 @@
 """What stoppable=True costs: the time and the registers of kernels with and without the test of the flag, on a GPU.
 
-    python tests/bench/stopping.py [--write docs/stopping.md] [--interval 16]
+    python tests/bench/stopping.py [--write docs/stopping.md]
 
 Each kernel is launched in turn as it is and with the tests, 30 times each; a time is the smallest of the 30. The
 compile times are those of the first call, without the disk cache.
@@ -97,6 +97,31 @@ __global__ void mandelbrot(int *out, int n) {
     }
     out[y * n + x] = k;
 }
+__global__ void roots(float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = i + 1, x = a, y = 1;
+    while (fabsf(x - y) > 1e-3f * x) {
+        x = (x + y) / 2;
+        y = a / x;
+    }
+    out[i] = x;
+}
+__global__ void gcds(int *out, int n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, a = i + 1, b = 1836311903;
+    while (a != b) {
+        if (a > b) a -= b;
+        else b -= a;
+        if (a == 0 || b == 0) break;
+    }
+    out[i] = a + b;
+}
+__global__ void sparse(const int *begins, const float *x, float *out, int n) {
+    for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < n; row += blockDim.x * gridDim.x) {
+        float s = 0;
+        for (int k = begins[row]; k < begins[row + 1]; k++) s += x[k];
+        out[row] = s;
+    }
+}
 __global__ void collatz(int *out, int n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x, x = i + 1;
     int k = 0;
@@ -111,7 +136,7 @@ __global__ void collatz(int *out, int n) {
 BOUND = {
     "saxpy": "memory", "stencil": "memory", "sums": "memory", "histogram": "memory", "rows": "memory",
     "tiled": "shared memory", "naive": "L1 cache", "bodies": "arithmetic", "mandelbrot": "arithmetic",
-    "collatz": "arithmetic",
+    "collatz": "arithmetic", "roots": "arithmetic", "gcds": "arithmetic", "sparse": "memory",
 }  # fmt: skip
 
 
@@ -121,6 +146,7 @@ def launches(module):
     x, y = (cuda.to_device(np.random.default_rng(1).random(size, np.float32)) for _ in range(2))
     a, b, c = (cuda.to_device(np.ones(N * N, np.float32)) for _ in range(3))
     whole = cuda.to_device(np.zeros(N * N, np.int32))
+    begins = cuda.to_device(np.arange(0, size + 1, 8, dtype=np.int32))
     tiles = ((N // 16, N // 16), (16, 16))
     points = cuda.to_device(np.random.default_rng(2).random((16384, 4), np.float32))
     forces = cuda.device_array((16384, 4), np.float32)
@@ -134,6 +160,9 @@ def launches(module):
         "naive": lambda: module.naive[tiles](a, b, c, N),
         "bodies": lambda: module.bodies[128, 128](points, forces, 16384),
         "mandelbrot": lambda: module.mandelbrot[tiles](whole, N),
+        "roots": lambda: module.roots[N * N // 256, 256](c, N * N),
+        "gcds": lambda: module.gcds[N, 256](whole, N * 256),
+        "sparse": lambda: module.sparse[1056, 256](begins, x, y, size // 8),
         "collatz": lambda: module.collatz[N * N // 256, 256](whole, N * N),
     }
 
@@ -187,7 +216,7 @@ def main():
     parser.add_argument("--write", type=pathlib.Path, help="replace the table in this page")
     given = parser.parse_args()
     text = table()
-    print(cuda.get_current_device().name, f"interval {stoppable.INTERVAL}")
+    print(cuda.get_current_device().name, f"budget {stoppable.BUDGET}")
     print(text)
     if given.write:
         page = given.write.read_text(encoding="utf-8")

@@ -1,0 +1,435 @@
+"""The loops of a PTX function: what an iteration costs, and which loops count to a bound.
+
+A loop that counts has an integer register, which a constant or loop-invariant step changes once in each iteration, and
+its branch compares the register with a loop-invariant bound. It ends by itself, after at most 2**32 or 2**64 / step
+iterations. Compilers leave the comparison in one of these forms:
+
+    add.s32 i, i, step;  setp.lt.s32 p, i, bound;                       @p bra L;
+    mov.u32 j, i;  ...  add.s32 i, j, step;  setp...                    @p bra L;
+    add.s32 j, i, step;  setp.lt.s32 p, j, bound;  mov.u32 i, j;        @p bra L;
+    ...  setp.lt.s32 p, i, bound;  and.pred r, p, q;                    @r bra L;
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from numbalite.compilers.ptxreader import Branch, Function, Statement
+
+BUDGET = 1 << 16
+"""What a thread executes between two tests, in costs of statements (`_COSTS`)."""
+MAX_STEP = 1 << 20
+"""Larger constant steps are not analysed."""
+
+_COSTS = [
+    (re.compile(r"(?:atom|red)\b|call\b"), 256),
+    (
+        re.compile(
+            r"ld\.(?:volatile|relaxed|acquire|mmio)|bar|membar|fence|mbarrier|vote|match|shfl|redux|cp\.async"
+        ),
+        64,
+    ),
+    (re.compile(r"(?:div|sqrt|rem|ex2|lg2|sin|cos|rsqrt|rcp)\b"), 8),
+    (re.compile(r"(?:ld|st)\.(?:shared|param|const|local)"), 1),
+    (re.compile(r"ld|st|tex|tld|suld|sust|mma|wmma"), 4),
+]
+"""Instructions that take longer than one of arithmetic, or wait for other threads."""
+_GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s+")
+_ENDS = re.compile(r"(?:ret|exit|trap|bra|brx)\b")
+_COMPARED = re.compile(
+    r"setp\.(lt|le|gt|ge|eq|ne)\.([subf])(\d+)\s+(%[\w$]+)\s*,\s*([^,\s]+)\s*,\s*([^,\s]+)"
+)
+_JOINED = re.compile(r"(and|or)\.pred\s+(%[\w$]+)\s*,\s*(%[\w$]+)\s*,\s*(%[\w$]+)")
+_ADDED = re.compile(r"add\.([sub])(\d+)\s+(%[\w$]+)\s*,\s*([^,\s]+)\s*,\s*([^,\s]+)")
+_MOVED = re.compile(r"mov\.[sub](\d+)\s+(%[\w$]+)\s*,\s*([^,\s{]+)")
+PLAIN_BRANCH = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?bra(?:\.uni)?\s+([\w$%]+)")
+"""A `bra`: "!" or "", the predicate or None, the target."""
+_REGISTER = re.compile(r"%[\w$]+")
+
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "eq"}
+_INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
+
+
+class Counted(NamedTuple):
+    """How a loop counts. It goes on while ``tested goes_on bound``; ``tested`` is the register after the step."""
+
+    compare: Statement  # the setp
+    condition: str  # of the setp, with the register on the left
+    compared: str  # the type of the setp
+    joined: Statement | None  # the and.pred or or.pred that has the result of the setp
+    result: str  # the predicate register of the setp
+    goes_on: str
+    kind: str  # "s" or "u"
+    width: int
+    register: str  # holds the counter at the beginning of an iteration
+    tested: str
+    step: int | str
+    bound: str
+    most: int | None  # iterations, if this is known
+
+
+class Loop:
+    """The branches that go back to a block, and the indices of the loop's blocks, None if the loop is irreducible.
+
+    ``begin`` is the offset after the last label of an innermost loop that has one latch, a `bra`; else None.
+    """
+
+    def __init__(self, header: int, blocks: set[int] | None) -> None:
+        self.header, self.blocks = header, blocks
+        self.latches: list[Branch] = []
+        self.cost = 256
+        self.begin: int | None = None
+        self.counted: Counted | None = None
+        self.is_nested = False
+
+    @property
+    def most(self) -> int | None:
+        """The cost of all iterations, if their number is known."""
+        most = self.counted.most if self.counted else None
+        return None if most is None else most * self.cost
+
+
+def cost_of(text: str) -> int:
+    """The cost of a statement."""
+    if text.startswith("."):
+        return 0
+    body = _GUARD.sub("", text, count=1) if text.startswith("@") else text
+    return next((cost for pattern, cost in _COSTS if pattern.match(body)), 1)
+
+
+def find(function: Function) -> list[Loop]:
+    """The loops of a function, the inner ones first. Each backward branch is a latch of one of them."""
+    return _Graph(function).loops()
+
+
+def falls_through(function: Function) -> bool:
+    """Does the function return at its closing brace?"""
+    return not function.statements or _ENDS.match(function.statements[-1].text) is None
+
+
+class _Graph:
+    """The blocks of a function: block i has the statements from starts[i] to starts[i + 1]."""
+
+    def __init__(self, function):
+        self.function = function
+        self.begins = [statement.begin for statement in function.statements]
+        count = len(self.begins)
+        starts = {0, count}
+        indices = {key: self._index(label) for key, label in function.labels.items()}
+        starts.update(indices.values())
+        starts.update(i + 1 for i in range(count) if self._is_end(i))
+        self.starts = sorted(starts)
+        self.labels = {}  # block -> keys of its labels
+        for key, index in indices.items():
+            self.labels.setdefault(self.block(index), []).append(key)
+        self.branches = {branch.number: branch for branch in function.branches}
+        self.before = self._predecessors()
+        self._definitions = self._uses = None
+
+    def _index(self, label):
+        """The index of the first statement after a label."""
+        return bisect_left(self.begins, label.begin)
+
+    def block(self, index):
+        """The block of a statement, or the one that begins there."""
+        return bisect_left(self.starts, index + 1) - 1
+
+    def unguarded(self, index):
+        return _GUARD.sub("", self.function.statements[index].text, count=1)
+
+    def _is_end(self, index):
+        return _ENDS.match(self.unguarded(index)) is not None
+
+    def _predecessors(self):
+        before = {}
+        for block in range(len(self.starts) - 1):
+            last = self.starts[block + 1] - 1
+            branch = self.branches.get(last)
+            after = []
+            if branch is not None:
+                found = self.function.targets(branch)
+                after = [self.block(self._index(label)) for label in found if label is not None]
+            text = self.function.statements[last].text
+            if text.startswith("@") or not self._is_end(last):
+                after.append(block + 1)
+            for other in after:
+                before.setdefault(other, set()).add(block)
+        return before
+
+    def loops(self):
+        backward = {}  # header -> its branches
+        for branch in self.function.branches:
+            begin = self.function.statements[branch.number].begin
+            found = self.function.targets(branch)
+            back = [label for label in found if label is None or label.begin <= begin]
+            if back:
+                label = back[0]
+                header = -1 if label is None or len(back) > 1 else self.block(self._index(label))
+                backward.setdefault(header, []).append(branch)
+        loops = []
+        for header, branches in backward.items():
+            loop = Loop(header, self._natural(header, branches))
+            loop.latches = branches
+            loops.append(loop)
+        loops.sort(key=lambda loop: len(loop.blocks) if loop.blocks else 1 << 30)
+        self._measure(loops)
+        return loops
+
+    def _natural(self, header, branches):
+        """The blocks from which a latch is reached without the header; None if one can enter the loop elsewhere."""
+        if header < 0:
+            return None
+        found, waiting = {header}, [self.block(branch.number) for branch in branches]
+        while waiting:
+            block = waiting.pop()
+            if block not in found:
+                found.add(block)
+                waiting.extend(self.before.get(block, ()))
+        return None if 0 in found and header != 0 else found
+
+    def _measure(self, loops):
+        """Sets costs, and how the innermost loops count."""
+        count = Counter(block for loop in loops for block in loop.blocks or ())
+        is_irreducible = any(loop.blocks is None for loop in loops)
+        claimed = {}  # block -> the innermost loop with it
+        latches = {self.block(b.number): loop for loop in loops for b in loop.latches}
+        for loop in loops:
+            if loop.blocks is None:
+                continue
+            own = [block for block in loop.blocks if block not in claimed]
+            inner = {
+                id(claimed[block]): claimed[block] for block in loop.blocks if block in claimed
+            }
+            loop.cost = sum(self._cost(block) for block in own)
+            loop.cost += sum(other.most or other.cost for other in inner.values())
+            is_innermost = not inner and all(
+                latches.get(block, loop) is loop for block in loop.blocks
+            )
+            if is_innermost and len(loop.latches) == 1:
+                loop.begin = self._begin(loop)
+                loop.counted = _Counting(self, loop).run() if loop.begin is not None else None
+            claimed.update(dict.fromkeys(loop.blocks, loop))
+            loop.is_nested = is_irreducible or count[loop.header] > 1
+
+    def _cost(self, block):
+        statements = self.function.statements[self.starts[block] : self.starts[block + 1]]
+        return sum(cost_of(statement.text) for statement in statements)
+
+    def _begin(self, loop):
+        branch = self.function.statements[loop.latches[0].number]
+        found = self.labels[loop.header]
+        if PLAIN_BRANCH.fullmatch(branch.text) is None or any(
+            path != (0,) for path in (branch.path, *(key[0] for key in found))
+        ):
+            return None
+        return max(self.function.labels[key].end for key in found)
+
+    def definitions(self):
+        """register -> the statements that may write it: it is in their first operand."""
+        if self._definitions is None:
+            self._definitions = {}
+            for index, statement in enumerate(self.function.statements):
+                if not statement.text.startswith("."):
+                    for register in _REGISTER.findall(_first_operand(self.unguarded(index))):
+                        self._definitions.setdefault(register, []).append(index)
+        return self._definitions
+
+    def uses(self):
+        """register -> the statements that have it."""
+        if self._uses is None:
+            self._uses = {}
+            for index, statement in enumerate(self.function.statements):
+                for register in _REGISTER.findall(statement.text):
+                    self._uses.setdefault(register, set()).add(index)
+        return self._uses
+
+
+class _Counting:
+    """Finds out how an innermost loop with one latch counts."""
+
+    def __init__(self, graph, loop):
+        self.graph, self.loop, self.latch = graph, loop, loop.latches[0]
+        self.statements = graph.function.statements
+        # The statements of the first and of the last block, which each iteration executes -> their order.
+        last = graph.block(self.latch.number)
+        blocks = [loop.header] if last == loop.header else [loop.header, last]
+        spans = [range(graph.starts[block], graph.starts[block + 1]) for block in blocks]
+        self.order = {index: i for i, index in enumerate(i for span in spans for i in span)}
+
+    def run(self):
+        negated, predicate, _ = PLAIN_BRANCH.fullmatch(
+            self.statements[self.latch.number].text
+        ).groups()
+        if predicate is None:
+            return None
+        is_negated = negated == "!"
+        for compare, joined in self._comparisons(is_negated, predicate):
+            counted = self._counted(compare, joined, is_negated)
+            if counted is not None:
+                return counted
+        return None
+
+    def _inside(self, register):
+        found = self.graph.definitions().get(register, ())
+        return [i for i in found if self.graph.block(i) in self.loop.blocks]
+
+    def _only(self, register):
+        """The statement that alone writes a register in the loop, once in each iteration."""
+        inside = self._inside(register)
+        if len(inside) != 1 or inside[0] not in self.order:
+            return None
+        return None if self.statements[inside[0]].text.startswith("@") else inside[0]
+
+    def _is_constant(self, operand):
+        return _integer(operand) is not None or (
+            _REGISTER.fullmatch(operand) is not None and not self._inside(operand)
+        )
+
+    def _is_used_by(self, register, indices):
+        """Do only these statements have the register?"""
+        return self.graph.uses().get(register) == indices
+
+    def _comparisons(self, is_negated, predicate):
+        """(index of a setp, index of the and.pred or or.pred with its result, or None): if it is false, the loop
+        ends."""
+        index = self._only(predicate)
+        if index is None or not self._is_used_by(predicate, {index, self.latch.number}):
+            return
+        joined = _JOINED.fullmatch(self.statements[index].text)
+        if joined is None:
+            yield index, None
+        elif joined[1] == ("or" if is_negated else "and") and joined[3] != joined[4]:
+            for register in joined[3], joined[4]:
+                compare = self._only(register)
+                if compare is not None and self._is_used_by(register, {compare, index}):
+                    yield compare, index
+
+    def _counted(self, compare, joined, is_negated):
+        found = _COMPARED.fullmatch(self.statements[compare].text)
+        if found is None or found[2] == "f" or found[3] not in ("32", "64"):
+            return None
+        condition, kind, width, result, left, right = found.groups()
+        for tested, bound, there in (
+            (left, right, condition),
+            (right, left, _SWAPPED[condition]),
+        ):
+            stepped = self._stepped(compare, tested, width) if self._is_constant(bound) else None
+            goes_on = _INVERSE[there] if is_negated else there
+            if stepped is None or not _ends(goes_on, kind, int(width), stepped[1]):
+                continue
+            counted = Counted(
+                compare=self.statements[compare],
+                condition=there,
+                compared=kind + width,
+                joined=None if joined is None else self.statements[joined],
+                result=result,
+                goes_on=goes_on,
+                kind="s" if kind == "s" and goes_on != "ne" else "u",
+                width=int(width),
+                register=stepped[0],
+                tested=tested,
+                step=stepped[1],
+                bound=bound,
+                most=None,
+            )
+            return counted._replace(most=self._most(counted))
+        return None
+
+    def _stepped(self, compare, tested, width):
+        """(register with the counter at the beginning of an iteration, step) of a register that a setp reads."""
+        index = self._only(tested)
+        added = None if index is None else _ADDED.fullmatch(self.statements[index].text)
+        if added is None or added[2] != width or self.order[index] > self.order[compare]:
+            return None
+        for source, step in ((added[4], added[5]), (added[5], added[4])):
+            if not self._is_constant(step):
+                continue
+            number = _integer(step)
+            value = step if number is None else number
+            if source == tested:
+                return tested, value
+            copied = self._only(source)
+            moved = None if copied is None else _MOVED.fullmatch(self.statements[copied].text)
+            if moved is not None and (moved[1], moved[3]) == (width, tested):
+                is_before = self.order[copied] < self.order[index]
+                return (tested if is_before else source), value
+        return None
+
+    def _most(self, counted):
+        """The largest number of iterations, or None."""
+        bound, step = _integer(counted.bound), counted.step
+        starts = self._starts(counted)
+        if bound is None or isinstance(step, str):
+            return None
+        if counted.kind == "u" and counted.goes_on in ("lt", "le"):
+            starts = [0]  # any start: a counter that overflows at once is small then
+        smallest, largest = limits(counted)
+        ends = [end + step for end in (bound, *starts)]
+        if not starts or not all(smallest <= end <= largest for end in ends):
+            return None
+        distances = [bound - start for start in starts]
+        if counted.goes_on == "ne":
+            if any(distance % step or distance // step < 1 for distance in distances):
+                return None
+            return max(distance // step for distance in distances)
+        more = 1 if counted.goes_on in ("le", "ge") else 0
+        rounded = [abs(distance) + abs(step) - 1 for distance in distances if distance * step > 0]
+        return max([more + distance // abs(step) for distance in rounded], default=0) + 2
+
+    def _starts(self, counted):
+        """The values of the counter before the loop; [] if they are not constants."""
+        outside = [
+            i
+            for i in self.graph.definitions().get(counted.register, ())
+            if self.graph.block(i) not in self.loop.blocks
+        ]
+        moved = [_MOVED.fullmatch(self.statements[i].text) for i in outside]
+        values = [_integer(found[3]) if found else None for found in moved]
+        if None in values:
+            return []
+        smallest, _ = limits(counted)
+        return [smallest + (value - smallest) % (1 << counted.width) for value in values]
+
+
+def limits(counted: Counted) -> tuple[int, int]:
+    """The smallest and the largest value of the counter's type."""
+    if counted.kind == "s":
+        return -(1 << counted.width - 1), (1 << counted.width - 1) - 1
+    return 0, (1 << counted.width) - 1
+
+
+def _ends(goes_on, kind, width, step):
+    """Does a loop with this condition come to its end with this step, unless the counter overflows?"""
+    if isinstance(step, str):
+        return goes_on in ("lt", "le") and kind != "b"
+    if not 0 < abs(step) <= MAX_STEP:
+        return False
+    if goes_on == "ne":
+        return width == 32 or abs(step) & (abs(step) - 1) == 0
+    return kind != "b" and goes_on in (("lt", "le") if step > 0 else ("gt", "ge"))
+
+
+def _integer(operand):
+    """The value of an operand that is a number, else None."""
+    try:
+        return int(operand, 0)
+    except ValueError:
+        return None
+
+
+def _first_operand(text):
+    """The first operand of an instruction, "" if that is an address."""
+    operands = text.partition(" ")[2] if " " in text else text.partition("\t")[2]
+    operands = operands.strip()
+    if operands.startswith("["):
+        return ""
+    depth = 0
+    for position, letter in enumerate(operands):
+        depth += (letter in "{([") - (letter in "})]")
+        if letter == "," and not depth:
+            return operands[:position]
+    return operands

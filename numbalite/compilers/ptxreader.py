@@ -1,0 +1,194 @@
+"""Reads the PTX of a compiler: functions with their statements, labels, branches and calls, and source positions."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\]|\\.)*\"|(?P<loc>\.loc\s[^\n]*)|(?P<file>\.file\s[^\n]*)|(?P<mark>[{};])"
+    r"|(?<![\w$%])(?P<label>[A-Za-z_$%][\w$]*)\s*:(?!:)",
+    re.DOTALL,
+)
+_BRANCH = re.compile(
+    r"(?:@!?\s*[\w$%]+\s+)?(?:bra(?:\.uni)?\s+|brx\.idx(?:\.uni)?\s+[^,]+,\s*)([\w$%]+)"
+)
+_CALL = re.compile(r"(?:@!?\s*[\w$%]+\s+)?call(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?([\w$%]+)")
+_FUNCTION = re.compile(r"\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$%]+)")
+_LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*?inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
+_FILE = re.compile(r'\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
+
+
+class Statement(NamedTuple):
+    """A statement: its text without the semicolon, the offsets at which it begins and ends, the path of scopes, and its
+    source position (file, line, column)."""
+
+    begin: int
+    end: int
+    text: str
+    path: tuple
+    location: tuple | None
+
+
+class Branch(NamedTuple):
+    """A branch: the number of its statement, and its label, or that of its list of labels."""
+
+    number: int
+    target: str
+
+
+class Label(NamedTuple):
+    """The offsets at which a label begins and at which its colon ends."""
+
+    begin: int
+    end: int
+
+
+class Function:
+    """A function with a body, which begins and ends at these offsets."""
+
+    def __init__(self, name: str, is_kernel: bool, begin: int) -> None:
+        self.name, self.is_kernel, self.begin = name, is_kernel, begin
+        self.end = begin
+        self.statements: list[Statement] = []
+        self.branches: list[Branch] = []
+        self.labels: dict[tuple, Label] = {}  # (path of scopes, name) -> offsets
+        self.lists: dict[tuple, list[str]] = {}  # the same key -> targets of a .branchtargets
+        self.calls: set[str] = set()
+        self.location: tuple | None = None
+
+    def targets(self, branch: Branch) -> list[Label | None]:
+        """The labels that a branch may go to; None for a label that was not found."""
+        path = self.statements[branch.number].path
+        names = _find(self.lists, path, branch.target) or [branch.target]
+        return [_find(self.labels, path, name) for name in names]
+
+
+class Module(NamedTuple):
+    """functions, file number -> name, and position -> the position of the call at which it was inlined."""
+
+    functions: list[Function]
+    files: dict[int, str]
+    parents: dict[tuple, tuple | None]
+
+
+def _find(table, path, name):
+    """The entry of a name in a scope: the innermost declaration."""
+    for count in range(len(path), 0, -1):
+        found = table.get((path[:count], name))
+        if found is not None:
+            return found
+    return None
+
+
+def read(ptx: str) -> Module:
+    return _Reader(ptx).run()
+
+
+class _Reader:
+    def __init__(self, ptx):
+        self.ptx = ptx
+        self.functions, self.files, self.parents = [], {}, {}
+        self.function = None
+        self.scopes, self.opened = [], 0  # the path of scopes; how many scopes were opened
+        self.start = 0  # of the statement
+        self.depth = 0  # of braces in a statement: vectors, initializers
+        self.skipped = 0  # braces of a .section
+        self.location = None
+        self.last_label = None
+
+    def run(self):
+        for token in _TOKEN.finditer(self.ptx):
+            kind = token.lastgroup
+            if kind == "loc":
+                self._locate(token[0])
+                self.start = token.end()
+            elif kind == "file":
+                named = _FILE.match(token[0])
+                if named:
+                    self.files[int(named[1])] = named[2]
+                self.start = token.end()
+            elif kind == "label":
+                self._label(token)
+            elif kind is None:
+                if not self._text(token):
+                    self.start = token.end()  # a comment before a statement
+            elif token[0] == "{":
+                self._open(token)
+            elif token[0] == "}":
+                self._close(token)
+            elif not self.depth and not self.skipped:
+                self._statement(token)
+        return Module(self.functions, self.files, self.parents)
+
+    def _text(self, token):
+        return self.ptx[self.start : token.start()].strip()
+
+    def _locate(self, text):
+        where = _LOCATION.match(text)
+        if where is None:
+            return
+        numbers = [int(n) if n else None for n in where.groups()]
+        call = tuple(numbers[3:]) if numbers[3] is not None else None
+        if numbers[1]:  # line 0: no line of its own
+            self.location = tuple(numbers[:3])
+            self.parents[self.location] = call or self.parents.get(self.location)
+        if self.function is not None and self.function.location is None:
+            self.function.location = self.location
+
+    def _label(self, token):
+        if self.function is not None and not self.depth and not self._text(token):
+            self.last_label = tuple(self.scopes), token["label"]
+            self.function.labels[self.last_label] = Label(token.start(), token.end())
+            self.start = token.end()
+
+    def _open(self, token):
+        text = self._text(token)
+        if self.skipped or text.startswith(".section"):
+            self.skipped += 1
+        elif self.function is None:
+            head = _FUNCTION.search(text)
+            if head is None or "=" in text:
+                self.depth += 1
+                return
+            self.function = Function(head[2], head[1] == "entry", token.end())
+            self.scopes, self.opened, self.location = [0], 1, None
+            self.start = token.end()
+        elif text:
+            self.depth += 1
+        else:
+            self.scopes = [*self.scopes, self.opened]
+            self.opened += 1
+            self.start = token.end()
+
+    def _close(self, token):
+        if self.skipped:
+            self.skipped -= 1
+            self.start = token.end()
+        elif self.depth:
+            self.depth -= 1
+        elif self.function is not None:
+            self.scopes = self.scopes[:-1]
+            if not self.scopes:
+                self.function.end = token.start()
+                self.functions.append(self.function)
+                self.function = None
+            self.start = token.end()
+
+    def _statement(self, token):
+        function = self.function
+        if function is not None:
+            text = self._text(token)
+            begin = token.start() - len(self.ptx[self.start : token.start()].lstrip())
+            path = tuple(self.scopes)
+            if text.startswith(".branchtargets"):
+                names = text.removeprefix(".branchtargets").replace(",", " ").split()
+                function.lists[self.last_label] = names
+                function.labels.pop(self.last_label, None)
+            else:
+                if branch := _BRANCH.match(text):
+                    function.branches.append(Branch(len(function.statements), branch[1]))
+                elif call := _CALL.match(text):
+                    function.calls.add(call[1])
+                function.statements.append(Statement(begin, token.end(), text, path, self.location))
+        self.start = token.end()
