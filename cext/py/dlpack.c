@@ -396,16 +396,15 @@ int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj) {
     return nl_py_dlpack_is_known(state, obj);
 }
 
-/* Is this attribute of a PyTorch tensor True, or does this method return True? */
+/* Is this attribute of a PyTorch tensor True, or does this method return True? Never raises. */
 static int says_true(const nl_py_state *state, PyObject *obj, int which) {
-    PyObject *value;
-    if (nl_py_lookup_attribute(obj, name(state, which), &value) <= 0)
-        return 0;
-    if (!PyBool_Check(value))
+    PyObject *value = NULL;
+    if (nl_py_lookup_attribute(obj, name(state, which), &value) > 0 && !PyBool_Check(value))
         Py_SETREF(value, PyObject_CallNoArgs(value));
-    int result = value == Py_True;
+    if (value == NULL)
+        PyErr_Clear();
     Py_XDECREF(value);
-    return result;
+    return value == Py_True;
 }
 
 static int requires_grad(nl_py_state *state, PyObject *obj) {
@@ -419,22 +418,23 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
     return value != Py_False;
 }
 
-/* Lazy conjugates and negatives of PyTorch are views with a flag: the memory contains the other
- * tensor's elements, and a read computes the values. Returns 1 with an exception for such a
- * tensor. */
-static int is_lazy(const nl_py_state *state, PyObject *obj, const nl_dl_tensor *t,
-                   const nl_layout *layout) {
-    const char *way = NULL;
-    if (t->code == NL_DL_COMPLEX && says_true(state, obj, NAME_IS_CONJ))
-        way = "conj";
-    else if (!nl_layout_is_c(layout) && says_true(state, obj, NAME_IS_NEG))
-        way = "neg";
-    if (way)
+int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f) {
+    const nl_layout *layout = &f->layout;
+    const char *flag = NULL;
+    int is_complex = f->element.class == NL_ELEMENT_PLAIN &&
+                     (f->element.dtype == NL_COMPLEX64 || f->element.dtype == NL_COMPLEX128);
+    if (is_complex && says_true(state, obj, NAME_IS_CONJ))
+        flag = "conj";
+    /* a negative is the imaginary part of a conjugate, and contiguous if it has one element */
+    else if ((!nl_layout_is_c(layout) || nl_layout_count(layout) == 1) &&
+             says_true(state, obj, NAME_IS_NEG))
+        flag = "neg";
+    if (flag)
         PyErr_Format(PyExc_BufferError,
-                     "DLPack: the memory of this %.80s holds something else than its elements, "
-                     "which are computed when they are read: give resolve_%s() of it",
-                     Py_TYPE(obj)->tp_name, way);
-    return way != NULL;
+                     "the memory of this %.80s does not contain its elements, which PyTorch "
+                     "computes when they are read: pass resolve_%s() of it",
+                     Py_TYPE(obj)->tp_name, flag);
+    return flag != NULL;
 }
 
 /* Reads the current stream into *current, once in a call, because this takes a third of the time
@@ -492,7 +492,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
     out->address = low == high ? 0 : (CUdeviceptr)(uintptr_t)t.data + t.byte_offset;
     if (!nl_py_address_fits(out->address, low, high))
         goto other;
-    return is_lazy(state, obj, &t, &out->layout) ? -1 : 1;
+    return nl_py_dlpack_is_lazy(state, obj, out) ? -1 : 1;
 other:
     PyErr_Clear();
     return 0;

@@ -261,8 +261,24 @@ done:
     return result;
 }
 
-int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+/* Reads the dictionary of an object. Returns 1, or 0 if it has none, or -1 with an exception. */
+static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
+    int found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
+    if (found <= 0)
+        return found;
+    if (PyDict_Check(dict))
+        found = read_fields(state, dict, out) == 0 ? 1 : -1;
+    else {
+        PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ must be a dict, not %.80s",
+                     Py_TYPE(dict)->tp_name);
+        found = -1;
+    }
+    Py_DECREF(dict);
+    return found;
+}
+
+int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     nl_dl_current current = {.of = NULL};
     out->descr = NULL;
     /* a class has the attribute as the descriptor of its instances */
@@ -271,20 +287,9 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     int found = nl_py_dlpack_read(state, obj, &current, out);
     if (found != 0)
         return found;
-    if (nl_py_known_read(state, obj, out))
-        return 1;
-    found = nl_py_lookup_attribute(obj, key(state, KEY_ATTRIBUTE), &dict);
-    if (found <= 0)
-        return found;
-    if (!PyDict_Check(dict)) {
-        PyErr_Format(PyExc_TypeError, "__cuda_array_interface__ must be a dict, not %.80s",
-                     Py_TYPE(dict)->tp_name);
-        Py_DECREF(dict);
-        return -1;
-    }
-    int result = read_fields(state, dict, out);
-    Py_DECREF(dict);
-    if (result == 0)
+    if (!nl_py_known_read(state, obj, out) && (found = read_dictionary(state, obj, out)) == 0)
+        return 0;
+    if (found >= 0 && !nl_py_dlpack_is_lazy(state, obj, out))
         return 1;
     nl_py_foreign_clear(out);
     return -1;

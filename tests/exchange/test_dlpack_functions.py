@@ -187,3 +187,5 @@ def test_elements_that_are_computed_when_they_are_read():
         twice[1, 32](Tensor(x, conj=True), y)
     with pytest.raises(BufferError, match=r"Tensor.*resolve_neg\(\)"):
         twice[1, 32](Tensor(cuda.to_device(FIRST)[:, ::2], neg=True), y)
+    with pytest.raises(BufferError, match=r"Tensor.*resolve_neg\(\)"):
+        twice[1, 32](Tensor(cuda.to_device(FIRST)[:1, :1], neg=True), y)

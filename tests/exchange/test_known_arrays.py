@@ -212,3 +212,30 @@ gc.collect()
 assert gone() is None
 """
     )
+
+
+def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
+    """Their memory has the elements of another tensor. Also where the dictionary of the interface is read: the tensor
+    requires no gradient, but its class is a sub-class."""
+    with_libraries("""
+class Sub(Tensor):
+    pass
+
+x, y = cuda.to_device(np.ones((3, 4), "c8")), cuda.to_device(np.ones((3, 4), "f4"))
+for kind in (Tensor, Sub):
+    for array, flag in ((x, "conj"), (y[:, ::2], "neg"), (y[:1, :1], "neg"), (x.T, "conj")):
+        asked.clear()
+        lazy = kind(array)
+        setattr(lazy, "is_" + flag, lambda: True)
+        for do in (as_array, twice, lambda t: add[1, 32](t, t, t)):
+            try: do(lazy)
+            except BufferError as error: assert f"pass resolve_{flag}() of it" in str(error), error
+            else: raise AssertionError((kind, flag))
+        assert bool(asked) == (kind is Sub)
+        setattr(lazy, "is_" + flag, lambda: False)
+        assert as_array(lazy).address == array.address
+strange = Sub(y[:1, :1])
+strange.is_neg = "no method"
+assert as_array(strange).address == y.address
+print("done")
+""")
