@@ -2,9 +2,8 @@
  * limits were measured on H100 and H200. */
 #include "core/reduceplan.h"
 
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
+#include "core/reducelimit.h"
 
 enum {
     WARP = 32,
@@ -56,56 +55,6 @@ enum {
     WORTH_BYTES = 1 << 25,    /* reading this many bytes takes longer than a launch */
     FEW_LATER = 1 << 16,      /* a few blocks reduce this many numbers in the time of a launch */
 };
-
-/* The limits that tests change, so that small arrays select the schedules of large ones. */
-enum limit {
-    TEAM_ROWS,         /* from this number of short rows, a few lanes reduce each row */
-    STRIPE_BYTES,      /* stripes: minimum bytes of results per row of a column */
-    NARROW_PART_BYTES, /* at least 16 per thread: every part must have rows */
-    MIN_STAGED_BYTES,  /* minimum bytes of all groups of columns for staging */
-    BUSY_BLOCKS,
-    TWO_LAUNCHES_BYTES, /* from this size, a second launch may be faster */
-    BLOCK_BYTES,    /* up to this size, one block is as fast as several blocks and a second step */
-    MIN_PART_BYTES, /* minimum bytes of a part */
-    MAX_PART_BYTES_ANY_ORDER,
-    USUAL_PARTS, /* enough parts that the last ones to start do not delay the end */
-    BUSY_PARTS,  /* parts, or results, that keep a device busy */
-    /* properties of the devices: */
-    CACHED_BYTES, /* an array of up to this size may be in the L2 cache */
-    /* 0: no plans for serial threads, even if the threads of a block run one after another */
-    SERIAL_PLANS,
-    LIMITS,
-};
-
-static struct {
-    const char *name;
-    int64_t value;
-} limits[LIMITS] = {
-    [USUAL_PARTS] = {"USUAL_PARTS", 4096},
-    [BUSY_PARTS] = {"BUSY_PARTS", 1024},
-    [CACHED_BYTES] = {"CACHED_BYTES", 0},
-    [SERIAL_PLANS] = {"SERIAL_PLANS", 1},
-    [TEAM_ROWS] = {"TEAM_ROWS", 1 << 12},
-    [STRIPE_BYTES] = {"STRIPE_BYTES", 1 << 11},
-    [NARROW_PART_BYTES] = {"NARROW_PART_BYTES", 1 << 16},
-    [MIN_STAGED_BYTES] = {"MIN_STAGED_BYTES", 1 << 16},
-    [BUSY_BLOCKS] = {"BUSY_BLOCKS", 512},
-    [TWO_LAUNCHES_BYTES] = {"TWO_LAUNCHES_BYTES", 1 << 22},
-    [BLOCK_BYTES] = {"BLOCK_BYTES", 1 << 16},
-    [MIN_PART_BYTES] = {"MIN_PART_BYTES", 1 << 14},
-    [MAX_PART_BYTES_ANY_ORDER] = {"MAX_PART_BYTES_ANY_ORDER", 1 << 18},
-};
-
-int64_t *nl_reduceplan_limit(const char *name) {
-    for (int i = 0; i < LIMITS; i++)
-        if (strcmp(limits[i].name, name) == 0)
-            return &limits[i].value;
-    return NULL;
-}
-
-int nl_reduceplan_allows_serial(void) {
-    return limits[SERIAL_PLANS].value != 0;
-}
 
 typedef nl_reduce_dim dim;
 typedef nl_reduce_dims dims;
@@ -206,7 +155,7 @@ static int by_teams(const dims *kept, const dims *reduced, const traits *t) {
 static int by_stripes(const dims *kept, const dims *reduced, const traits *t, int64_t results) {
     int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
     /* in bytes; elements of less than 4 bytes count as 4 */
-    int64_t wanted = max64(rows, STRIPE_ROWS) * limits[STRIPE_BYTES].value;
+    int64_t wanted = max64(rows, STRIPE_ROWS) * nl_reducelimit(NL_LIMIT_STRIPE_BYTES);
     if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
         return 0;
     int width = width_of(kept, reduced, t);
@@ -235,9 +184,9 @@ static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced
                                 int64_t itemsize) {
     int64_t length = reduced->at[0].length, row = last_of(kept)->length * itemsize;
     int64_t groups = nl_reducelaunch_product(kept->at, kept->count - 1);
-    int64_t parts =
-        max64(min64(NARROW_PARTS / groups, length * row / limits[NARROW_PART_BYTES].value), 1);
-    if (length * row * groups <= 4 * limits[NARROW_PART_BYTES].value)
+    int64_t parts = max64(
+        min64(NARROW_PARTS / groups, length * row / nl_reducelimit(NL_LIMIT_NARROW_PART_BYTES)), 1);
+    if (length * row * groups <= 4 * nl_reducelimit(NL_LIMIT_NARROW_PART_BYTES))
         parts = 1;
     int64_t chunk = divide_up(length, parts);
     return (schedule){NL_REDUCE_NARROW,         width, 0,     THREADS, 1,
@@ -260,10 +209,10 @@ static schedule in_stage(const dims *kept, const dims *reduced, const traits *t)
         return none;
     if (item < 8 && rows->input % ACCESS_BYTES == 0 && t->address % ACCESS_BYTES == 0)
         return none;
-    if (groups->length * size < limits[MIN_STAGED_BYTES].value)
+    if (groups->length * size < nl_reducelimit(NL_LIMIT_MIN_STAGED_BYTES))
         return none;
     int64_t together =
-        max64(1, min64(STAGED_TILE / size, groups->length / limits[BUSY_BLOCKS].value));
+        max64(1, min64(STAGED_TILE / size, groups->length / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS)));
     return (schedule){
         NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
 }
@@ -283,14 +232,15 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
  * the device busy; for more elements, first the parts become larger, because the end of each part
  * takes time, then their number grows. */
 static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
-    int64_t larger = min64(elements / limits[BUSY_BLOCKS].value, LARGE_PART_BYTES / itemsize);
-    int64_t least = max64(max64(elements / limits[USUAL_PARTS].value, larger),
-                          limits[MIN_PART_BYTES].value / itemsize);
+    int64_t larger =
+        min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
+    int64_t least = max64(max64(elements / nl_reducelimit(NL_LIMIT_USUAL_PARTS), larger),
+                          nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / itemsize);
     return max64(1, min64(least, most_bytes / itemsize)); /* records may be larger than a part */
 }
 
 static int64_t most_part_bytes(int any_order) {
-    return any_order ? limits[MAX_PART_BYTES_ANY_ORDER].value : MAX_PART_BYTES;
+    return any_order ? nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER) : MAX_PART_BYTES;
 }
 
 int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
@@ -318,13 +268,14 @@ static schedule by_gapped_rows(const dims *kept, const dims *reduced, const trai
     if (reduced->count < 2 || row < SHORT || t->itemsize > ACCESS_BYTES ||
         rows * row * t->itemsize < GAPPED_BYTES)
         return none;
-    if (row * t->itemsize >= ROW_BYTES && results < limits[BUSY_PARTS].value)
+    if (row * t->itemsize >= ROW_BYTES && results < nl_reducelimit(NL_LIMIT_BUSY_PARTS))
         return none;
     int dense = is_dense(kept, reduced, t);
     int lanes = lanes_for(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
-    int64_t part =
-        part_of(rows * row * results, t->itemsize, limits[MAX_PART_BYTES_ANY_ORDER].value);
-    int64_t together = results < limits[BUSY_PARTS].value ? max64(1, divide_up(part, row)) : rows;
+    int64_t part = part_of(rows * row * results, t->itemsize,
+                           nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
+    int64_t together =
+        results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) ? max64(1, divide_up(part, row)) : rows;
     return (schedule){dense ? NL_REDUCE_GAPPED_PACKED : NL_REDUCE_GAPPED_STEPPED,
                       lanes,
                       0,
@@ -340,30 +291,31 @@ static schedule by_gapped_rows(const dims *kept, const dims *reduced, const trai
 static int is_for_a_warp(int64_t row, int64_t results) {
     if (results >= MANY_ROWS)
         return row <= LONG_ROW_BYTES;
-    if (results < limits[BUSY_PARTS].value)
+    if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS))
         return row <= ROW_BYTES;
     return row <= MIN_BLOCK_ROW_BYTES ||
            (BLOCK_TURN_BYTES < row && row <= BLOCK_TURN_BYTES + BLOCK_REST_BYTES);
 }
 
 int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results) {
-    return results < limits[TEAM_ROWS].value || length <= 1 ? WARP
-                                                            : lanes_for(length, width, accumulator);
+    return results < nl_reducelimit(NL_LIMIT_TEAM_ROWS) || length <= 1
+               ? WARP
+               : lanes_for(length, width, accumulator);
 }
 
 /* ---- choice of a schedule ---- */
 
-static schedule one_thread_each(int threads, int64_t length, int64_t parts) {
+static schedule one_thread_each(int64_t length, int64_t parts) {
     int64_t chunk = max64(divide_up(length, parts), 1);
     return (schedule){
-        NL_REDUCE_SERIAL, 0, 0, threads, 1, max64(1, divide_up(length, chunk)), chunk, 1};
+        NL_REDUCE_SERIAL, 0, 0, SERIAL_THREADS, 1, max64(1, divide_up(length, chunk)), chunk, 1};
 }
 
 /* Chooses a schedule for short axes, one in which no warp reduces a whole row; kind NONE if none
  * fits. */
 static schedule by_short_axes(const dims *kept, const dims *reduced, const traits *t,
                               int64_t results, int64_t length) {
-    int width = results >= limits[TEAM_ROWS].value ? by_teams(kept, reduced, t) : 0;
+    int width = results >= nl_reducelimit(NL_LIMIT_TEAM_ROWS) ? by_teams(kept, reduced, t) : 0;
     if (width)
         return (schedule){NL_REDUCE_TEAMS, width, 0, THREADS, 1, 1, length, 1};
     schedule staged = {.kind = NL_REDUCE_NONE};
@@ -388,6 +340,11 @@ static int64_t least_step(const dims *kept) {
     return least;
 }
 
+static schedule by_blocks(nl_reduce_kind kind, int64_t parts, int64_t chunk) {
+    enum { TEAM = THREADS / WARP };
+    return (schedule){kind, TEAM, 0, THREADS, TEAM, parts, chunk, 1};
+}
+
 /* Divides a row into several parts, one block each. */
 static schedule in_parts(const dims *kept, const dims *reduced, const traits *t, int packed,
                          int64_t results, int64_t length) {
@@ -400,20 +357,13 @@ static schedule in_parts(const dims *kept, const dims *reduced, const traits *t,
         int64_t chunk = nl_reduceplan_row_part(rows, last_of(reduced)->length,
                                                dense ? t->itemsize : size, results, t->any_order);
         if (chunk)
-            return (schedule){dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED,
-                              0,
-                              0,
-                              THREADS,
-                              THREADS / WARP,
-                              length / chunk,
-                              chunk,
-                              1};
+            return by_blocks(dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED, length / chunk, chunk);
     }
-    int64_t least = max64(1, limits[MIN_PART_BYTES].value / size);
+    int64_t least = max64(1, nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / size);
     int64_t chunk =
         max64(part_of(length * results, size, most), divide_up(length * results, MAX_PARTS));
     chunk = divide_up(chunk, least) * least;
-    return (schedule){kind, 0, 0, THREADS, THREADS / WARP, divide_up(length, chunk), chunk, 1};
+    return by_blocks(kind, divide_up(length, chunk), chunk);
 }
 
 static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, int64_t results,
@@ -421,12 +371,12 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
     int packed = !t->masked && reduced->count == 1 && t->itemsize <= ACCESS_BYTES &&
                  is_dense(kept, reduced, t);
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
+    int64_t width = packed ? ACCESS_BYTES / t->itemsize : 1;
     schedule one = {kind, 0, 0, THREADS, 1, 1, length, 1};
     if (t->any_order && t->accumulator && !t->masked) {
         schedule gapped = by_gapped_rows(kept, reduced, t, results);
         if (gapped.kind)
             return gapped;
-        int64_t width = packed ? ACCESS_BYTES / t->itemsize : 1;
         int lanes = nl_reduceplan_lanes(length, width, t->accumulator, results);
         if (lanes < WARP) {
             one.kind = packed ? NL_REDUCE_SHORT_PACKED : NL_REDUCE_SHORT_STRIDED;
@@ -434,20 +384,19 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
             return one;
         }
     }
-    if (results < limits[BUSY_PARTS].value &&
-        length * (packed ? t->itemsize : max64(t->itemsize, 4)) > limits[BLOCK_BYTES].value)
+    if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) &&
+        length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
+            nl_reducelimit(NL_LIMIT_BLOCK_BYTES))
         return in_parts(kept, reduced, t, packed, results, length);
-    if (results < 64 || !is_for_a_warp(length * t->itemsize, results))
+    int is_small = length <= WARP * LANE_PIECES * width; /* a warp loads the row at once */
+    if (!is_small && (results < 64 || !is_for_a_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
+    one.width = one.team;
     return one;
 }
 
 schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
     int64_t results = nl_reducelaunch_count(kept), length = nl_reducelaunch_count(reduced);
-    if (t->serial) {
-        int64_t parts = results < 64 ? min64(512, max64(1, length / 16384)) : 1;
-        return one_thread_each(results * parts < 1024 ? 1 : 32, length, parts);
-    }
     if (t->accumulator && !t->masked) {
         schedule found = by_short_axes(kept, reduced, t, results, length);
         if (found.kind)
@@ -460,7 +409,7 @@ schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const tra
         if (width && results >= WARP && !t->masked)
             return by_columns(results, length, width);
         int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
-        return one_thread_each(SERIAL_THREADS, length, parts);
+        return one_thread_each(length, parts);
     }
     return by_rows(kept, reduced, t, results, length);
 }
@@ -480,15 +429,12 @@ static schedule by_last_block(const schedule *s, int64_t results, const traits *
             width /= 2;
         return (schedule){NL_REDUCE_NARROW, width, 0, THREADS, 1, 1, s->parts, 1};
     }
-    if (is_for_rows(s->kind) && results <= THREADS / WARP)
-        return (schedule){t->masked || size > ACCESS_BYTES ? NL_REDUCE_STRIDED : NL_REDUCE_PACKED,
-                          0,
-                          0,
-                          THREADS,
-                          results == 1 ? THREADS / WARP : 1,
-                          1,
-                          s->parts,
-                          1};
+    if (is_for_rows(s->kind) && results <= THREADS / WARP) {
+        nl_reduce_kind kind =
+            t->masked || size > ACCESS_BYTES ? NL_REDUCE_STRIDED : NL_REDUCE_PACKED;
+        int team = results == 1 ? THREADS / WARP : 1;
+        return (schedule){kind, team, 0, THREADS, team, 1, s->parts, 1};
+    }
     return (schedule){.kind = NL_REDUCE_NONE};
 }
 
@@ -547,7 +493,8 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
 /* Returns whether each result has rows that are worth a launch, after which few numbers remain. */
 static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
     int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
-    if (inner->input != itemsize || row < AMONG_BYTES || results * rows < limits[TEAM_ROWS].value)
+    if (inner->input != itemsize || row < AMONG_BYTES ||
+        results * rows < nl_reducelimit(NL_LIMIT_TEAM_ROWS))
         return 0;
     if (row * rows <= FEW_ROWS_BYTES)
         return 1;
@@ -562,7 +509,7 @@ static void divide(const dims *kept, dims *reduced, dims *later, const traits *t
     later->count = 0;
     if (last < 1 || !kept->count ||
         nl_reducelaunch_count(kept) * nl_reducelaunch_count(reduced) * t->itemsize <
-            limits[TWO_LAUNCHES_BYTES].value)
+            nl_reducelimit(NL_LIMIT_TWO_LAUNCHES_BYTES))
         return;
     dim inner = reduced->at[last];
     int64_t rows = nl_reducelaunch_product(reduced->at, last);
@@ -680,7 +627,7 @@ static void in_parts_of_results(const reduction *f, const schedule *s, const dim
     }
     nl_reducelaunch_set_slots(
         step, 5, (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, parts, flags, NL_REDUCE_SEGMENTS});
-    traits of_parts = {size, size, 0, t->masked, t->any_order, t->serial};
+    traits of_parts = {size, size, 0, t->masked, t->any_order};
     schedule last = nl_reduceplan_schedule(&of_results, &of_one, &of_parts);
     last.parts = 1;
     last.chunk = s->parts * each;
@@ -719,7 +666,7 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
     }
     f->cached =
         nl_reducelaunch_count(&kept) * nl_reducelaunch_count(&reduced) * r->traits.itemsize <=
-        limits[CACHED_BYTES].value;
+        nl_reducelimit(NL_LIMIT_CACHED_BYTES);
     nl_reducelaunch_sort(&kept, nl_reducelaunch_by_input);
     kept = nl_reducelaunch_merged(&kept);
     for (int i = 0; i < kept.count; i++)
@@ -739,7 +686,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
         return;
     }
     const traits *t = &r->traits;
-    if (r->reorderable && t->any_order && !t->masked && !t->serial)
+    if (r->reorderable && t->any_order && !t->masked)
         divide(&f.kept, &f.reduced, &f.later, t);
     dims kept = f.later.count ? together(&f.kept, f.later.at, f.later.count) : f.kept;
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);

@@ -15,7 +15,6 @@ typedef struct nl_reduce_traits {
     int64_t address;     /* of the first element, modulo 16 */
     int masked;
     int any_order; /* elements may be combined in any order */
-    int serial;    /* the threads of a block run one after another */
 } nl_reduce_traits;
 
 nl_reduce_schedule nl_reduceplan_schedule(const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
@@ -44,11 +43,6 @@ typedef struct nl_reduce_request {
     size_t initial_size; /* its bytes, at most `accumulator` */
     double divisor;
 } nl_reduce_request;
-
-/* A limit, or a property of the devices, by its name in reduceplan.c; NULL if unknown. */
-int64_t *nl_reduceplan_limit(const char *name);
-/* Returns whether plans for serial threads are enabled. */
-int nl_reduceplan_allows_serial(void);
 
 /* Plans the launches of a reduction. No axis may be empty. The caller must set plan->storage. */
 void nl_reduceplan_make(const nl_reduce_request *request, nl_reduce_plan *plan);

@@ -3,15 +3,13 @@
 #include "core/scanplan.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include "core/reducelimit.h"
 
 enum {
     WARP = 32,
     ACCESS_BYTES = 16, /* bytes of a thread's widest load */
     BLOCK_THREADS = 256,
     SERIAL_THREADS = 128,
-    SIMULATED_THREADS = 32,     /* threads of a block, where they run one after another, ... */
-    SIMULATED_ROWS = 1 << 10,   /* ... from this number of rows */
     COLUMN_THREADS = 1 << 17,   /* threads that keep a device busy */
     COLUMN_WARPS = 8,           /* warps per block, as in short_axes.cuh */
     COLUMN_ROWS = 8,            /* rows of a column tile per thread (scan.cuh) */
@@ -33,51 +31,6 @@ enum {
     PIPELINE_NUMBER = 8,          /* maximum bytes of a number in a pipeline */
     STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
 };
-
-/* The limits that tests change, so that small arrays select the schedules of large ones. */
-enum limit {
-    SCANNED_ROWS,        /* from this number of rows, one thread scans a row: at least this, ... */
-    SCANNED_ROWS_EACH,   /* ... and at least this for each element of a row */
-    WARP_ROWS,           /* from this number of rows, one warp scans a row */
-    VEC_THREADS,         /* minimum threads, where some of many columns form one element */
-    COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
-    COLUMN_TILE_NUMBER,  /* maximum bytes of a number in column tiles */
-    TILE_THREADS,        /* maximum threads of a block that scans row tiles */
-    TILE_RUNS, /* maximum runs of a warp in a tile (scan.cuh): they are exchanged one by one */
-    PIPELINE_THREADS, /* of a block, as in reduceplan.py */
-    PIPELINE_TURNS,   /* minimum tiles per block */
-    /* a property of the devices: */
-    PIPELINES, /* number of blocks that can have a pipeline; 0: the device has none */
-    LIMITS,
-};
-
-static struct {
-    const char *name;
-    int64_t value;
-} limits[LIMITS] = {
-    [SCANNED_ROWS] = {"SCANNED_ROWS", 1 << 13},
-    [SCANNED_ROWS_EACH] = {"SCANNED_ROWS_EACH", 1 << 8},
-    [WARP_ROWS] = {"WARP_ROWS", 1 << 10},
-    [VEC_THREADS] = {"VEC_THREADS", 1 << 15},
-    [COLUMN_TILE_THREADS] = {"COLUMN_TILE_THREADS", 1 << 17},
-    [COLUMN_TILE_NUMBER] = {"COLUMN_TILE_NUMBER", 16},
-    [TILE_THREADS] = {"TILE_THREADS", BLOCK_THREADS},
-    [TILE_RUNS] = {"TILE_RUNS", 16},
-    [PIPELINE_THREADS] = {"PIPELINE_THREADS", 384},
-    [PIPELINE_TURNS] = {"PIPELINE_TURNS", 4},
-    [PIPELINES] = {"PIPELINES", 0},
-};
-
-int64_t nl_scanplan_pipelines(void) {
-    return limits[PIPELINES].value;
-}
-
-int64_t *nl_scanplan_limit(const char *name) {
-    for (int i = 0; i < LIMITS; i++)
-        if (strcmp(limits[i].name, name) == 0)
-            return &limits[i].value;
-    return NULL;
-}
 
 typedef nl_reduce_dim dim;
 typedef nl_reduce_dims dims;
@@ -153,10 +106,10 @@ static void join_columns(geometry *g) {
     }
     if (llabs(g->along.input) <= g->size.stored)
         return;
-    int64_t threads = rows_of(g), least = limits[VEC_THREADS].value;
+    int64_t threads = rows_of(g), least = nl_reducelimit(NL_LIMIT_VEC_THREADS);
     if (g->along.length >= PARTED) {
         threads *= g->along.length / COLUMN_ROWS;
-        least = limits[COLUMN_TILE_THREADS].value;
+        least = nl_reducelimit(NL_LIMIT_COLUMN_TILE_THREADS);
     }
     count = narrowed(max64(1, ACCESS_BYTES / most), threads, least);
     if (inner->length % count || !are_aligned(count, g))
@@ -189,8 +142,8 @@ static int64_t row_in_memory(int64_t length, int64_t itemsize) {
 /* Returns the threads of a block that scans rows in shared memory; 0 if another kind is better. */
 static int64_t threads_for_rows(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, row = row_in_memory(length, g->size.loop);
-    if (length > ROW_LENGTH ||
-        rows < max64(limits[SCANNED_ROWS].value, limits[SCANNED_ROWS_EACH].value * length))
+    if (length > ROW_LENGTH || rows < max64(nl_reducelimit(NL_LIMIT_SCANNED_ROWS),
+                                            nl_reducelimit(NL_LIMIT_SCANNED_ROWS_EACH) * length))
         return 0;
     if (row > ROW_BYTES || length * max64(g->size.stored, g->size.result) <= TINY_ROW_BYTES)
         return 0;
@@ -203,7 +156,7 @@ static schedule by_warps(const geometry *g, int64_t width) {
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
            runs * width * g->size.loop <= TILE_BYTES / 4)
         runs *= 2;
-    schedule s = one_part(NL_SCAN_WARPS, limits[TILE_THREADS].value, g->along.length);
+    schedule s = one_part(NL_SCAN_WARPS, nl_reducelimit(NL_LIMIT_TILE_THREADS), g->along.length);
     s.width = (int)width;
     s.ahead = (int)runs;
     return s;
@@ -214,7 +167,7 @@ static schedule by_warps(const geometry *g, int64_t width) {
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
-    return largest(&g->size) <= limits[COLUMN_TILE_NUMBER].value &&
+    return largest(&g->size) <= nl_reducelimit(NL_LIMIT_COLUMN_TILE_NUMBER) &&
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
@@ -231,14 +184,16 @@ static schedule by_threads(const geometry *g, int64_t rows) {
 }
 
 static int64_t pipeline_tile(void) {
-    return ACCESS_BYTES * limits[PIPELINE_THREADS].value * PIPELINE_PIECES;
+    return ACCESS_BYTES * nl_reducelimit(NL_LIMIT_PIPELINE_THREADS) * PIPELINE_PIECES;
 }
 
 /* Returns the number of elements of a piece, if rows should be scanned in a pipeline, else 0. */
-static int64_t piece_of(const geometry *g, int64_t rows, int64_t pipelines) {
+static int64_t piece_of(const geometry *g, int64_t rows) {
+    int64_t pipelines = nl_reducelimit(NL_LIMIT_PIPELINES);
     int64_t item = max64(g->size.stored, g->size.result);
     int64_t tiles = divide_up(g->along.length * item, pipeline_tile());
-    if (!pipelines || tiles < 2 || tiles * rows < limits[PIPELINE_TURNS].value * pipelines)
+    if (!pipelines || tiles < 2 ||
+        tiles * rows < nl_reducelimit(NL_LIMIT_PIPELINE_TURNS) * pipelines)
         return 0;
     if (largest(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) || !is_packed(g))
         return 0;
@@ -246,7 +201,8 @@ static int64_t piece_of(const geometry *g, int64_t rows, int64_t pipelines) {
 }
 
 static schedule in_pipeline(const geometry *g, int64_t piece) {
-    int64_t threads = limits[PIPELINE_THREADS].value, chunk = threads * PIPELINE_PIECES * piece;
+    int64_t threads = nl_reducelimit(NL_LIMIT_PIPELINE_THREADS),
+            chunk = threads * PIPELINE_PIECES * piece;
     return (schedule){NL_SCAN_PIPELINED,
                       (int)piece,
                       0,
@@ -258,9 +214,10 @@ static schedule in_pipeline(const geometry *g, int64_t piece) {
 }
 
 static schedule in_tiles(const geometry *g, int64_t width) {
-    int64_t length = g->along.length, most = limits[TILE_THREADS].value, runs = 1;
+    int64_t length = g->along.length, most = nl_reducelimit(NL_LIMIT_TILE_THREADS), runs = 1;
     if (length > most * width)
-        runs = max64(1, min64(limits[TILE_RUNS].value, TILE_BYTES / (width * g->size.loop)));
+        runs = max64(
+            1, min64(nl_reducelimit(NL_LIMIT_TILE_RUNS), TILE_BYTES / (width * g->size.loop)));
     int64_t threads = min64(most, divide_up(length, WARP * width * runs) * WARP);
     int64_t chunk = threads * width * runs;
     return (schedule){
@@ -275,32 +232,31 @@ static int64_t width_of(const geometry *g) {
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
 }
 
-static schedule scheduled(const geometry *g, int serial, int64_t pipelines) {
+static schedule scheduled(const geometry *g) {
     int64_t rows = rows_of(g), length = g->along.length, step = (int64_t)1 << 62, across;
     for (int i = 0; i < g->kept.count; i++)
         if ((across = llabs(g->kept.at[i].input)))
             step = min64(step, across);
-    if (serial)
-        return one_part(NL_SCAN_SERIAL, rows < SIMULATED_ROWS ? 1 : SIMULATED_THREADS, length);
     int are_rows = step >= g->along.input && g->along.input > 0 &&
                    g->along.input <= 2 * g->size.stored && g->along.output == g->size.result;
     int64_t threads = are_rows ? threads_for_rows(g, rows) : 0, width = width_of(g);
     if (threads)
         return one_part(NL_SCAN_ROWS, threads, length);
-    if (are_rows && rows >= limits[WARP_ROWS].value && length > SHORT && length <= WARP_LENGTH)
+    if (are_rows && rows >= nl_reducelimit(NL_LIMIT_WARP_ROWS) && length > SHORT &&
+        length <= WARP_LENGTH)
         return by_warps(g, width);
     if (length <= SHORT || (rows >= WARP && step < llabs(g->along.input)))
         return by_threads(g, rows);
-    int64_t piece = piece_of(g, rows, pipelines);
+    int64_t piece = piece_of(g, rows);
     return piece ? in_pipeline(g, piece) : in_tiles(g, width);
 }
 
 /* ---- launches ---- */
 
-static int64_t grid_of(const schedule *s, int64_t rows, int64_t pipelines) {
+static int64_t grid_of(const schedule *s, int64_t rows) {
     switch (s->kind) {
     case NL_SCAN_PIPELINED:
-        return pipelines;
+        return nl_reducelimit(NL_LIMIT_PIPELINES);
     case NL_SCAN_COLUMNS:
         return divide_up(rows, WARP) * s->parts;
     case NL_SCAN_TILES:
@@ -343,23 +299,21 @@ static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0, 0},
                                     of_a_part = {NULL, 0, 0, 0, -1, 0, 0, 1.0, 0};
 
 static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
-                     nl_reduce_type reads, nl_reduce_type writes, int64_t pipelines,
-                     const nl_reduce_plan_options *o, uint8_t source, uint8_t before,
-                     uint8_t target) {
+                     nl_reduce_type reads, nl_reduce_type writes, const nl_reduce_plan_options *o,
+                     uint8_t source, uint8_t before, uint8_t target) {
     int64_t rows = rows_of(g);
     uint8_t statuses = source;
     if (s->parts > 1 && s->kind != NL_SCAN_SERIAL) {
         int64_t count = 1 + statuses_of(s, rows) * divide_up(g->size.loop, 4);
         statuses = nl_reducelaunch_add_scratch(plan, NL_REDUCE_STATUSES, 2 * count);
     }
-    add_step(plan, s, g, reads, writes, grid_of(s, rows, pipelines), o,
+    add_step(plan, s, g, reads, writes, grid_of(s, rows), o,
              (uint8_t[]){source, before, target, statuses, source});
 }
 
 /* Reduces each part of all rows to its total, and scans the totals: each part starts with the sum
  * of the parts before it. Returns the slot of the array with these sums. */
-static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const geometry *g,
-                                int64_t pipelines) {
+static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
     int64_t rows = rows_of(g), size = g->size.loop;
     uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);
     schedule reduce = *s;
@@ -370,9 +324,9 @@ static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const g
     geometry parts = {
         .along = {s->parts, size, 0, size}, .vec = 1, .size = {size, size, size}, .kept = {0}};
     nl_reducelaunch_append_merged(&parts.kept, (dim){rows, s->parts * size, 0, s->parts * size});
-    schedule of_parts = scheduled(&parts, 0, pipelines);
-    add_scan(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, pipelines, &of_rows, before,
-             before, before);
+    schedule of_parts = scheduled(&parts);
+    add_scan(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, &of_rows, before, before,
+             before);
     return before;
 }
 
@@ -403,21 +357,20 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     plan->used = 0;
     read_dimensions(r, &columns);
     g = columns;
-    if (!r->serial)
-        join_columns(&g);
-    schedule s = scheduled(&g, r->serial, r->pipelines);
+    join_columns(&g);
+    schedule s = scheduled(&g);
     /* parts consist of single columns */
     if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) {
         g = columns;
-        s = scheduled(&g, 0, r->pipelines);
+        s = scheduled(&g);
     }
     uint8_t before = NL_REDUCE_INPUT;
     if (s.kind == NL_SCAN_SERIAL && s.parts > 1)
-        before = add_parts_before(plan, &s, &g, r->pipelines);
+        before = add_parts_before(plan, &s, &g);
     nl_reduce_plan_options o = of_rows;
     o.initial = r->initial;
     o.initial_size = r->initial_size;
     o.copies = g.vec;
-    add_scan(plan, &s, &g, NL_REDUCE_STORED, NL_REDUCE_RESULT, r->pipelines, &o, NL_REDUCE_INPUT,
-             before, NL_REDUCE_OUTPUT);
+    add_scan(plan, &s, &g, NL_REDUCE_STORED, NL_REDUCE_RESULT, &o, NL_REDUCE_INPUT, before,
+             NL_REDUCE_OUTPUT);
 }

@@ -1,6 +1,6 @@
-/* core/scanplan: divides a scan among threads. Uses only shapes, strides and alignment, and for
- * long rows the number of blocks that can have a pipeline, so that equal calls have equal plans.
- * The kernels are in cuda_src/numbalite/scan.cuh and pipelined_scan.cuh. */
+/* core/scanplan: divides a scan among threads. Uses only shapes, strides, alignment and the limits
+ * of core/reducelimit, so that equal calls have equal plans. The kernels are in
+ * cuda_src/numbalite/scan.cuh and pipelined_scan.cuh. */
 #ifndef NL_CORE_SCANPLAN_H
 #define NL_CORE_SCANPLAN_H
 
@@ -12,15 +12,9 @@ typedef struct nl_scan_request {
     int64_t input, output;               /* addresses, modulo 16 */
     int ndim, axis;
     const int64_t *shape, *strides, *output_strides;
-    int serial;          /* the threads of a block run one after another */
-    int64_t pipelines;   /* number of blocks that can have a pipeline; 0: the device has none */
     const void *initial; /* the initial value, or NULL */
     size_t initial_size; /* its bytes, at most `accumulator` */
 } nl_scan_request;
-
-/* A limit, or a property of the devices, by its name in scanplan.c; NULL if unknown. */
-int64_t *nl_scanplan_limit(const char *name);
-int64_t nl_scanplan_pipelines(void);
 
 /* Bytes of storage that are enough for the plan of a scan. */
 size_t nl_scanplan_storage(int64_t accumulator);

@@ -73,9 +73,6 @@ typedef struct nl_driver {
     /* Device memory is host memory: one plain copy is fastest, and other libraries can access it
      * directly. */
     int memory_is_host;
-    /* The threads of a block run one after another: few threads with much work are faster than many
-     * with little. */
-    int serial_threads;
     /* Kernel images contain code of the host's processor. */
     int loads_host_code;
 } nl_driver;

@@ -128,6 +128,6 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     table->HostKnows = NULL;
     table->FillCublas = NULL;
     table->watches_freed = table->ends_waits = 0;
-    table->memory_is_host = table->serial_threads = table->loads_host_code = 0;
+    table->memory_is_host = table->loads_host_code = 0;
     return 0;
 }

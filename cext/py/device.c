@@ -153,8 +153,7 @@ static PyObject *driver_has(PyObject *Py_UNUSED(module), PyObject *name) {
         int has;
     } facts[] = {{"checks", nl_cu.SetChecks != NULL},
                  {"host_code", nl_cu.loads_host_code},
-                 {"host_memory", nl_cu.memory_is_host},
-                 {"serial_threads", nl_cu.serial_threads && !nl_py_is_profiled()}};
+                 {"host_memory", nl_cu.memory_is_host}};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, facts[i].name) == 0)
             return PyBool_FromLong(facts[i].has);
@@ -551,9 +550,7 @@ static PyMethodDef methods[] = {
     {"driver_has", driver_has, METH_O,
      "driver_has(name): opens it, and says whether it has \"checks\" (of kernels while they run), "
      "\"host_code\" (kernels are code for the host), \"host_memory\" (devices' memory is the "
-     "host's), "
-     "\"serial_threads\" (a block's threads run one after another, and launches are not "
-     "profiled)."},
+     "host's)."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},
     {"probe", probe, METH_NOARGS,
      "Why there is no usable GPU, None where there is one. Opens nothing."},

@@ -3,6 +3,7 @@
 #include "py/reduceplan.h"
 
 #include <limits.h>
+#include "core/reducelimit.h"
 #include "core/reduceplan.h"
 #include "core/scanplan.h"
 #include "py/devarray.h"
@@ -80,8 +81,8 @@ static PyObject *reduction_schedule(PyObject *Py_UNUSED(module), PyObject *args)
     nl_reduce_dims of_results, of_elements;
     long long itemsize, address, accumulator;
     nl_reduce_traits t;
-    if (!PyArg_ParseTuple(args, "OOLLLppp:reduction_schedule", &kept, &reduced, &itemsize, &address,
-                          &accumulator, &t.masked, &t.any_order, &t.serial) ||
+    if (!PyArg_ParseTuple(args, "OOLLLpp:reduction_schedule", &kept, &reduced, &itemsize, &address,
+                          &accumulator, &t.masked, &t.any_order) ||
         check_itemsize(itemsize) < 0 || read_dimensions(kept, &of_results) < 0 ||
         read_dimensions(reduced, &of_elements) < 0)
         return NULL;
@@ -115,9 +116,7 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     long long value;
     if (!PyArg_ParseTuple(args, "sL:reduction_limit", &name, &value))
         return NULL;
-    int64_t *limit = nl_reduceplan_limit(name);
-    if (!limit)
-        limit = nl_scanplan_limit(name);
+    int64_t *limit = nl_reducelimit_find(name);
     if (!limit || value < 0)
         return PyErr_Format(PyExc_ValueError, limit ? "%s must not be negative" : "no limit %s",
                             name);
@@ -213,11 +212,10 @@ static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *ou
 static PyObject *scan_plan(PyObject *module, PyObject *args) {
     PyObject *array, *out, *result = NULL;
     Py_buffer initial = {.buf = NULL};
-    long long accumulator, pipelines;
+    long long accumulator;
     nl_scan_request r;
     nl_reduce_plan plan;
-    if (!PyArg_ParseTuple(args, "OOiLpLz*:scan_plan", &array, &out, &r.axis, &accumulator,
-                          &r.serial, &pipelines, &initial))
+    if (!PyArg_ParseTuple(args, "OOiLz*:scan_plan", &array, &out, &r.axis, &accumulator, &initial))
         return NULL;
     if (check_number(accumulator, &initial) < 0 ||
         check_scanned(nl_py_state_of(module), array, out, r.axis) < 0)
@@ -237,7 +235,6 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     r.shape = a->shape;
     r.strides = nl_py_array_strides(a);
     r.output_strides = nl_py_array_strides(o);
-    r.pipelines = pipelines;
     r.initial = initial.buf;
     r.initial_size = initial.buf ? (size_t)initial.len : 0;
     nl_scanplan_make(&r, &plan);
@@ -334,21 +331,20 @@ static PyMethodDef functions[] = {
      "allow, 1: the reduced ones, 2: the kept ones, 3: both. results: 0 for the product of the "
      "kept lengths. initial: bytes of a number, or None."},
     {"scan_plan", scan_plan, METH_VARARGS,
-     "scan_plan(array, out, axis, accumulator, serial, pipelines, initial): (steps, scratch), for "
+     "scan_plan(array, out, axis, accumulator, initial): (steps, scratch), for "
      "tests. A step is (kernel, what it reads, what it writes: 0 the array's dtype, 1 "
      "accumulators, 2 the output's, wide, columns that are one element, grid, threads, plan, "
      "slots, bytes of shared memory), a scratch array (0 accumulators, 1 booleans, 2 a counter, 3 "
      "zeroed uint32; count)."},
     {"reduction_schedule", reduction_schedule, METH_VARARGS,
-     "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order, "
-     "serial): "
+     "reduction_schedule(kept, reduced, itemsize, address, accumulator, masked, any_order): "
      "(kernel, threads, team, parts, chunk, groups)."},
     {"reduction_row_part", reduction_row_part, METH_VARARGS,
      "reduction_row_part(rows, row, itemsize, results, any_order): how many elements of a row, of "
      "which there are several with gaps between them, a part has; 0 if rows cannot be divided so."},
     {"reduction_limit", reduction_limit, METH_VARARGS,
-     "reduction_limit(name, value): sets a limit of core/reduceplan.c or core/scanplan.c, for "
-     "tests; the value before."},
+     "reduction_limit(name, value): sets a limit of core/reducelimit.c, and returns the value "
+     "before."},
     {"reduction_lanes", reduction_lanes, METH_VARARGS,
      "reduction_lanes(length, width, accumulator, results): lanes for a row, 32 for a warp."},
     {NULL, NULL, 0, NULL}};

@@ -145,10 +145,6 @@ static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked,
     return result;
 }
 
-static int is_serial(void) {
-    return nl_cu.serial_threads && nl_reduceplan_allows_serial() && !nl_py_is_profiled();
-}
-
 /* ---- reductions ---- */
 
 int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *c, PyObject *out) {
@@ -163,8 +159,7 @@ int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *c, PyObject *out
                    .accumulator = r->accumulator,
                    .address = (int64_t)(a->address % 16),
                    .masked = c->where != NULL,
-                   .any_order = r->any_order,
-                   .serial = is_serial()},
+                   .any_order = r->any_order},
         .ndim = a->ndim,
         .shape = a->shape,
         .strides = nl_py_array_strides(a),
@@ -213,8 +208,6 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
         .shape = a->shape,
         .strides = nl_py_array_strides(a),
         .output_strides = nl_py_array_strides(o),
-        .serial = is_serial(),
-        .pipelines = is_serial() ? 0 : nl_scanplan_pipelines(),
         .initial = initial,
         .initial_size = initial_size,
     };

@@ -55,7 +55,7 @@ struct __align__(16) plan {
     int64 parts, chunk;        /* elements of one part */
     int32 kept, folded;
     int32 has_initial;
-    int32 team;    /* warps that reduce one part together: 1 or all of the block */
+    int32 team;    /* groups of a block (staged_columns.cuh) */
     int32 is_last; /* this launch stores results, not parts */
     int32 segment; /* index of the kept dimension that has segments, or -1 */
     int32 by_part;
@@ -676,11 +676,11 @@ NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int
     }
 }
 
-/* Schedule "rows", for blocks of TEAM warps. */
-template <class T, class O, class Source, bool Masked, class Op>
+/* Schedule "rows", for blocks of TEAM warps, of which Team reduce one part: 1 or all. */
+template <class T, class O, class Source, bool Masked, int Team, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
-    int64 slot = p.team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
+    int64 slot = Team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
     if (slot >= p.results * p.parts)
         return; /* complete warps return, and no barrier follows */
     int64 result = slot, part = 0;
@@ -690,9 +690,12 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     }
     place at = place_of(p, result, part, segments);
     Source source(p, input, where, at);
-    maybe<T> total = p.team > 1 ? fold_by_block<Masked, T>(source, at.begin, at.end, op)
-                                : fold_by_warp<Masked, T>(source, at.begin, at.end, op);
-    if (p.team > 1 ? threadIdx.x != 0 : laneid() != 0)
+    maybe<T> total;
+    if constexpr (Team == 1)
+        total = fold_by_warp<Masked, T>(source, at.begin, at.end, op);
+    else
+        total = fold_by_block<Masked, T>(source, at.begin, at.end, op);
+    if (Team == 1 ? laneid() != 0 : threadIdx.x != 0)
         return;
     if (p.is_last)
         begin_with(p, total, op);

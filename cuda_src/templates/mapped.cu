@@ -130,11 +130,11 @@ extern "C" __global__ void __launch_bounds__(${threads}) ${kernel}(
     const __grid_constant__ numbalite::nl_reduce::plan p, const __grid_constant__ nl_operands operands,
     void *output${parameters}) {
     const nl_given given = {operands, {${arrays}}};
-    if (${serial})
+    if constexpr (${lanes} == 1)
         nl_serial<${T}, ${O}>(p, &given, output, nl_function());
-    else if (${lanes} < 32)
+    else if constexpr (${lanes} < 32)
         numbalite::nl_reduce::short_rows<${T}, ${O}, nl_mapped, ${lanes}>(p, &given, output, nl_function());
     else
-        numbalite::nl_reduce::rows<${T}, ${O}, nl_mapped, false>(p, &given, nullptr, output, nullptr,
+        numbalite::nl_reduce::rows<${T}, ${O}, nl_mapped, false, ${lanes} / 32>(p, &given, nullptr, output, nullptr,
                                                                  nullptr, nl_function());
 }

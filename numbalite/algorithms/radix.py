@@ -11,7 +11,6 @@ from numbalite import _core
 from numbalite.algorithms.order import kernel
 from numbalite.kernels.kernel import SHARED_MEMORY_OF_BLOCK
 from numbalite.ndarray.arrays import device_array
-from numbalite.ufuncs.reduceloops import are_serial
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,7 +31,6 @@ _WAYS_WITH_VALUES = {
     1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (512, 12, 2), 16: (256, 8, 3)
 }  # fmt: skip
 """Threads, elements of a thread, and blocks side by side, by the size of an element: measured on an H200."""
-_SERIAL_WAY = 256, 4, 1  # where unrolled loops are compiled for nothing
 _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, how many of each at most, and blocks."""
@@ -153,8 +151,6 @@ def _passes(order, value_size, count, device):
 
 def _way(size, value_size, device):
     """Threads, elements of a thread, and blocks side by side, whose tiles fit into a block's shared memory."""
-    if are_serial():
-        return _SERIAL_WAY
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
     memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY
     items = min(items, memory // (threads * (size + value_size)))

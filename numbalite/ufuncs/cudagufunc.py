@@ -19,7 +19,6 @@ from ..errors import SignatureError
 from ..kernels.kernel import SHARED_SIZE
 from . import gufuncloops, hostloops, hostufunc, resolve
 from .deviceufunc import DeviceUfunc
-from .reduceloops import are_serial
 
 CAST_THERE = 1 << 20
 """Bytes from which host arrays are converted on the device, which takes less time than here."""
@@ -194,7 +193,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
             special = self._with_fixed(chosen, plan, fixed)
-            if special is plan and staged and not are_serial():
+            if special is plan and staged:
                 special = plan._replace(
                     staged=staged,
                     loaded=loaded,

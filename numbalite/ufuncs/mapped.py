@@ -40,9 +40,8 @@ IN_OWN_PRECISION = "fdFD"  # dtypes that NumPy sums without a wider type
 class Form(NamedTuple):
     """The compile-time parameters of a kernel."""
 
-    serial: bool
     lanes: int
-    """How many lanes reduce a row together."""
+    """How many threads reduce a row together."""
     wide: bool
     dims: int
     """The number of axes of all operands together, after merging."""
@@ -157,7 +156,7 @@ class MappedFold:
             target._fill(np.array(start, self._dtype), stream)
             return
         every = [_spread(one, shape) for one in given]
-        key = reduceloops.are_serial(), shape, axes, *map(_lies, given, every)
+        key = shape, axes, *map(_lies, given, every)
         found = self._plans.get(key)
         if found is None:
             found = self._planned(given, every, shape, axes)
@@ -184,12 +183,8 @@ class MappedFold:
             else:
                 kept.append(plans.Dimension(length, linear[i], 0, next(places)))
         kept, folded = plans.merged(kept), plans.merged(folded)
-        serial = reduceloops.are_serial()
         commutes = self._loops.commutes(self._folded)
-        way = plans.Way(
-            *_core.reduction_schedule(kept, folded, _SCALE, 0, 0, False, commutes, serial)
-        )
-        is_serial = way.kind == "serial"
+        way = plans.Way(*_core.reduction_schedule(kept, folded, _SCALE, 0, 0, False, commutes))
         results = math.prod(dim.length for dim in kept)
         rows, *along = _merged(shape, every, axes)
         way, in_row = _divided(way, rows, results, commutes)
@@ -201,14 +196,14 @@ class MappedFold:
         ]
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
         width = _width(given, steps, outer, rows, self._dtype)
-        if way.team == 1 and way.parts == 1 and not is_serial and commutes:
+        if way.team == 1 and way.parts == 1 and way.kind != "serial" and commutes:
             size = self._folded.itemsize
             lanes = _core.reduction_lanes(math.prod(rows), width or 1, size, results)
             if lanes < plans.WARP:
-                way = way._replace(kind=f"short_{way.kind}{lanes}")
+                way = way._replace(kind=f"short_rows{lanes}")
         plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1)
         form = Form(
-            is_serial, plans.lanes_of(way), wide, len(lengths), width, kinds,
+            plans.lanes_of(way), wide, len(lengths), width, kinds,
             tuple(np.dtype(one.dtype) for one in given),
         )  # fmt: skip
         numbers = *lengths, *itertools.chain(*strides), *(steps or [0] * len(given))
@@ -283,7 +278,7 @@ class MappedFold:
                 "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
                 M=number, T=folded, O=result.cxx, reads="\n        ".join(filter(None, read)),
                 mapped=call, threads=plans.THREADS, kernel=_KERNEL,
-                serial=str(form.serial).lower(), lanes=form.lanes, arrays=", ".join(names),
+                lanes=form.lanes, arrays=", ".join(names),
                 parameters="".join(f", const void *{name}" for name in inputs),
             )
         )  # fmt: skip

@@ -43,11 +43,6 @@ class Loop(_core.Dispatcher):
         return self._kernel.load(device)
 
 
-def are_serial() -> bool:
-    """Does the driver run the threads of a block one after another (the simulator)?"""
-    return _core.driver_has("serial_threads")
-
-
 def pipelines() -> int:
     """The number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk copies or memory."""
     most = 0
@@ -80,11 +75,11 @@ _SELECT = (  # kernels of select.cuh
     "(p, input, where, output, flags, (numbalite::int64 *)segments, nl_function());"
 )
 _BODIES = {
-    "packed": "rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, {masked}>, {masked}>"
+    "packed": "rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, {masked}>, {masked}, {width}>"
               "(p, input, where, output, flags, segments, nl_function());",
-    "strided": "rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, {masked}>, {masked}>"
+    "strided": "rows<{T}, {O}, numbalite::nl_reduce::strided<{S}, {T}, {masked}>, {masked}, {width}>"
                "(p, input, where, output, flags, segments, nl_function());",
-    "stepped": "rows<{T}, {O}, numbalite::nl_reduce::stepped<{S}, {T}, {masked}>, {masked}>"
+    "stepped": "rows<{T}, {O}, numbalite::nl_reduce::stepped<{S}, {T}, {masked}>, {masked}, {width}>"
                "(p, input, where, output, flags, segments, nl_function());",
     "short_packed": "short_rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, false>, {width}>"
                     "(p, input, output, nl_function());",
@@ -152,7 +147,9 @@ _TAKEN_BY_KEY = {
 }  # fmt: skip
 
 
-_MAX_WIDTH, _MAX_LANES = 16, 32
+_MAX_LANES = 32
+_ROWS = "packed", "strided", "stepped"
+_TEAM = plans.THREADS // plans.WARP
 _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
 
@@ -197,6 +194,7 @@ def _siblings(word, numbers, size, accumulator, vec):
         width = int(numbers.partition("x")[0])
         return [f"{width}x{runs}" for runs in _runs(word, width, accumulator, vec)]
     lanes = {
+        **dict.fromkeys(_ROWS, (1, _TEAM)),
         "teams": _powers(1, _MAX_LANES),
         "gapped": _powers(2, _MAX_LANES),
         "short": _powers(2, _MAX_LANES // 2),
@@ -204,17 +202,17 @@ def _siblings(word, numbers, size, accumulator, vec):
     return list(map(str, lanes.get(word.partition("_")[0], ())))
 
 
-def _compiled_with(kind, last, size, accumulator, vec=1):
-    """The kernels that are compiled together with one kernel, as (kind, kind of the last block).
-
-    All variants of a kind are in one image, so that a new shape needs no compilation.
-    """
+def _variants(kind, last, size, accumulator, vec=1):
+    """All variants of a kernel, as (kind, kind of the last block): other shapes of the same dtypes may need them."""
     word, numbers = _KIND.fullmatch(kind).groups()
     kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
         return [(kind, last)]
     if word == "columns" and not last:  # it serves the same layouts, and is small
         kinds.append("serial")
+    if word in _ROWS and last:  # a block reduces each part, the last block several results
+        word = _KIND.fullmatch(last)[1]
+        return [(kind, f"{word}{team}") for team in (1, _TEAM)]
     if word != "narrow" or not last:
         return [(one, last) for one in kinds]
     return [
@@ -283,6 +281,7 @@ class Loops:
         self.options = options or Options()
         self._lock = RLock()
         self._loops = {}
+        self._families = set()
         self._reducers = {}
         self._plans = {}
 
@@ -373,14 +372,21 @@ class Loops:
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
     ) -> Loop:  # fmt: skip
-        """The kernel with these dtypes and options; the first launch compiles it."""
+        """The kernel with these dtypes and options; the first launch compiles it.
+
+        The first kernel of a kind is compiled alone, which is the fastest. The second one shows that shapes change: it
+        is compiled together with all other variants, so that later shapes need no compilation.
+        """
         common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
         key = kind, last, *common
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                sizes = stored.itemsize, vec * loop.itemsize
-                kinds = _compiled_with(kind, last, *sizes, vec)
+                kinds = _variants(kind, last, stored.itemsize, vec * loop.itemsize, vec)
+                family = kinds[0], common
+                if family not in self._families:
+                    self._families.add(family)
+                    kinds = [(kind, last)]
                 builder, function = self._generated(
                     kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
                 )
@@ -422,7 +428,6 @@ class Loops:
 
     def planned(self, key, make):
         """The cached result of ``make()`` for this key."""
-        key = are_serial(), key
         with self._lock:
             found = self._plans.get(key)
             if found is None:

@@ -89,8 +89,12 @@ def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=0, ite
 
 
 def lanes_of(way) -> int:
-    """The number of lanes that reduce a row together."""
-    return int(way.kind.rpartition("d")[2]) if way.kind.startswith("short") else WARP
+    """The number of threads that reduce a row together."""
+    if way.kind == "serial":
+        return 1
+    if way.kind.startswith("short"):
+        return int(way.kind.removeprefix("short_rows"))
+    return WARP * way.team
 
 
 def grid_of(way, results):

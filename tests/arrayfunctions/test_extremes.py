@@ -24,7 +24,7 @@ def few_values(rng, shape, dtype, has_nans):
 
 
 @pytest.mark.parametrize("name, dtype", some(3, KINDS))
-def test_first_of_equal_extremes(name, dtype, as_on_a_gpu, reduction_limits):
+def test_first_of_equal_extremes(name, dtype, reduction_limits):
     """Rows of 32 to 512 bytes are reduced by a few lanes each, others by warps, blocks and several blocks."""
     reduction_limits(
         TEAM_ROWS=8,

@@ -167,7 +167,7 @@ def test_cumulative_sums_have_one_axis():
                 np.cumulative_sum(a, axis=axis)
 
 
-def test_one_pass_in_parts(ways):
+def test_one_pass_in_parts():
     """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
     squares would lose everything."""
     host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")

@@ -1,7 +1,4 @@
-"""cuda.scan: running folds with an operation of one's own, against a loop in Python.
-
-On the simulator each test runs as work is divided there, or as on a GPU; a draw decides.
-"""
+"""cuda.scan: running folds with an operation of one's own, against a loop in Python."""
 
 import pickle
 
@@ -42,13 +39,12 @@ def composed(maps, initial=None):
 
 
 @pytest.fixture
-def small_tiles(monkeypatch, reduction_limits):
+def small_tiles(reduction_limits):
     """So that few elements make many tiles, groups and ranges of them."""
     reduction_limits(TILE_THREADS=32, TILE_RUNS=1)
-    monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
 
 
-def test_records_in_order(ways):
+def test_records_in_order():
     maps = affine(6000)
     expected = composed(maps)
     d = cuda.to_device(maps)
@@ -71,7 +67,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
         assert (got[line] == composed(maps[line])).all()
 
 
-def test_tiles_of_columns(as_on_a_gpu):
+def test_tiles_of_columns():
     """What does not commute, beginning with a number, and without the element itself."""
     maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)
@@ -87,9 +83,7 @@ def test_tiles_of_columns(as_on_a_gpu):
 @pytest.fixture
 def pipelines(driver_kind, reduction_limits, scan_steps):
     """Lines of a few thousand elements are scanned in a pipeline, by three blocks; their tiles make many windows."""
-    if driver_kind == "sim":
-        reduction_limits(SERIAL_PLANS=0)
-    elif not reduceloops.pipelines():
+    if driver_kind != "sim" and not reduceloops.pipelines():
         pytest.skip("needs bulk copies: compute capability 9.0")
     reduction_limits(PIPELINES=3, PIPELINE_THREADS=32, PIPELINE_TURNS=1)
     return scan_steps
@@ -195,7 +189,7 @@ def test_checks_find_nothing_in_a_pipeline(pipelines):
     assert kinds(pipelines) == ["pipelined_scan"]
 
 
-def test_a_larger_initial_than_numbers_have(as_on_a_gpu):
+def test_a_larger_initial_than_numbers_have():
     dtype = np.dtype([("x", "f8", 5)])
     x = np.zeros(3000, dtype)
     x["x"][:, 4] = np.arange(3000)
@@ -206,7 +200,7 @@ def test_a_larger_initial_than_numbers_have(as_on_a_gpu):
     np.testing.assert_array_equal(got["x"][:, 4], np.maximum(np.arange(3000), 1000))
 
 
-def test_python_functions(ways):
+def test_python_functions():
     @cuda.scan
     def largest(a, b):
         return max(a, b)
@@ -225,7 +219,7 @@ def test_python_functions(ways):
     assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"
 
 
-def test_sums_know_what_nothing_is(ways):
+def test_sums_know_what_nothing_is():
     x = np.arange(1, 5001)
     np.testing.assert_array_equal(total(x, exclusive=True), np.cumsum(x) - x)
     product = cuda.scan("a * b")
@@ -254,19 +248,16 @@ def test_shapes_strides_and_axes(data):
     expected += start or 0
     more = {"initial": start, "exclusive": exclusive}
     where = data.draw(st.sampled_from(("new", "given", "in place")))
-    with pytest.MonkeyPatch.context() as patch:
-        if data.draw(st.booleans()):
-            patch.setattr(reduceloops, "are_serial", lambda: False)
-        if where == "new" or axis is None:
-            got = total(device, axis, **more)
-        else:
-            out = cuda.device_array(x.shape, "i8") if where == "given" else device
-            got = total(device, axis, out, **more)
-            assert got is out
+    if where == "new" or axis is None:
+        got = total(device, axis, **more)
+    else:
+        out = cuda.device_array(x.shape, "i8") if where == "given" else device
+        got = total(device, axis, out, **more)
+        assert got is out
     np.testing.assert_array_equal(got.copy_to_host(), expected)
 
 
-def test_out(ways):
+def test_out():
     x = np.arange(100.0)
     d = cuda.to_device(x)
     single = cuda.device_array(100, "f4")
@@ -283,7 +274,7 @@ def test_out(ways):
             total(d, out=out)
 
 
-def test_captured(ways):
+def test_captured():
     stream = cuda.stream()
     d = cuda.to_device(np.ones(5000, "i4"))
     out = cuda.device_array(5000, "i4")

@@ -12,7 +12,7 @@ def test_what_a_device_says_of_itself():
     cuda.synchronize()
     assert _core.is_open() and _core.driver_kind() in ("cuda", "sim")
     assert _core.open() == _core.driver_kind()
-    for name in ("checks", "host_code", "host_memory", "serial_threads"):
+    for name in ("checks", "host_code", "host_memory"):
         assert _core.driver_has(name) == cuda.is_simulated()
     with pytest.raises(ValueError, match="'colour'"):
         _core.driver_has("colour")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from numbalite import _core, cuda, errors, guvectorize
-from numbalite.ufuncs import cudagufunc
 
 CLEAN = (errors.CudaAPIError, MemoryError)
 HOST = np.arange(24, dtype="f4").reshape(2, 3, 4)
@@ -97,9 +96,8 @@ def test_refusals_leak_nothing(world):
 
 
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
-def test_trials(monkeypatch, walk_closely, fail):
+def test_trials(walk_closely, fail):
     """Whether staging is faster is measured on the way: an event that fails is no failure of the call."""
-    monkeypatch.setattr(cudagufunc, "are_serial", lambda: False)
 
     def double(x, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = 2 * x[i];"

@@ -3,8 +3,6 @@ numbalite when a test asks."""
 
 import pytest
 
-from kit.sample import one
-
 
 @pytest.fixture(scope="session")
 def core_kernels():
@@ -23,20 +21,8 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def as_on_a_gpu(monkeypatch):
-    """Reductions are divided as GPUs have it; the simulator has simpler plans of its own."""
-    from numbalite import _core
-    from numbalite.ufuncs import reduceloops
-
-    monkeypatch.setattr(reduceloops, "are_serial", lambda: False)
-    before = _core.reduction_limit("SERIAL_PLANS", 0)
-    yield
-    _core.reduction_limit("SERIAL_PLANS", before)
-
-
-@pytest.fixture
 def reduction_limits():
-    """Sets limits of cext/core/reduceplan.c and scanplan.c by name, so that small arrays are reduced and scanned as large
+    """Sets limits of cext/core/reducelimit.c by name, so that small arrays are reduced and scanned as large
     ones are."""
     from numbalite import _core
     from numbalite.ufuncs import reduceloops
@@ -74,20 +60,3 @@ def reduction_steps(planned_steps):
 def scan_steps(planned_steps):
     """The launches of the scans that are planned in the test, as _core.reduction_observer has them."""
     return planned_steps[True]
-
-
-def pytest_generate_tests(metafunc):
-    """Each test that has the fixture `ways` runs with one of the two ways, drawn for the test."""
-    if "ways" in metafunc.fixturenames:
-        drawn = one(["as here", "as on a GPU"], metafunc.definition.nodeid)
-        metafunc.parametrize("ways", drawn, indirect=True)
-
-
-@pytest.fixture
-def ways(request, driver_kind):
-    """How reductions are divided: as on this device, or as on a GPU."""
-    if request.param == "as on a GPU":
-        if driver_kind != "sim":
-            pytest.skip('on a GPU this is the same as "as here"')
-        request.getfixturevalue("as_on_a_gpu")
-    return request.param

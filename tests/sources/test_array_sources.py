@@ -33,16 +33,15 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
             assert checked == ("assert(index" in text)  # a failed one would end the context
 
 
-@pytest.mark.parametrize("is_serial", [True, False])
-def test_mapped_folds(nvrtc, toolkit_options, is_serial):
+@pytest.mark.parametrize("lanes", [1, 4, 32, 256])
+def test_mapped_folds(nvrtc, toolkit_options, lanes):
     function = element.element_function(source="x * y + n", args="x, y, n", name="made")
     f4, f8 = types.float32, types.float64
     signature = types.Signature(f8, (f4, f8, types.int64))
     fold = mapped.MappedFold(function, signature, counterpart(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
-        lanes = 32 if is_serial or dims == 1 else 4
-        form = mapped.Form(is_serial, lanes, False, dims, width, (kind, "value", "place"), stored)
+        form = mapped.Form(lanes, False, dims, width, (kind, "value", "place"), stored)
         builder, _ = fold.generated(form)
         result = nvrtc(builder.finish(), 90, toolkit_options)
         assert result.status == 0, result.log
@@ -55,6 +54,6 @@ def test_sums_of_exact_products(nvrtc, arch, code):
     dtype = np.dtype(code)
     fold = reductions.sum_of_products(dtype, "a * b")
     for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):
-        form = mapped.Form(False, lanes, False, 1, width, ("array", "array"), (dtype, dtype))
+        form = mapped.Form(lanes, False, 1, width, ("array", "array"), (dtype, dtype))
         result = nvrtc(fold.generated(form)[0].finish(), arch)
         assert result.status == 0, result.log

@@ -95,7 +95,7 @@ def a_source(name):
 
 @needs_nvrtc
 @pytest.mark.parametrize(
-    "kind", ["packed", "columns4", "serial", "scan_tiles1x4", "at_few32", "at_each_any64"]
+    "kind", ["packed8", "columns4", "serial", "scan_tiles1x4", "at_few32", "at_each_any64"]
 )
 def test_reductions(kind):
     function = element.element_function(nl_sum)

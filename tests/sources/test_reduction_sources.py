@@ -9,8 +9,8 @@ from numbalite.linalg import norms
 from numbalite.ufuncs import element, reduceloops
 
 KINDS = (
-    "packed",
-    "strided",
+    "packed8",
+    "strided8",
     "columns4",
     "teams4",
     "short_packed4",
@@ -37,10 +37,14 @@ def compiled(nvrtc, builder, arch, options=(), to="compute"):
     assert bool(result.cubin) == (to == "sm")
 
 
-@pytest.fixture(scope="module")
-def loops():
+def sums():
     function = element.element_function(source="a + b", args="a, b", what="reduction")
     return reduceloops.Loops(lambda dtype: function, "total")
+
+
+@pytest.fixture(scope="module")
+def loops():
+    return sums()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,15 +57,15 @@ def test_architectures(nvrtc, loops, kind):
 @pytest.mark.parametrize(
     "kind, last",
     [
-        ("packed", "packed"),
-        ("strided", "strided"),
+        ("packed8", "packed8"),
+        ("strided8", "strided8"),
         ("narrow4", "narrow4"),
-        ("gapped_packed8", "packed"),
+        ("gapped_packed8", "packed8"),
     ],
 )
 def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
-    masked = kind == "strided"
+    masked = kind == "strided8"
     made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]
     for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
         compiled(nvrtc, made, arch, to="sm")
@@ -70,27 +74,35 @@ def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
 
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", some(2, "bhfdD"))
-def test_all_widths_of_columns_are_in_one_image(nvrtc, loops, kind, code):
-    """A width depends on the shape: a new shape compiles no kernel."""
+def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
+    """A width depends on the shape. The first one is compiled alone, the second one with all others."""
+    loops = sums()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
     made = [loops.loop(f"{kind}{width}", stored, wide, stored)._kernel.images for width in widths]
-    assert all(images is made[0] for images in made)
+    assert made[0].source.kernels == (f"nl_{kind}1",)
+    if len(widths) == 1:
+        return
+    assert all(images is made[1] for images in made[1:])
     names = [f"nl_{kind}{width}" for width in widths] + ["nl_serial"] * (kind == "columns")
-    assert made[0].source.kernels == tuple(names)
+    assert made[1].source.kernels == tuple(names)
+    assert loops.loop(f"{kind}1", stored, wide, stored)._kernel.images is made[0]
     arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
-    result = nvrtc(made[0].source.text, arch)
+    result = nvrtc(made[1].source.text, arch)
     assert result.status == 0, result.log
 
 
 @pytest.mark.parametrize(
     "kind",
-    some(2, ["teams4", "short_packed2", "gapped_stepped8", "stripes1x8", "scan_warps4x1"]),
-)
-def test_all_widths_of_a_kind_compile_together(nvrtc, loops, kind):
-    f4 = np.dtype("f4")
-    images = loops.loop(kind, f4, f4, f4)._kernel.images
-    assert f"nl_{kind}" in images.source.kernels and len(images.source.kernels) >= 3
+    some(2, [("teams4", "teams8"), ("short_packed2", "short_packed4"), ("stripes1x8", "stripes4x2"),
+             ("gapped_stepped8", "gapped_stepped2"), ("scan_warps4x1", "scan_warps4x2")]),
+)  # fmt: skip
+def test_all_widths_of_a_kind_compile_together(nvrtc, kind):
+    f4, loops = np.dtype("f4"), sums()
+    first, second = (loops.loop(one, f4, f4, f4)._kernel.images for one in kind)
+    assert first.source.kernels == (f"nl_{kind[0]}",)
+    images = second
+    assert f"nl_{kind[1]}" in images.source.kernels and len(images.source.kernels) >= 3
     arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
     result = nvrtc(images.source.text, arch)
     assert result.status == 0, result.log
@@ -119,7 +131,7 @@ def test_vecs(nvrtc, loops, kind, stored, result, vec):
 def test_dtypes(nvrtc, loops, code):
     dtype, f8 = np.dtype(code), np.dtype("f8")
     for kind in (
-        "packed",
+        "packed8",
         "scan_tiles1x4",
         "scan_rows",
         "scan_warps1x4",
@@ -131,11 +143,11 @@ def test_dtypes(nvrtc, loops, code):
         "narrow1",
     ):
         compiled(nvrtc, loops.generated(kind, dtype, dtype, dtype)[0], 90)
-    compiled(nvrtc, loops.generated("packed", dtype, f8, np.dtype("i2"))[0], 90)
-    compiled(nvrtc, loops.generated("strided", f8, dtype, dtype)[0], 90)
+    compiled(nvrtc, loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90)
+    compiled(nvrtc, loops.generated("strided8", f8, dtype, dtype)[0], 90)
     compiled(nvrtc, loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0], 90)
     compiled(nvrtc, loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0], 90)
-    compiled(nvrtc, loops.generated("packed", dtype, dtype, f8, cached=True)[0], 90)
+    compiled(nvrtc, loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90)
 
 
 def _variances(stored, wide, is_root):
@@ -178,11 +190,11 @@ def check_operation(nvrtc, name, code, arch):
     loops, result = _own_loops(name, stored, wide), np.dtype(wide.char.lower())
     result = wide if name in ("sum", "prod", "mean", "nansum", "nanmean") else result
     loop = loops.loop_dtype
-    for kind, last in ("packed", "packed"), ("columns1", ""), ("narrow1", "narrow1"):
+    for kind, last in ("packed8", "packed8"), ("columns1", ""), ("narrow1", "narrow1"):
         made = loops.generated(kind, stored, loop, loop if last else result, last=last)[0]
         compiled(nvrtc, made, arch)
     size = f'static_assert(sizeof(nl_function::value) <= {loop.itemsize}, "");\n'
-    made = loops.generated("packed", stored, loop, result)[0]
+    made = loops.generated("packed8", stored, loop, result)[0]
     made.write_own(size)
     compiled(nvrtc, made, arch)
 
@@ -192,7 +204,7 @@ def test_in_order(nvrtc):
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, some(1, "bfD")):
-        made = loops.generated("packed", dtype, dtype, dtype)[0]
+        made = loops.generated("packed8", dtype, dtype, dtype)[0]
         assert "commutes = false" in made.finish()
         compiled(nvrtc, made, 90)
 
@@ -202,7 +214,7 @@ def test_half(nvrtc, loops, toolkit_options):
     for other in some(2, "?bqQdF"):
         dtype = np.dtype(other)
         for kinds in ((half, dtype, half), (dtype, half, dtype)):
-            compiled(nvrtc, loops.generated("packed", *kinds)[0], 90, toolkit_options)
+            compiled(nvrtc, loops.generated("packed8", *kinds)[0], 90, toolkit_options)
     for kind in some(4, KINDS):
         compiled(nvrtc, loops.generated(kind, half, half, half)[0], 90, toolkit_options)
 

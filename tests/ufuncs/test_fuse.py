@@ -77,7 +77,7 @@ def test_numbers_stay_weak():
     assert isinstance(blend(host, 0.25), np.float32)  # of the host's arrays alone
 
 
-def test_results_elsewhere(ways):
+def test_results_elsewhere():
     """out=, streams, captured in a graph, in one part and several, of nothing."""
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
@@ -118,7 +118,7 @@ VIEWS = (
 )  # fmt: skip
 
 
-def test_folds_read_operands_as_they_lie(ways):
+def test_folds_read_operands_as_they_lie():
     """Several elements by one access, one at equal distances, or found by their numbers; and one for all."""
 
     @numbalite.fuse
@@ -148,7 +148,7 @@ def test_folds_read_operands_as_they_lie(ways):
                 compare(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
 
 
-def test_parts_are_rows(ways):
+def test_parts_are_rows():
     """Long rows with gaps between, of one operand or both; and one row for all."""
 
     @numbalite.fuse

@@ -75,7 +75,7 @@ def test_transposed(add, dtype, shape):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["i1", "f4", "c16"]))
-def test_sums_by_columns(as_on_a_gpu, dtype):
+def test_sums_by_columns(dtype):
     total = cuda.reduce("a + b")
     for shape in ((5, 64), (1000, 64), (300, 33), (60, 4, 64), (40, 600)):
         a = drawn(shape, dtype)
@@ -100,7 +100,7 @@ def team(plan):
     return int.from_bytes(plan[60:64], "little")
 
 
-def test_columns_are_folded_in_order(as_on_a_gpu):
+def test_columns_are_folded_in_order():
     a = np.arange(3000 * 64, dtype="i4").reshape(3000, 64)
     x, first, last = cuda.to_device(a), cuda.reduce("a"), cuda.reduce("b")
     assert_array_equal(first(x, axis=0).copy_to_host(), a[0])
@@ -111,7 +111,7 @@ def test_columns_are_folded_in_order(as_on_a_gpu):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "f4", "c16"]))
-def test_short_axes(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
+def test_short_axes(reduction_limits, reduction_steps, dtype):
     """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
     turns: as much as a GPU is given only from some size on."""
     reduction_limits(TEAM_ROWS=8, STRIPE_BYTES=1, NARROW_PART_BYTES=4096)
@@ -135,7 +135,7 @@ def test_short_axes(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_short_rows(as_on_a_gpu, reduction_limits, reduction_steps, scan_steps, dtype):
+def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
     """Rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by warps."""
     reduction_limits(TEAM_ROWS=8, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for rows, length in ((70, 33), (37, 100), (19, 300)):
@@ -155,7 +155,7 @@ def test_short_rows(as_on_a_gpu, reduction_limits, reduction_steps, scan_steps, 
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_scans_of_columns_as_one_element(as_on_a_gpu, reduction_limits, scan_steps, dtype):
+def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
     """All of a few columns are one element, and some of many: in each schedule, and where they are not aligned."""
     reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
@@ -173,7 +173,7 @@ def test_scans_of_columns_as_one_element(as_on_a_gpu, reduction_limits, scan_ste
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8", "c16"]))
 @pytest.mark.parametrize("in_tiles", [True, False])
-def test_scans_of_long_columns(as_on_a_gpu, reduction_limits, scan_steps, dtype, in_tiles):
+def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
     """In tiles, of several groups and the last one not full, or in parts."""
     reduction_limits(COLUMN_TILE_THREADS=1)
     if not in_tiles:
@@ -194,7 +194,7 @@ def test_scans_of_long_columns(as_on_a_gpu, reduction_limits, scan_steps, dtype,
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_columns_in_shared_memory(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
+def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
     """Groups of columns that no wide access fits: many in a block and one, with several threads for a column and
     several columns for a thread, groups that are left over, rows that begin anywhere."""
     reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
@@ -215,7 +215,7 @@ def test_columns_in_shared_memory(as_on_a_gpu, reduction_limits, reduction_steps
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_rows_with_gaps(as_on_a_gpu, reduction_steps, dtype):
+def test_rows_with_gaps(reduction_steps, dtype):
     """Folds over axes that are not neighbours, in one part and in several."""
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
         a = drawn(shape, dtype)
@@ -229,7 +229,7 @@ def test_rows_with_gaps(as_on_a_gpu, reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_folds_by_two_launches(as_on_a_gpu, reduction_limits, reduction_steps, dtype):
+def test_folds_by_two_launches(reduction_limits, reduction_steps, dtype):
     """A short axis among the results is folded after the others, an outer one of few rows after those."""
     reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
     for shape, axes in (
@@ -255,7 +255,7 @@ def test_folds_by_two_launches(as_on_a_gpu, reduction_limits, reduction_steps, d
     assert len(first) > 1 and any(len(steps) == 1 for steps in reduction_steps)
 
 
-def test_a_variance_of_uneven_parts(as_on_a_gpu, reduction_limits):
+def test_a_variance_of_uneven_parts(reduction_limits):
     reduction_limits(MIN_PART_BYTES=64, MAX_PART_BYTES_ANY_ORDER=64, BLOCK_BYTES=4096)
     a = np.zeros(16 * 1023 + 1, "f4")
     a[-1] = 1000  # alone in the last part
@@ -280,7 +280,7 @@ def composed(maps):
 
 
 @pytest.mark.parametrize("dtype", AFTER)
-def test_long_parts_are_folded_in_order(as_on_a_gpu, reduction_limits, dtype):
+def test_long_parts_are_folded_in_order(reduction_limits, dtype):
     """Of arrays that are too small to be divided so, too: one part, several, a block for each row."""
     after = cuda.reduce(AFTER[dtype])
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)

@@ -6,7 +6,6 @@ from kit.calls import traced_again
 
 from numbalite import cuda
 
-pytestmark = pytest.mark.usefixtures("as_on_a_gpu")
 RNG = np.random.default_rng(8)
 SHAPES = [((150_001,), 0), ((70_000, 3), 0), ((20_000, 16), 0), ((5, 40_000), 1)]
 

@@ -1,7 +1,4 @@
-"""cuda.reduce against NumPy: forms, types, shapes, order and reproducibility.
-
-On the simulator each test runs as work is divided there, or as on a GPU; a draw decides.
-"""
+"""cuda.reduce against NumPy: forms, types, shapes, order and reproducibility."""
 
 import functools
 import pickle
@@ -127,13 +124,13 @@ class Test_forms:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_sizes(size, ways):
+def test_sizes(size):
     x = values("q", size)
     assert cuda.reduce("a + b")(x) == x.sum()
 
 
 @pytest.mark.parametrize("code", some(4, DTYPES))
-def test_dtypes(code, as_on_a_gpu):
+def test_dtypes(code):
     sums_are_numpys(code)
 
 
@@ -164,7 +161,7 @@ SHAPES = ((5,), (3, 4), (1, 70), (70, 1), (40, 50), (3, 1000), (1000, 3), (2, 3,
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_axes(shape, ways):
+def test_axes(shape):
     total = cuda.reduce("a + b")
     x = values("q", shape)
     device = cuda.to_device(x)
@@ -179,7 +176,7 @@ def test_axes(shape, ways):
         np.testing.assert_array_equal(host, x.sum(axis))
 
 
-def test_any_strides(ways):
+def test_any_strides():
     total = cuda.reduce("a + b")
     x = values("i", (24, 36, 41))
     device = cuda.to_device(x)
@@ -197,18 +194,18 @@ def test_any_strides(ways):
                 np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), a.sum(axis))
 
 
-def test_long_rows_with_gaps_between(as_on_a_gpu):
+def test_long_rows_with_gaps_between():
     """Parts are rows, or equal pieces of them, which threads read as if there were no gaps."""
 
     def scheduled(*dims):
         of_elements = [(length, step, 0, 0) for length, step in dims]
-        return _core.reduction_schedule([], of_elements, 4, 4, 4, False, True, False)
+        return _core.reduction_schedule([], of_elements, 4, 4, 4, False, True)
 
     for (rows, row), parts in (((8192, 8192), 8192), ((100, 1 << 20), 6400), ((40, 12345), 120)):
         kind, _, _, found, chunk, _ = scheduled((rows, 4 * row + 4), (row, 4))
-        assert (kind, found, found * chunk) == ("packed", parts, rows * row)
-    assert scheduled((7, 4 * 123457 + 4), (123457, 4))[0] == "strided"
-    assert scheduled((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped", 256, 8, 200)
+        assert (kind, found, found * chunk) == ("packed8", parts, rows * row)
+    assert scheduled((7, 4 * 123457 + 4), (123457, 4))[0] == "strided8"
+    assert scheduled((100, 1 << 17), (1 << 13, 8))[:4] == ("stepped8", 256, 8, 200)
     x = values("i", (9, 4, 4099))
     device = cuda.to_device(x)
     steps = np.s_[..., ::2], np.s_[:, 1:, ::-2], np.s_[::-1, ::2, 1::2]
@@ -220,7 +217,7 @@ def test_long_rows_with_gaps_between(as_on_a_gpu):
         np.testing.assert_array_equal(np.max(d, axis=(0, 2)).copy_to_host(), a.max((0, 2)))
 
 
-def test_rows_that_are_not_aligned(ways):
+def test_rows_that_are_not_aligned():
     total = cuda.reduce("a + b")
     for code in some(3, "bhifdD"):
         x = values(code, 9001)
@@ -229,13 +226,13 @@ def test_rows_that_are_not_aligned(ways):
             assert total(device[begin:end]) == total_of(x[begin:end])
 
 
-def test_elements_that_are_not_aligned(ways):
+def test_elements_that_are_not_aligned():
     records = np.zeros(100, np.dtype([("a", "u1"), ("b", "f4")]))
     records["b"] = np.arange(100)
     assert cuda.reduce("a + b")(cuda.to_device(records)["b"]) == 4950
 
 
-def test_spread_arrays(ways):
+def test_spread_arrays():
     device = cuda.to_device(values("q", (50, 1)))
     spread = device._geometry((50, 300), (8, 0))
     assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
@@ -277,7 +274,7 @@ def product_of(found):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_order_is_kept(size, ways):
+def test_order_is_kept(size):
     x = np.arange(size, dtype="i4")
     device = cuda.to_device(x)
     assert cuda.reduce(LAST)(device) == size - 1
@@ -286,7 +283,7 @@ def test_order_is_kept(size, ways):
     assert cuda.reduce(MATRICES)(m) == product_of(m)
 
 
-def test_order_of_hashes(ways):
+def test_order_of_hashes():
     text = np.random.default_rng(2).integers(0, 256, 50_000)
     expected = 0
     for letter in text.tolist():
@@ -296,7 +293,7 @@ def test_order_of_hashes(ways):
 
 
 @pytest.mark.parametrize("code", some(2, "bhiqD"))
-def test_order_along_axes(code, as_on_a_gpu):
+def test_order_along_axes(code):
     """Every width of elements has its own tiles; numbers are what they are numbered."""
     order_is_kept_along_axes(code)
 
@@ -325,14 +322,14 @@ def order_is_kept_along_axes(code):
             assert ends(d) == expected(a.ravel(), 0)
 
 
-def test_matrices_by_rows(ways):
+def test_matrices_by_rows():
     product = cuda.reduce(MATRICES)
     x = matrices(60 * 500).reshape(60, 500)
     np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
     np.testing.assert_array_equal(product(x, axis=0), [product_of(row.copy()) for row in x.T])
 
 
-def test_the_same_bits_each_time(ways):
+def test_the_same_bits_each_time():
     x = np.random.default_rng(3).standard_normal(1_000_007).astype("f4")
     total = cuda.reduce("a + b")
     device = cuda.to_device(x)
@@ -347,7 +344,7 @@ def test_the_same_bits_each_time(ways):
 class Test_arguments:
     total = cuda.reduce("a + b")
 
-    def test_init_comes_first(self, ways):
+    def test_init_comes_first(self):
         m = matrices(100)
         expected = product_of(np.append(m[:1], m[1:]))
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
@@ -357,7 +354,7 @@ class Test_arguments:
         assert cuda.reduce("a * b")(np.arange(1, 5)) == 24
         assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
 
-    def test_init_with_axis(self, ways):
+    def test_init_with_axis(self):
         x = values("i", (40, 300))
         for axis in (0, 1, None):
             np.testing.assert_array_equal(self.total(x, axis=axis, init=7), x.sum(axis) + 7)
@@ -400,7 +397,7 @@ class Test_arguments:
         self.total(x, res=x)
         assert x.copy_to_host()[0] == np.arange(100_000).sum()
 
-    def test_res_with_axis(self, ways):
+    def test_res_with_axis(self):
         x = values("i", (40, 50))
         res = cuda.to_device(np.zeros((50, 2), "i4"))[:, 1]
         assert self.total(cuda.to_device(x), axis=0, res=res) is None
@@ -408,7 +405,7 @@ class Test_arguments:
         with pytest.raises(ValueError, match="shape"):
             self.total(x, axis=1, res=res)
 
-    def test_res_shares_memory_with_the_array(self, ways):
+    def test_res_shares_memory_with_the_array(self):
         x = values("i", (50, 50))
         device = cuda.to_device(x)
         self.total(device, axis=0, res=device[3])
@@ -479,7 +476,7 @@ class Test_arguments:
         assert live() == before
 
 
-def test_large_and_odd_shapes(ways):
+def test_large_and_odd_shapes():
     rng = np.random.default_rng(5)
     total = cuda.reduce("a + b")
     for _ in range(40):

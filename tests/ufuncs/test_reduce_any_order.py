@@ -1,7 +1,4 @@
-"""Reductions whose operation commutes are folded in another order than the elements': the results.
-
-All is divided as on a GPU.
-"""
+"""Reductions whose operation commutes are folded in another order than the elements': the results."""
 
 import functools
 
@@ -12,7 +9,6 @@ from hypothesis import strategies as st
 from kit.sample import some
 
 from numbalite import cuda
-from numbalite.ufuncs import reduceloops
 
 NUMPYS = {
     "a + b": np.add,
@@ -32,13 +28,6 @@ PAIRS = some(2, [("a + b", "b"), ("b * a", "Q"), ("a ^ b", "H"), ("min(a, b)", "
 @functools.cache
 def reduction(expression):
     return cuda.reduce(expression)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def as_on_a_gpu():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reduceloops, "are_serial", lambda: False)
-        yield
 
 
 def expected(expression, x, axis):

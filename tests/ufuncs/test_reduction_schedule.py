@@ -25,8 +25,7 @@ def geometry(rng, itemsize):
     return kept, [one for one, is_reduced in zip(dims, reduced, strict=False) if is_reduced]
 
 
-@pytest.mark.parametrize("serial", [False, True])
-def test_parts_cover_each_row_once(serial):
+def test_parts_cover_each_row_once():
     rng = np.random.default_rng(5)
     kinds = set()
     for _ in range(4000):
@@ -34,14 +33,13 @@ def test_parts_cover_each_row_once(serial):
         kept, reduced = geometry(rng, itemsize)
         masked, any_order = (bool(rng.random() < 0.2) for _ in range(2))
         kind, threads, team, parts, chunk, groups = _core.reduction_schedule(
-            kept, reduced, itemsize, 0, itemsize, masked, any_order, serial
+            kept, reduced, itemsize, 0, itemsize, masked, any_order
         )
         length = math.prod(one[0] for one in reduced)
         assert parts * chunk >= length > (parts - 1) * chunk
         assert threads <= 256 and team >= 1 and groups >= 1
-        assert kind == "serial" or not serial
         kinds.add(kind.rstrip("0123456789x"))
-    assert kinds == {"serial"} if serial else len(kinds) > 8
+    assert len(kinds) > 8
 
 
 def family_of(kind, sizes, vec=1):
@@ -51,22 +49,22 @@ def family_of(kind, sizes, vec=1):
     return word, width, *sizes, vec
 
 
-def test_kernels_of_a_kind_are_compiled_together():
-    """A new shape may need another width of a kernel, which is in the image of the first one."""
+def test_variants_of_a_kind():
+    """All kernels that other shapes may need are variants of each of them."""
     rng, images = np.random.default_rng(6), {}
     for _ in range(4000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
         sizes = itemsize, max(itemsize, int(rng.choice([4, 8, 16, 24])))
         kept, reduced = geometry(rng, itemsize)
-        kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], *[False] * 3)
-        image = reduceloops._compiled_with(kind, "", *sizes)
+        kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], False, False)
+        image = reduceloops._variants(kind, "", *sizes)
         assert (kind, "") in image
         assert (("serial", "") in image) == kind.startswith(("columns", "serial"))
         assert images.setdefault(family_of(kind, sizes), image) == image
     assert max(map(len, images.values())) >= 5
 
 
-def test_kernels_of_a_scan_are_compiled_together():
+def test_variants_of_a_scan():
     rng, images = np.random.default_rng(7), {}
     memory = cuda.device_array(1 << 24, "u1")
     for _ in range(1000):
@@ -75,9 +73,9 @@ def test_kernels_of_a_scan_are_compiled_together():
         if rows * length * itemsize > memory.size:
             continue
         x = memory._view((rows, length), (length * itemsize, itemsize), np.dtype(f"V{itemsize}"))
-        kind, _, _, _, vec, *_ = _core.scan_plan(x, x, 1, itemsize, False, 0, b"")[0][-1]
+        kind, _, _, _, vec, *_ = _core.scan_plan(x, x, 1, itemsize, b"")[0][-1]
         sizes = itemsize, vec * itemsize
-        image = reduceloops._compiled_with(kind, "", *sizes, vec)
+        image = reduceloops._variants(kind, "", *sizes, vec)
         assert (kind, "") in image
         assert images.setdefault(family_of(kind, sizes, vec), image) == image
     assert max(map(len, images.values())) >= 3
@@ -89,7 +87,7 @@ def test_kernels_of_a_scan_are_compiled_together():
 )
 def test_dimensions_that_cannot_be_scheduled(dims, error):
     with pytest.raises(error):
-        _core.reduction_schedule([], dims, 4, 0, 4, False, True, False)
+        _core.reduction_schedule([], dims, 4, 0, 4, False, True)
 
 
 def test_an_unknown_limit():
@@ -144,9 +142,9 @@ def read_plan(plan, itemsize):
     return np.frombuffer(plan, "i8", 4, begin).tolist()
 
 
-@pytest.mark.parametrize("serial", [False, True])
-@pytest.mark.parametrize("pipelines", [0, 132])
-def test_parts_of_a_scan_cover_each_row_once(serial, pipelines):
+@pytest.mark.parametrize("pipelines", [0, 3])
+def test_parts_of_a_scan_cover_each_row_once(reduction_limits, pipelines):
+    reduction_limits(PIPELINES=pipelines)
     rng, kinds = np.random.default_rng(2), set()
     memory = cuda.device_array(1 << 24, "u1")
     for _ in range(1000):
@@ -159,7 +157,7 @@ def test_parts_of_a_scan_cover_each_row_once(serial, pipelines):
         axis = int(rng.integers(len(dims)))
         dtype = np.dtype(f"V{itemsize}")
         x = memory._view(*zip(*dims, strict=True), dtype)
-        steps, scratch = _core.scan_plan(x, x, axis, itemsize, serial, pipelines, b"")
+        steps, scratch = _core.scan_plan(x, x, axis, itemsize, b"")
         kind, reads, writes, wide, vec, grid, threads, plan, slots, shared = steps[-1]
         rows, length, parts, chunk = read_plan(plan, vec * itemsize)
         assert (rows * vec, length) == (math.prod(x.shape) // x.shape[axis], x.shape[axis])
@@ -167,7 +165,8 @@ def test_parts_of_a_scan_cover_each_row_once(serial, pipelines):
         assert (reads, writes) == (0, 2) and grid >= 1 and threads <= 384
         assert max(slots) < 4 + len(scratch) and shared >= 0
         kinds.add(kind.rstrip("0123456789x"))
-    assert kinds == {"scan_serial"} if serial else kinds >= {"scan_serial", "scan_tiles"}
+    assert kinds >= {"scan_serial", "scan_tiles"}
+    assert ("pipelined_scan" in kinds) == bool(pipelines)
 
 
 def test_scans_that_cannot_be_planned():
@@ -183,10 +182,10 @@ def test_scans_that_cannot_be_planned():
         ((x, x), 1, 4, ValueError),
     ):
         with pytest.raises(error):
-            _core.scan_plan(*arrays, axis, itemsize, False, 0, bytes(8))
+            _core.scan_plan(*arrays, axis, itemsize, bytes(8))
 
 
-def test_a_scan_of_large_records(ways):
+def test_a_scan_of_large_records():
     """Initial numbers of any size are part of the plan."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]
@@ -199,7 +198,7 @@ def test_elements_that_are_larger_than_a_part(itemsize):
     for rows, row in ((100, 5000), (3, 100_000)):
         reduced = [(rows, 2 * itemsize * row, 0, 0), (row, itemsize, 0, 0)]
         _, _, _, parts, chunk, _ = _core.reduction_schedule(
-            [], reduced, itemsize, 0, itemsize, False, True, False
+            [], reduced, itemsize, 0, itemsize, False, True
         )
         assert parts * chunk >= rows * row > (parts - 1) * chunk
         assert _core.reduction_row_part(rows, row, itemsize, 1, True) >= 0

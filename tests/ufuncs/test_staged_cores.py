@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, guvectorize
-from numbalite.ufuncs import cudagufunc
 
 DTYPES = "i1 i2 i4 i8 f4 f8 c8 c16".split()
-
-
-@pytest.fixture(autouse=True)
-def staged_everywhere(monkeypatch):
-    """On the simulator, too, where it is no gain."""
-    monkeypatch.setattr(cudagufunc, "are_serial", lambda: False)
 
 
 def staged(function):

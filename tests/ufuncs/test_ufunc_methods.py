@@ -1,7 +1,4 @@
-"""reduce, accumulate, reduceat, at and outer of CUDA ufuncs, with NumPy's as the judge.
-
-On the simulator each reduction runs as it is divided there, or as on a GPU; a draw decides.
-"""
+"""reduce, accumulate, reduceat, at and outer of CUDA ufuncs, with NumPy's as the judge."""
 
 import copy
 import pickle
@@ -80,7 +77,7 @@ class Test_reduce:
         for rows in (x, x[:0]):
             equal(multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i"))
 
-    def test_all_arguments_at_random(self, ways):
+    def test_all_arguments_at_random(self):
         rng = np.random.default_rng(11)
         for _ in range(80):
             shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 30, rng.integers(0, 4)))
@@ -115,7 +112,7 @@ class Test_reduce:
             equal(ours.reduce(x, **given), expected)
             equal(ours.reduce(device, **given), np.asarray(expected))
 
-    def test_where_broadcasts(self, ways):
+    def test_where_broadcasts(self):
         x = numbers("d", (20, 30))
         column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
         for mask in (column, row, True, np.True_, row.tolist()):
@@ -124,7 +121,7 @@ class Test_reduce:
         device = cuda.to_device(row)
         equal(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
 
-    def test_where_in_a_long_array(self, ways):
+    def test_where_in_a_long_array(self):
         x = numbers("q", 300_000)
         for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
             equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
@@ -133,7 +130,7 @@ class Test_reduce:
                 np.maximum.reduce(x, where=mask, initial=-100),
             )
 
-    def test_out(self, ways):
+    def test_out(self):
         x = numbers("d", (30, 40))
         for dtype in ("d", "f", "q"):
             out = np.zeros(40, dtype)
@@ -149,7 +146,7 @@ class Test_reduce:
         add.reduce(x, 0, keepdims=True, out=kept)
         equal(kept, x.sum(0, keepdims=True))
 
-    def test_out_is_part_of_the_array(self, ways):
+    def test_out_is_part_of_the_array(self):
         x = numbers("q", (50, 50))
         device = cuda.to_device(x)
         add.reduce(device, axis=0, out=device[7])
@@ -164,13 +161,13 @@ class Test_reduce:
         assert total.reduce(np.arange(5)).dtype == np.float64
         assert total.reduce(np.arange(5), dtype="f4") == np.float32(10)
 
-    def test_many_dimensions(self, ways):
+    def test_many_dimensions(self):
         x = numbers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
             equal(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
 
-    def test_order_along_one_axis(self, ways):
+    def test_order_along_one_axis(self):
         x = np.arange(200 * 300).reshape(200, 300)
         equal(last.reduce(x, axis=1), x[:, -1])
         equal(last.reduce(x), x[-1])
@@ -201,13 +198,13 @@ class Test_reduce:
 
 class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
-    def test_sizes(self, size, ways):
+    def test_sizes(self, size):
         x = numbers("q", size)
         equal(add.accumulate(x), np.add.accumulate(x))
         equal(last.accumulate(x), x)
 
     @pytest.mark.parametrize("code", some(3, "iqIdfFD"))
-    def test_dtypes(self, code, as_on_a_gpu):
+    def test_dtypes(self, code):
         self.scans_are_numpys(code)
 
     @pytest.mark.sim
@@ -221,7 +218,7 @@ class Test_accumulate:
             equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
             equal(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
 
-    def test_long_lines(self, ways):
+    def test_long_lines(self):
         x = numbers("i", (3, 70_001))
         equal(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
         equal(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
@@ -230,20 +227,20 @@ class Test_accumulate:
         equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
-    def test_shapes(self, shape, ways):
+    def test_shapes(self, shape):
         x = numbers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
             equal(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
             equal(last.accumulate(device.T, axis), x.T)
 
-    def test_order(self, ways):
+    def test_order(self):
         first = make("first", "a")
         x = np.arange(50_000)
         equal(first.accumulate(x), np.zeros_like(x))
         equal(last.accumulate(x), x)
 
-    def test_views_and_out(self, ways):
+    def test_views_and_out(self):
         x = numbers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
@@ -263,7 +260,7 @@ class Test_accumulate:
 
 
 class Test_reduceat:
-    def test_segments(self, ways):
+    def test_segments(self):
         rng = np.random.default_rng(4)
         x = numbers("q", (40, 300))
         device = cuda.to_device(x)
@@ -276,7 +273,7 @@ class Test_reduceat:
                 equal(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
-    def test_long_segments(self, ways):
+    def test_long_segments(self):
         x = numbers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
         equal(add.reduceat(x, indices), np.add.reduceat(x, indices))

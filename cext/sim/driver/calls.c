@@ -172,6 +172,6 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
     table->Progress = nl_sim_progress_read;
     table->FillCublas = nl_sim_cublas_fill;
     table->watches_freed = table->ends_waits = 1;
-    table->memory_is_host = table->serial_threads = table->loads_host_code = 1;
+    table->memory_is_host = table->loads_host_code = 1;
     return 0;
 }

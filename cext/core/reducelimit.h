@@ -1,0 +1,56 @@
+/* core/reducelimit: the limits of core/reduceplan and core/scanplan that are not constants. One set
+ * serves all devices, so that plans, and therefore results, are equal on all of them. */
+#ifndef NL_CORE_REDUCELIMIT_H
+#define NL_CORE_REDUCELIMIT_H
+
+#include <stdint.h>
+
+enum nl_reducelimit_name {
+    /* Properties of the devices (numbalite/ufuncs/reduceloops.py sets them): */
+    NL_LIMIT_CACHED_BYTES, /* an array of up to this size may be in the L2 cache */
+    NL_LIMIT_PIPELINES,    /* number of blocks that can have a pipeline; 0: a device has none */
+    /* Limits of reductions that tests change, so that small arrays select the schedules of large
+     * ones: */
+    NL_LIMIT_TEAM_ROWS,         /* from this number of short rows, a few lanes reduce each row */
+    NL_LIMIT_STRIPE_BYTES,      /* stripes: minimum bytes of results per row of a column */
+    NL_LIMIT_NARROW_PART_BYTES, /* at least 16 per thread: every part must have rows */
+    NL_LIMIT_MIN_STAGED_BYTES,  /* minimum bytes of all groups of columns for staging */
+    NL_LIMIT_BUSY_BLOCKS,
+    NL_LIMIT_TWO_LAUNCHES_BYTES, /* from this size, a second launch may be faster */
+    NL_LIMIT_BLOCK_BYTES,    /* up to this size, one block is as fast as several blocks and a second
+                                step */
+    NL_LIMIT_MIN_PART_BYTES, /* minimum bytes of a part */
+    NL_LIMIT_MAX_PART_BYTES_ANY_ORDER,
+    NL_LIMIT_USUAL_PARTS, /* enough parts that the last ones to start do not delay the end */
+    NL_LIMIT_BUSY_PARTS,  /* parts, or results, that keep a device busy */
+    /* The same of scans: */
+    NL_LIMIT_SCANNED_ROWS, /* from this number of rows, one thread scans a row: at least this, ...
+                            */
+    NL_LIMIT_SCANNED_ROWS_EACH,   /* ... and at least this for each element of a row */
+    NL_LIMIT_WARP_ROWS,           /* from this number of rows, one warp scans a row */
+    NL_LIMIT_VEC_THREADS,         /* minimum threads, where some of many columns form one element */
+    NL_LIMIT_COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
+    NL_LIMIT_COLUMN_TILE_NUMBER,  /* maximum bytes of a number in column tiles */
+    NL_LIMIT_TILE_THREADS,        /* maximum threads of a block that scans row tiles */
+    NL_LIMIT_TILE_RUNS, /* maximum runs of a warp in a tile (scan.cuh): they are exchanged one by
+                           one */
+    NL_LIMIT_PIPELINE_THREADS, /* of a block, as in reduceplan.py */
+    NL_LIMIT_PIPELINE_TURNS,   /* minimum tiles per block */
+    NL_LIMITS,
+};
+
+typedef struct nl_reducelimit_entry {
+    const char *name;
+    int64_t value;
+} nl_reducelimit_entry;
+
+extern nl_reducelimit_entry nl_reducelimit_table[NL_LIMITS];
+
+static inline int64_t nl_reducelimit(enum nl_reducelimit_name name) {
+    return nl_reducelimit_table[name].value;
+}
+
+/* The value of a limit, by its name without NL_LIMIT_; NULL if there is none. */
+int64_t *nl_reducelimit_find(const char *name);
+
+#endif
