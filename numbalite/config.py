@@ -228,7 +228,8 @@ _TABLE = (
              "a line in a notebook while kernels run longer than two seconds"),
     Variable("PROGRAM", None, str,
              "what `numbalite run` runs; it sets this, for the processes that the program starts"),
-    Variable("STOPPABLE", False, _flag, "stoppable=True for every kernel that does not say"),
+    Variable("STOPPABLE", False, _flag,
+             "stoppable=True for every kernel that does not say; `%load_ext numbalite` sets it, unless it is 0"),
     Variable("LIMIT", 0.0, _seconds,
              "seconds after which a wait for kernels ends with KernelTimeout, and kernels that can be stopped are "
              "stopped; 0: never"),
@@ -377,6 +378,13 @@ sys.modules[__name__].__class__ = _Config
 def _current(name):
     """The value as a user of the module sees it, assignments included."""
     return globals()[name] if name in globals() else _value(VARIABLES[name])
+
+
+def is_default(name: str) -> bool:
+    """Is a variable of the table neither assigned nor in the environment?"""
+    row = VARIABLES[name]
+    names = ["NUMBALITE_" + name, *(alias for alias in row.aliases if isinstance(alias, str))]
+    return name not in globals() and not any(other in os.environ for other in names)
 
 
 def outside(name: str) -> Any:

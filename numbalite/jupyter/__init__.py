@@ -57,9 +57,12 @@ def traceback(kind: str, problem) -> list:
 
 def load(to) -> None:
     """What `%load_ext numbalite` does."""
+    from numbalite import config
     from numbalite.jupyter import asnumba, cell, completion, timing
 
     attach(to)
+    if config.is_default("STOPPABLE"):  # the stop button stops kernels on a GPU
+        config.STOPPABLE = True
     completion.add(to)
     to.register_magics(cell.CudaCell)
     to.register_magics(timing.GpuTimeit)

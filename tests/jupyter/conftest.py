@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from numbalite import config
+
 
 @pytest.fixture(scope="session")
 def _ipython(tmp_path_factory):
@@ -32,6 +34,7 @@ def shell(_ipython, monkeypatch):
     _ipython.run_line_magic("load_ext", "numbalite")
     _ipython.run_cell("import numpy as np\nfrom numbalite import cuda")
     yield _ipython
+    vars(config).pop("STOPPABLE", None)  # %load_ext has set it
     # Nothing of this test's stays on the device.
     _ipython.reset(new_session=False)
     _ipython.last_execution_result = None
