@@ -221,23 +221,27 @@ static int is_first_on_device(const nl_stop *s) {
     return 1;
 }
 
-/* Waits until the awaited work and all devices with such modules are idle. Returns 1, or 0 if the
- * awaited work is still running at the deadline. */
-static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
-    CUresult status;
-    (void)nl_cu.CtxSetCurrent(current);
-    while ((status = how->query(how->handle)) == CUDA_ERROR_NOT_READY) {
+/* Returns whether the work is complete before the deadline. */
+static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *handle) {
+    while (query(handle) == CUDA_ERROR_NOT_READY) {
         if (nl_clock_ns() > deadline)
             return 0;
         nap();
     }
-    for (nl_stop *s = first; s != NULL; s = s->next) {
-        if (!is_live(s) || !is_first_on_device(s) ||
-            nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
-            continue;
-        while (how->drain() == CUDA_ERROR_NOT_READY && nl_clock_ns() < deadline)
-            nap();
-    }
+    return 1;
+}
+
+/* Waits for the awaited work, and then for all work of the devices with such modules: kernels that
+ * are queued must find the flag set. Returns 1 if the awaited work is complete; other kernels may
+ * be running at the deadline if they are not stoppable. */
+static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
+    (void)nl_cu.CtxSetCurrent(current);
+    if (!is_done_by(deadline, how->query, how->handle))
+        return 0;
+    for (nl_stop *s = first; s != NULL; s = s->next)
+        if (is_live(s) && is_first_on_device(s) &&
+            nl_cu.CtxSetCurrent(s->device->context) == CUDA_SUCCESS)
+            (void)is_done_by(deadline, how->drain, NULL);
     return 1;
 }
 
@@ -339,7 +343,8 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
 }
 
 /* Reads the module's failure record and clears it. Returns 1 if an assert has failed. Leaves the
- * module's device current. */
+ * module's device current. The status of the synchronization does not matter: it is not success,
+ * too, if another assert has failed, and without a completed copy `claimed` remains 0. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
     if (!s->failure || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;
@@ -347,11 +352,13 @@ static int read_failure(const nl_stop *s, nl_fault *fault) {
     CUstream stream = lines[s->device->ordinal].stream;
     size_t texts = offsetof(failure, text);
     p->failure.claimed = 0;
-    if (nl_cu.MemcpyDtoHAsync(&p->failure, s->failure, sizeof p->failure, stream) != CUDA_SUCCESS ||
-        nl_cu.StreamSynchronize(stream) == CUDA_ERROR_NOT_READY || !p->failure.claimed)
+    if (nl_cu.MemcpyDtoHAsync(&p->failure, s->failure, sizeof p->failure, stream) != CUDA_SUCCESS)
         return 0;
-    p->failure.text[sizeof p->failure.text - 1] = p->failure.file[sizeof p->failure.file - 1] =
-        '\0';
+    (void)nl_cu.StreamSynchronize(stream);
+    if (!p->failure.claimed)
+        return 0;
+    p->failure.text[sizeof p->failure.text - 1] = '\0';
+    p->failure.file[sizeof p->failure.file - 1] = '\0';
     fill_fault(s, &p->failure, fault);
     if (nl_cu.MemsetD8Async(s->failure, 0, offsetof(failure, word), stream) == CUDA_SUCCESS &&
         nl_cu.MemsetD8Async(s->failure + texts, 0, sizeof(failure) - texts, stream) == CUDA_SUCCESS)

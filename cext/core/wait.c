@@ -147,7 +147,7 @@ static int is_endable(void) {
            (limit_here() || nl_interrupt_is_possible(0)) && !nl_capture_is_here();
 }
 
-static CUresult drain(void);
+static query_fn drain;
 
 static const char limit_passed[] =
     "the time limit has passed: the kernel runs on, because it was not compiled to be stopped; "
@@ -289,7 +289,8 @@ static CUresult synchronize_with_helper(void) {
 
 /* For core/stop: returns whether all work of the current context is complete, on all its
  * streams. */
-static CUresult drain(void) {
+static CUresult drain(void *Py_unused) {
+    (void)Py_unused;
     CUresult status = inner.StreamQuery(NULL);
     job *j = status == CUDA_SUCCESS && nl_atomic_load(&has_unordered) ? start_helper() : NULL;
     if (j == NULL)

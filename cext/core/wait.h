@@ -43,8 +43,8 @@ void nl_wait_set_process_limit(double seconds);
 typedef struct nl_wait_end {
     CUresult (*query)(void *handle); /* for the work that the thread waits for */
     void *handle;
-    CUresult (*drain)(void); /* for all work of the current context; may wait for a short time */
-    uint64_t elapsed;        /* nanoseconds since the wait began */
+    CUresult (*drain)(void *unused); /* for all work of the current context; may wait briefly */
+    uint64_t elapsed;                /* nanoseconds since the wait began */
     int is_timeout;
 } nl_wait_end;
 
