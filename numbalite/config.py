@@ -188,8 +188,7 @@ _TABLE = (
              "run this schedule of a kernel under cuda.checks(\"race\", exact=True), as a KernelError "
              "names it"),
     Variable("SIM_LIMIT", None, _seconds,
-             "seconds after which kernels are stopped, checked or not; 0: never (else checked ones "
-             "after 60)"),
+             "NUMBALITE_LIMIT for the simulator alone, where kernels are stopped, checked or not"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",
@@ -230,9 +229,9 @@ _TABLE = (
              "what `numbalite run` runs; it sets this, for the processes that the program starts"),
     Variable("STOPPABLE", False, _flag,
              "stoppable=True for every kernel that does not say; `%load_ext numbalite` sets it, unless it is 0"),
-    Variable("LIMIT", 0.0, _seconds,
+    Variable("LIMIT", None, _seconds,
              "seconds after which a wait for kernels ends with KernelTimeout, and kernels that can be stopped are "
-             "stopped; 0: never"),
+             "stopped; 0: never (else checked ones on the simulator after 60)"),
     Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
 )  # fmt: skip
 
@@ -378,6 +377,12 @@ sys.modules[__name__].__class__ = _Config
 def _current(name):
     """The value as a user of the module sees it, assignments included."""
     return globals()[name] if name in globals() else _value(VARIABLES[name])
+
+
+def kernel_limit(is_simulated: bool) -> float | None:
+    """The seconds that a kernel of this process may run: 0 for no limit, None if no variable says."""
+    limit: float | None = _current("SIM_LIMIT") if is_simulated else None
+    return _current("LIMIT") if limit is None else limit
 
 
 def is_default(name: str) -> bool:

@@ -21,6 +21,7 @@ import sys
 import tempfile
 from multiprocessing.connection import Connection
 
+from numbalite import config
 from numbalite.course import timeouts, warden
 
 from .catalogue import find, load
@@ -223,6 +224,8 @@ def serve():
     pipe, referee = Connection(int(sys.argv[1])), RemoteReferee(Connection(int(sys.argv[2])))
     task = json.loads(pipe.recv_bytes())
     timeouts.unattended = True
+    if config.is_default("STOPPABLE"):  # limits stop kernels on a GPU
+        config.STOPPABLE = True
     for module in task["modules"]:
         load(module)
 

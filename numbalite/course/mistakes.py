@@ -57,7 +57,13 @@ def _nothing():
 
 def explain(error) -> Failed:
     """An exception of the solution, as the judge's words."""
-    from numbalite.errors import CompileError, CudaAPIError, KernelError, TranslationError
+    from numbalite.errors import (
+        CompileError,
+        CudaAPIError,
+        KernelError,
+        KernelTimeout,
+        TranslationError,
+    )
 
     if isinstance(error, Failed):
         return error
@@ -70,7 +76,7 @@ def explain(error) -> Failed:
         )
     if isinstance(error, (CompileError, TranslationError)):
         return Failed("It does not compile:", _short(str(error)))
-    if isinstance(error, KernelError) and error.kind == "hang":
+    if isinstance(error, KernelTimeout):
         return Failed(ENDLESS, _short(str(error)))
     if isinstance(error, KernelError):
         mistake = Failed(*_described(error))

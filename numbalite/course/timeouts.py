@@ -1,8 +1,9 @@
 """How long the judge waits for an answer that may never come.
 
-A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU, and a
-compiled function on the CPU, cannot be stopped: the judge leaves its thread alone where it has one of its own;
-else the process has to end, and a message says so.
+A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU is stopped by
+`cuda.limit`, if it was compiled with `stoppable=True`, as in notebooks and in the process that grades files. Any other
+kernel on a GPU, and a compiled function on the CPU, cannot be stopped: the judge leaves its thread alone where it has
+one of its own; else the process has to end, and a message says so.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import time
 
 from numbalite.course.mistakes import ENDLESS, Failed, line_of
 from numbalite.course.warden import EXIT_STATUS
+from numbalite.errors import KernelTimeout
 
 LIMIT = 20.0
-"""Seconds for the kernels of a call; on a GPU, for the whole call."""
+"""Seconds for the kernels of a call."""
 CALL_LIMIT = 60.0
 """Seconds for a whole call on the simulator."""
 CELL_LIMIT = 120.0
@@ -30,6 +32,7 @@ GRACE = 5.0
 unattended = False
 """Are files graded? Then a process that cannot go on ends."""
 
+_RUNS_ON = " The kernel still runs on the GPU: restart the notebook's kernel."
 _UNSTOPPABLE = (
     "{what} was not done after {seconds:g} seconds, and nothing can stop it: it is in compiled code, such as a "
     "function for the CPU, or catches every exception. {endless} {then}"
@@ -96,31 +99,35 @@ def here(question):
 
 
 def apart(question):
-    """What question() gives, or raises, in a thread that is left alone after LIMIT seconds.
+    """What question() gives, or raises, in a thread whose kernels are stopped after LIMIT seconds, for a GPU.
 
-    For a GPU: its kernel goes on, and the thread waits for it until the process ends.
+    The thread is left alone GRACE seconds later: it may be in a loop of Python, or wait for a kernel that does not stop.
     """
-    from numbalite import _core
+    from numbalite import _core, cuda
 
     outcome = []
 
     def run():
         try:
-            outcome.append((question(), None))
+            with cuda.limit(LIMIT):
+                result = question()
+            outcome.append((result, None))
         except BaseException as problem:  # KeyboardInterrupt is the learner's
             outcome.append((None, problem))
 
     thread = threading.Thread(target=run, name="numbalite-judge", daemon=True)
     thread.start()
-    thread.join(LIMIT)
+    thread.join(LIMIT + GRACE)
     if not outcome:
         ended = ctypes.pythonapi.PyThreadState_SetAsyncExc
         ended(ctypes.c_ulong(thread.ident), ctypes.py_object(Endless))  # heard by a loop of Python
         thread.join(0.5)
     if not outcome:
         _core.give_up()
-        raise _failed(LIMIT, " The kernel still runs on the GPU: restart the notebook's kernel.")
+        raise _failed(LIMIT, _RUNS_ON)
     result, problem = outcome[0]
+    if isinstance(problem, KernelTimeout) and "runs on" in str(problem):
+        raise _failed(LIMIT, _RUNS_ON)
     if isinstance(problem, Endless):
         raise _failed(LIMIT, "", problem)
     if problem is not None:

@@ -214,7 +214,8 @@ def _wait_beside(error):
 
 def _milliseconds(limit, name="limit"):
     if limit is None:
-        limit = (config.LIMIT or _LIMIT) if config.SIM_LIMIT is None else config.SIM_LIMIT
+        limit = config.kernel_limit(True)
+        limit = _LIMIT if limit is None else limit
     if isinstance(limit, bool) or not isinstance(limit, Real):
         raise TypeError(f"cuda.checks: {name} is a number of seconds, not {limit!r}")
     if not 0 <= limit < float("inf"):
@@ -230,7 +231,7 @@ def on_open() -> None:
 def _of_process():
     """The checks that the environment requests, as arguments of _core.set_checks."""
     mask = config.SIM_CHECKS
-    if config.LIMIT if config.SIM_LIMIT is None else config.SIM_LIMIT:
+    if config.kernel_limit(True):
         mask |= CHECKS["hang"]
     if config.SIM_SEED is not None and mask != NO_CHECKS:
         mask |= CHECKS["sync"]

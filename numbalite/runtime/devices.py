@@ -37,7 +37,7 @@ def _on_open(kind):
         return
     atexit.register(_core.end)
     frontend.attach()
-    _core.set_wait_limit(config.LIMIT, True)
+    _core.set_wait_limit(config.kernel_limit(_core.driver_has("checks")) or 0.0, True)
     if _core.driver_has("checks"):
         from numbalite.runtime import checks
 

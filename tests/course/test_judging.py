@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from kit.sample import some
 
-from numbalite import cuda, guvectorize, vectorize
+from numbalite import cuda, errors, guvectorize, vectorize
 from numbalite.course import exercises, judge
 from numbalite.course.assessment import is_unwritten, unwritten
 from numbalite.course.catalogue import find
@@ -413,12 +413,13 @@ def test_a_kernel_that_never_ends(monkeypatch):
 
 
 def test_an_answer_that_is_given_up(monkeypatch):
-    """As beside a GPU, which cannot stop a kernel."""
+    """As beside a GPU with a kernel that does not stop."""
     from numbalite.course import timeouts
     from numbalite.course.mistakes import Failed
 
     given_up, done = [], threading.Event()
     monkeypatch.setattr(timeouts, "LIMIT", 0.1)
+    monkeypatch.setattr(timeouts, "GRACE", 0.1)
     monkeypatch.setattr("numbalite._core.give_up", lambda: given_up.append(1))
     with pytest.raises(Failed, match="It never ends.* restart the notebook's kernel"):
         timeouts.apart(lambda: done.wait(60))
@@ -427,6 +428,35 @@ def test_an_answer_that_is_given_up(monkeypatch):
     assert given_up == [1] and timeouts.apart(lambda: 5) == 5
     with pytest.raises(KeyError):
         timeouts.apart(lambda: {}["x"])
+
+
+def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
+    """As beside a GPU: the device is free afterwards, and the verdict names the kernel."""
+    from numbalite.course import mistakes, timeouts
+
+    waits = cuda.jit(
+        "__global__ void waits(volatile int *x) { while (x[0] == 0) { } x[1] = 7; }", stoppable=True
+    )
+    x = cuda.to_device(np.zeros(2, np.int32))
+    monkeypatch.setattr(timeouts, "LIMIT", 0.5)
+    begin = time.perf_counter()
+    with pytest.raises(errors.KernelTimeout) as raised:
+        timeouts.apart(lambda: waits[2, 32](x))
+    assert time.perf_counter() - begin < 0.5 + timeouts.GRACE
+    failed = mistakes.explain(raised.value)
+    assert failed.reason == mistakes.ENDLESS and "waits" in failed.case
+    waits[1, 1](cuda.to_device(np.ones(2, np.int32)))
+    cuda.synchronize()
+
+
+def test_a_kernel_that_cannot_be_stopped_is_reported(monkeypatch):
+    from numbalite.course import timeouts
+
+    def question():
+        raise errors.KernelTimeout("the time limit has passed: the kernel runs on, because ...")
+
+    with pytest.raises(timeouts.Failed, match="It never ends.* restart the notebook's kernel"):
+        timeouts.apart(question)
 
 
 def test_a_loop_of_python_that_never_ends(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from numbalite import cuda
+from numbalite import config, cuda
 from numbalite.errors import KernelError, KernelTimeout
 
 pytestmark = pytest.mark.sim
@@ -71,5 +71,16 @@ try:
 except errors.KernelTimeout as problem:
     print(problem)
 """
-    done = run_python(code, NUMBALITE_LIMIT="0.3", timeout=60)
-    assert "kernel spins" in done.stdout
+    for name in ("NUMBALITE_LIMIT", "NUMBALITE_SIM_LIMIT"):
+        assert "kernel spins" in run_python(code, timeout=60, **{name: "0.3"}).stdout
+
+
+@pytest.mark.parametrize(
+    ("limit", "of_simulator", "expected"),
+    [(None, None, (None, None)), (3, None, (3, 3)), (3, 5, (3, 5)), (3, 0, (3, 0)), (None, 5, (None, 5)), (0, None, (0, 0))],
+)  # fmt: skip
+def test_the_limit_of_a_process(monkeypatch, limit, of_simulator, expected):
+    """(on a GPU, on the simulator)"""
+    monkeypatch.setattr(config, "LIMIT", limit, raising=False)
+    monkeypatch.setattr(config, "SIM_LIMIT", of_simulator, raising=False)
+    assert (config.kernel_limit(False), config.kernel_limit(True)) == expected
