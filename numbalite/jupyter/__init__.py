@@ -13,7 +13,7 @@ cuda and numba. Begin with this file.
 
 from __future__ import annotations
 
-from numbalite import compilers
+from numbalite import compilers, config
 from numbalite.jupyter import notes, output, progress, rich, tracebacks
 from numbalite.jupyter.session import in_notebook, shell
 
@@ -57,7 +57,6 @@ def traceback(kind: str, problem) -> list:
 
 def load(to) -> None:
     """What `%load_ext numbalite` does."""
-    from numbalite import config
     from numbalite.jupyter import asnumba, cell, completion, timing
 
     attach(to)

@@ -181,6 +181,79 @@ def gufunc(x):
     return lambda: (endless(rows), cuda.synchronize())
 
 
+_ENDLESS = "while (a + b == 0) a = a * 3; return a + b;"  # for elements that are 0
+
+
+@case
+def reduction(x):
+    total = cuda.reduce(_ENDLESS, stoppable=True)
+    total(cuda.to_device(np.ones(1024, np.int32)))
+    return lambda: total(x)
+
+
+@case
+def scan(x):
+    sums = cuda.scan(_ENDLESS, stoppable=True)
+    many = cuda.to_device(np.zeros(1 << 20, np.int32))
+    sums(cuda.to_device(np.ones(1 << 20, np.int32)))
+    return lambda: (sums(many), cuda.synchronize())
+
+
+@case
+def cub_scan(x):
+    """The blocks wait for the one before them, which waits for the flag."""
+    kernel = cuda.jit(
+        source="""
+#include <cub/block/block_scan.cuh>
+__global__ void scans(int *x) {
+    __shared__ cub::BlockScan<int, 128>::TempStorage storage;
+    int n = x[threadIdx.x];
+    cub::BlockScan<int, 128>(storage).InclusiveSum(n, n);
+    if (threadIdx.x == 0 && blockIdx.x > 0)
+        while (((volatile int *)x)[200 + blockIdx.x] == 0) { }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        while (blockIdx.x == 0 && ((volatile int *)x)[0] == 0) { }
+        ((volatile int *)x)[201 + blockIdx.x] = n;
+    }
+}
+""",
+        stoppable=True,
+    )
+    kernel[64, 128](x)
+    return cuda.synchronize
+
+
+@case
+def dynamic_parallelism(x):
+    """The kernel that waits was launched by another kernel."""
+    module = cuda.module(
+        """
+__global__ void child(int *x) { while (*(volatile int *)x == 0) { } x[1] = 1; }
+__global__ void parent(int *x) { child<<<2, 32>>>(x); }
+""",
+        stoppable=True,
+    )
+    module.parent[1, 1](x)
+    return cuda.synchronize
+
+
+@case
+def two_devices(x):
+    """One kernel on each device; the thread waits for the first. With one device, both are there."""
+    kernel = _spin()
+    arrays = {}
+    for device in {0, len(cuda.gpus) - 1}:
+        with cuda.gpus[device]:
+            arrays[device] = cuda.to_device(np.zeros(1024, np.int32))
+            kernel[1, 32](cuda.to_device(np.ones(2, np.int32)))
+            cuda.synchronize()
+    for device, array in arrays.items():
+        with cuda.gpus[device]:
+            kernel[4, 32](array)
+    return cuda.synchronize
+
+
 @case
 def file(x):
     import pathlib
