@@ -233,6 +233,9 @@ _TABLE = (
              "seconds after which a wait for kernels ends with KernelTimeout, and kernels that can be stopped are "
              "stopped; 0: never (else checked ones on the simulator after 60)"),
     Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
+    Variable("CPU_OPT", None, _opt,
+             "optimization level of code for the CPU without opt=, simulated kernels included: 0 compiles "
+             "in half the time, for test suites (else 2, and 3 for the CPU targets)"),
 )  # fmt: skip
 
 # Variables of the system and the toolkit that are looked at too, and what for.

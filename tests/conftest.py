@@ -56,6 +56,8 @@ def pytest_configure(config):
         hypothesis.settings.register_profile("long")
     choose_driver()
     choose_seed()
+    if os.environ[VARIABLE] != "all":
+        os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="numbalite-tests-")
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))

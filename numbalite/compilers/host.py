@@ -145,8 +145,7 @@ _AS_NVRTC = {
 
 def flags(family, options, opt, kind="sim", checks=()) -> list:
     """The flags that determine the generated code; equal for the precompiled prelude and the source."""
-    default = 3 if kind == "host" else 2
-    level = default if opt is True or opt is None else int(opt)
+    level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)
     result = [
@@ -198,6 +197,12 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
         if kind == "host":
             result += ["-fno-trapping-math", "-fassociative-math"]
     return result
+
+
+def _default_level(kind):
+    """The optimization level of code that has no opt=."""
+    level = config.CPU_OPT
+    return level if level is not None else 3 if kind == "host" else 2
 
 
 def _thread_locals(family):

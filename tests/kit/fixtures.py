@@ -21,6 +21,13 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def optimized(monkeypatch):
+    """Compiles code for the CPU, simulated kernels included, at its default level. Use it where the optimizer could
+    change what a test asserts. Other tests compile at level 0, which takes half the time."""
+    monkeypatch.delenv("NUMBALITE_CPU_OPT", raising=False)
+
+
+@pytest.fixture
 def reduction_limits():
     """Sets limits of cext/core/reducelimit.c by name, so that small arrays are reduced and scanned as large
     ones are."""

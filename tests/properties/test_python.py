@@ -19,8 +19,11 @@ from kit.typed import NAMES, Typed, cast, typed, unified
 
 from numbalite import config
 
-# Drawn programs contain lines that look like slips.
-pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
+pytestmark = [
+    # Drawn programs contain lines that look like slips.
+    pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"),
+    pytest.mark.usefixtures("optimized"),
+]
 
 ROWS = 24
 COUNT = 40

@@ -164,6 +164,11 @@ class Alone:
         return Global.in_dll(self.loaded, self.image.lowered[name])
 
 
+@pytest.fixture(autouse=True)
+def _as_users_compile(optimized):
+    """Images of the simulator are the subject of these tests."""
+
+
 def pytest_generate_tests(metafunc):
     if "compiled" in metafunc.fixturenames:
         drawn = one(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []

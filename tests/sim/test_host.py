@@ -460,3 +460,25 @@ def test_hooks_are_compiled_once(monkeypatch, tmp_path):
         monkeypatch.setattr(hostprelude, "_hooks", {})
         kept.write_bytes(data)
         assert [compilations(value) for value in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [(None, ["-O2", "-O3"]), ("0", ["-O0"] * 2), ("1", ["-O1"] * 2)]
+)
+def test_the_optimization_level_of_the_environment(monkeypatch, level, expected):
+    """It is in the fingerprint; opt= has precedence, and images with checks have level 1 or less."""
+    plain, given = Source(PLAIN, kernels=("k",)), Source(PLAIN, kernels=("k",), opt=3)
+    before = {kind: host.fingerprint(plain, kind) for kind in ("sim", "host")}
+    if level is not None:
+        monkeypatch.setenv("NUMBALITE_CPU_OPT", level)
+
+    def levels(source, kind, checks=()):
+        options = hostoptions.read(source)
+        flags = host.flags("clang", options, source.opt, kind, checks)
+        return [flag for flag in flags if flag.startswith("-O")]
+
+    assert [*levels(plain, "sim"), *levels(plain, "host")] == expected
+    assert levels(given, "sim") == levels(given, "host") == ["-O3"]
+    assert levels(plain, "sim", ("memory",)) == [min(expected[0], "-O1")]
+    for kind, fingerprint in before.items():
+        assert (host.fingerprint(plain, kind) == fingerprint) == (level is None)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 
 def test_import_touches_nothing(run_python):
     """Importing opens no driver, starts no compiler and does not need NumPy's slow parts again."""
