@@ -20,7 +20,7 @@ import pytest
 from kit.sample import VARIABLE, choose_seed
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-pytest_plugins = ["kit.fixtures"]
+pytest_plugins = ["kit.fixtures", "kit.atimport"]
 
 # Many tests start interpreters. Where the environment forbids byte code, each would compile the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -69,7 +69,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _only_newer_objects_are_collected():
+def _only_newer_objects_are_collected(compiled_at_import):
     """What is there when a module begins stays: gc.collect() in its tests looks at newer objects alone."""
     gc.collect()
     gc.freeze()
