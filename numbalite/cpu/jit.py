@@ -16,10 +16,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, overload
 
 from numbalite import _core, config, types
-from numbalite.compilers import compile_source, hints, warn_of
+from numbalite.compilers import Source, compile_source, hints, warn_of
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.cxx import scanner
@@ -32,7 +32,7 @@ from numbalite.errors import (
     warn,
 )
 from numbalite.kernels import options as options_
-from numbalite.kernels import pyfunc
+from numbalite.kernels import pyfunc, translations
 from numbalite.kernels.compiled import ByTypes, Parameters, Result
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.types import Array, Signature, parameters, signatures
@@ -59,6 +59,7 @@ _KNOWN = _WITHOUT_MEANING | _COMPILING | {
 }  # fmt: skip
 _MAX_PARAMETERS = 64
 _TARGET = ("host",)
+_PARALLEL = frozenset(("parallel_for", "prange"))
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -242,6 +243,17 @@ def _options(given):
     return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
 
+class Translated(NamedTuple):
+    """The source of a function for some lists of argument types."""
+
+    source: Source
+    labels: tuple
+    returned: list
+    """PythonDefinition.returned of each list."""
+    is_parallel: bool
+    """Does it contain a parallel loop?"""
+
+
 class Overload:
     """A host function for one list of argument types."""
 
@@ -376,35 +388,50 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
     def _build_all(self, lists):
         """Overloads for these lists of argument types, compiled in one go."""
         rows = [self._rows(args) for args in lists]
-        source, builder, symbols, returned = self._generate(lists)
-        self._note_parallel(builder.names)
+        made, builder = self._sources(lists)
+        self._note_parallel(made.is_parallel)
         try:
-            image = compile_source(source, _TARGET)
+            image = compile_source(made.source, _TARGET)
         except CompileError as problem:
+            builder = builder or entries.function_source(self._function, lists)[0]
             explained = self._explain(problem, builder.refused, lists)
         else:
             explained = None
         if explained is not None:
             raise explained
         alone = [[args] for args in lists] if len(lists) > 1 else []
-        warn_of(image, _TARGET, lambda: [self._generate(one)[0] for one in alone])
+        warn_of(image, _TARGET, lambda: [self._sources(one)[0].source for one in alone])
         module = _core.HostModule(image.data)
         return {
-            args: Overload(args, image, module, symbol, row, builder.labels(), arrays)
-            for args, row, symbol, arrays in zip(lists, rows, symbols, returned, strict=True)
+            args: Overload(args, image, module, symbol, row, made.labels, arrays)
+            for args, row, symbol, arrays in zip(
+                lists, rows, made.source.kernels, made.returned, strict=True
+            )
         }
 
-    def _generate(self, lists):
-        """(the source for these lists of argument types, its builder, its symbols, the types of results)"""
+    def _sources(self, lists):
+        """(the Translated for these lists of argument types, its Builder). A Python body that is in the disk cache is
+        not translated: None instead of the Builder."""
+        definition, options = self._function.definition, self._all_options()
+        contents = definition.device_contents(self._function, lists, options, "the CPU")
+        key, made = translations.find(contents)
+        if made is not None:
+            return made, None
         builder, symbols, returned = entries.function_source(self._function, lists)
-        options = self._options
+        made = Translated(
+            builder.source(definition, options, symbols), builder.labels(), returned,
+            not builder.names.isdisjoint(_PARALLEL),
+        )  # fmt: skip
+        translations.keep(key, contents, made, builder.warnings())
+        return made, builder
+
+    def _all_options(self):
+        """The options of the function, and whether its loops are serial."""
         is_serial = self._parallel is False
         if self._function.definition.is_python:
             is_serial = not self._parallel  # prange is range then
-        if is_serial:
-            options = options.replace(options=("-DNUMBALITE_SERIAL=1", *options.options))
-        source = builder.source(self._function.definition, options, symbols)
-        return source, builder, symbols, returned
+        more = ("-DNUMBALITE_SERIAL=1",) if is_serial else ()
+        return self._options.replace(options=(*more, *self._options.options))
 
     def _check(self, signature):
         check(signature, self._function, element.arity(self._function))
@@ -431,8 +458,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         others = device_texts(definition)
         return hints.explain(problem, title, refused, arrays, definition.cxx, others)
 
-    def _note_parallel(self, names):
-        if self._parallel and not {"parallel_for", "prange"} & names:
+    def _note_parallel(self, is_parallel):
+        if self._parallel and not is_parallel:
             instead = "parallel_for(n, [&](int64 i) { ... })"
             if self._function.definition.is_python:
                 instead = "for i in prange(n)"

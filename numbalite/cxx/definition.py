@@ -92,8 +92,12 @@ class Definition:
         return self
 
     def contents(self, args, options) -> tuple | None:
-        """(all that decides the text of a kernel, an object that issues stored warnings), of a Python body whose
-        captured values can be listed."""
+        """(all that decides the text of a kernel, its Contents), of a Python body whose captured values can be
+        listed; else None."""
+        return None
+
+    def device_contents(self, function, lists, options, caller) -> tuple | None:
+        """The same of a device function that is made of this definition, called with these lists of types."""
         return None
 
     @functools.cached_property

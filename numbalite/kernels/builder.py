@@ -214,6 +214,11 @@ class Builder:
         definitions = (*first, *(function.definition for function in self.functions))
         return tuple(dict.fromkeys(definition.text.label for definition in definitions))
 
+    def warnings(self) -> list:
+        """What the translations of the device functions warned of: (function, message)."""
+        of_all = (function.definition.warnings for function in self.functions)
+        return list(dict.fromkeys(itertools.chain.from_iterable(of_all)))
+
     def use_types(self, *used):
         """Adds the record definitions and library headers that the types need."""
         for t in used:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from numbalite.compilers import Source
 from numbalite.cxx.definition import Definition, device_texts
 from numbalite.errors import SignatureError
-from numbalite.kernels import builder
+from numbalite.kernels import builder, translations
 from numbalite.kernels.images import Images
 from numbalite.kernels.options import Options
 from numbalite.types import Signature, signatures
@@ -28,8 +28,7 @@ def source(
         raise NotImplementedError(
             "cuda.compile links nothing: link= is for kernels that are launched"
         )
-    function, signature = function.typed(signature)
-    text = builder.device_source(function, exported, signature)
+    text, result = _text(function, signature, exported, options)
     fields = options.source_fields()
     fields["stoppable"] = False  # programs that link the code have no flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
@@ -38,12 +37,25 @@ def source(
     def explain(problem):
         from numbalite.compilers import hints
 
-        definition = function.definition
+        definition = function.typed(signature)[0].definition
         refused = definition.capture().refused
         others = device_texts(definition)
         return hints.explain(problem, function.name, refused, (), definition.cxx, others)
 
-    return made, signature.return_type, explain
+    return made, result, explain
+
+
+def _text(function, signature, exported, options):
+    """(the C++ text, the return type). A Python body that is in the disk cache is not translated."""
+    definition = function.definition
+    types_of_call = *signature.args, signature.return_type
+    contents = definition.device_contents(function, [types_of_call], options, exported)
+    key, made = translations.find(contents)
+    if made is None:
+        typed, signature = function.typed(signature)
+        made = builder.device_source(typed, exported, signature), signature.return_type
+        translations.keep(key, contents, made, typed.definition.warnings)
+    return made
 
 
 def ptx(function: DeviceFunction, sig: Any) -> str:

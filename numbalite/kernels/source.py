@@ -43,16 +43,12 @@ class BodySource:
         """The kernel for these argument types, not yet compiled. A Python body that is in the disk cache is not
         translated."""
         contents = self.definition.contents(args, self.options)
-        key = translations.key_of(contents)
-        found = translations.load(key)
-        if found is not None and contents is not None:
-            contents[1].warn(found.warnings)
+        key, found = translations.find(contents)
+        if found is not None:
             return self._made(found, args)
         definition, builder, found = self._translated(args)
-        if contents is not None and not builder.pointers:
-            numbers = {function: i for i, function in enumerate(contents[1].functions)}
-            warnings = ((numbers.get(function), text) for function, text in definition.warnings)
-            translations.store(key, found._replace(warnings=tuple(warnings)))
+        if not builder.pointers:
+            translations.keep(key, contents, found, definition.warnings)
         return self._made(found, args, (definition, builder))
 
     def _translated(self, args):

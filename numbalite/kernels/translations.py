@@ -1,4 +1,4 @@
-"""The disk cache of translated Python bodies: the source that was assembled for a list of argument types.
+"""The disk cache of translated Python bodies: the source that was assembled for one or more lists of argument types.
 
 The key is the digest of all that decides the source (python/cachekey.py), and of numbalite's own code. A body that
 is in the cache is not translated. Its image has a key of its own (compilers/__init__.py).
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,28 @@ class Translated(NamedTuple):
     labels: tuple
     exceptions: dict
     variables: dict
-    warnings: tuple = ()
-    """(number of the function in Contents.functions or None, message)"""
+
+
+def find(contents: tuple | None) -> tuple:
+    """(key, what `keep` stored in an earlier process or None). Issues the warnings of the stored translation."""
+    key = key_of(contents)
+    found = cache.load_as(_unpickled, key, cache.TRANSLATION)
+    if found is None or contents is None:
+        return key, None
+    made, warnings = found
+    contents[1].warn(warnings)
+    return key, made
+
+
+def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) -> None:
+    """Stores a translation and its warnings, (function or None, message), if they can be pickled."""
+    if key is None or contents is None:
+        return
+    try:
+        data = pickle.dumps((made, contents[1].numbered(warnings)), pickle.HIGHEST_PROTOCOL)
+    except Exception:  # such as a class in a function
+        return
+    cache.store_bytes(key, data, cache.TRANSLATION)
 
 
 def key_of(contents: tuple | None) -> bytes | None:
@@ -43,27 +63,11 @@ def key_of(contents: tuple | None) -> bytes | None:
     return cache.digest(cache.SCHEMA, "body", text, own_code(), _translator())
 
 
-def load(key: bytes | None) -> Translated | None:
-    """The translation kept under a key, or None."""
-    return cache.load_as(_unpickled, key, cache.TRANSLATION)
-
-
 def _unpickled(data):
     try:
         return pickle.loads(data)
     except Exception as problem:  # such as a class that this process does not have
         raise ValueError("not a translation") from problem
-
-
-def store(key: bytes | None, made: Translated) -> None:
-    """Keeps a translation, if it can be pickled."""
-    if key is None:
-        return
-    try:
-        data = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
-    except Exception:  # such as a class in a function
-        return
-    cache.store_bytes(key, data, cache.TRANSLATION)
 
 
 _own = None

@@ -55,12 +55,27 @@ class Contents:
         self._needs_target = False
         """Does the compiler of the target choose the type of some result?"""
 
-    def all_of(self, function: Function, args: Any, options: Any) -> list:
+    def of_kernel(self, function: Function, args: Any, options: Any) -> list:
         """All that decides the text of a kernel."""
         found = [self.value(args), self._options(options), self.function(function)]
+        return self._with_target(found)
+
+    def of_device(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
+        """All that decides the text of a device function for these lists of argument types. ``caller`` names the
+        code that calls it."""
+        types_of_calls = [self.value(tuple(args)) for args in lists]
+        found = [caller, types_of_calls, self._options(options), self.device_function(function)]
+        return self._with_target(found)
+
+    def _with_target(self, found):
         if self._needs_target:
             found.append(targets.target_of(targets.current_device()))
         return found
+
+    def numbered(self, warnings: Any) -> tuple:
+        """The warnings of a translation, (function or None, message), as `warn` accepts them."""
+        numbers = {function: i for i, function in enumerate(self.functions)}
+        return tuple((numbers.get(function), message) for function, message in warnings)
 
     def warn(self, warnings: Any) -> None:
         """Issues the warnings of the translation, (number of the function or None, message), that this process

@@ -76,10 +76,16 @@ class PythonDefinition(Definition):
         return session.definition(self, args, types.void)
 
     def contents(self, args: Any, options: Any) -> tuple | None:
-        """(all that decides the text of a kernel, its Contents); None if it cannot be listed."""
         found = Contents(definition_of)
         try:
-            return found.all_of(self.function, args, options), found
+            return found.of_kernel(self.function, args, options), found
+        except Uncacheable:
+            return None
+
+    def device_contents(self, function: Any, lists: Any, options: Any, caller: str) -> tuple | None:
+        found = Contents(definition_of)
+        try:
+            return found.of_device(function, lists, options, caller), found
         except Uncacheable:
             return None
 

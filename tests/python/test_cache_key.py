@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from kit.sample import VARIABLE
 
-from numbalite import cuda, errors
-from numbalite.kernels import translations
+from numbalite import cuda, errors, jit
+from numbalite.kernels import exported, options, translations
+from numbalite.python import definition
 from numbalite.types import signatures
 
 pytestmark = [
@@ -308,3 +309,124 @@ def test_errors_of_a_cached_kernel():
             kernel.compile("void(float32[:])")
         messages.append(str(problem.value))
     assert messages[0] == messages[1] and "missing_name" in messages[0]
+
+
+# --- functions on the CPU, and exported device functions
+
+CPU = "def f(x, n):\n    return x[n] * table[1] + helper(n)\n"
+CPU_ARGS = signatures.signature("void(float64[:], int64)").args
+
+
+def on_cpu(text=CPU, options=None, helper_text="def helper(n):\n    return n + 1\n", **names):
+    helper = made(helper_text, {}, "helper")
+    names = {"np": np, "table": np.array([1, 2]), "helper": helper, **names}
+    return jit(**(options or {}))(made(text, names, "f"))
+
+
+@pytest.fixture
+def only_cached(monkeypatch):
+    """From now on, a translation for the CPU or an export is an error."""
+
+    def forbid():
+        monkeypatch.setattr(definition.PythonDefinition, "instances", None)
+
+    return forbid
+
+
+def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
+    x = np.arange(4.0)
+    first = on_cpu()
+    assert first(x, 3) == 10
+    only_cached()
+    second = on_cpu()
+    assert second(x, 3) == 10
+    assert second.inspect_source() == first.inspect_source()
+    assert second.nopython_signatures == first.nopython_signatures
+    changes = [
+        {"table": np.array([1, 3])}, {"helper_text": "def helper(n):\n    return n + 2\n"},
+        {"options": {"fastmath": True}}, {"options": {"boundscheck": True}}, {"options": {"parallel": True}},
+        {"text": CPU.replace("+", "-")},
+    ]  # fmt: skip
+    for change in changes:
+        with pytest.raises(TypeError, match="not callable"):
+            on_cpu(**change)(x, 3)
+    for args in ((x.astype("f4"), 3), (x, np.int32(3)), (x[::2], 1)):
+        with pytest.raises(TypeError, match="not callable"):
+            second(*args)
+
+
+def test_signatures_of_a_function_on_the_cpu_are_in_its_key(only_cached):
+    text = "def f(x):\n    return x + 1\n"
+    listed = ["float32(float64)", "int64(int64)"]
+    assert [jit(listed)(made(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
+    only_cached()
+    assert [jit(listed)(made(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
+    for other in (listed[:1], listed[::-1], ["float64(float64)", "int64(int64)"]):
+        with pytest.raises(TypeError, match="not callable"):
+            jit(other)(made(text, {}, "f"))
+
+
+def test_arrays_that_a_cached_function_returns(only_cached):
+    text = "def f(x):\n    return x, x[1:], x[0], x.T\n"
+    x = np.arange(6.0).reshape(2, 3)
+    first = jit()(made(text, {}, "f"))(x)
+    only_cached()
+    again = jit()(made(text, {}, "f"))(x)
+    for ours, expected in zip((*first, *again), (x, x[1:], x[0], x.T) * 2, strict=True):
+        assert np.shares_memory(ours, x)
+        np.testing.assert_array_equal(ours, expected)
+
+
+def test_recursion_on_the_cpu_is_cached(only_cached):
+    text = "def f(n):\n    return 1 if n < 2 else n * f(n - 1)\n"
+
+    def make():
+        names = {}
+        names["f"] = jit()(made(text, names, "f"))
+        return names["f"]
+
+    assert make()(10) == math.factorial(10)
+    only_cached()
+    assert make()(10) == math.factorial(10)
+
+
+def test_warnings_and_errors_of_a_cached_function_on_the_cpu():
+    text = "def f(n):\n    return n + 1\n"
+    for _ in range(2):
+        with pytest.warns(errors.PerformanceWarning, match="prange"):
+            assert jit(parallel=True)(made(text, {}, "f"))(1) == 2
+
+    @cuda.jit("float64(float64)", device=True)
+    def broken(v):
+        "return v + missing_name;"
+
+    messages = []
+    for _ in range(2):
+        function = jit()(made("def f(x):\n    return broken(x)\n", {"broken": broken}, "f"))
+        with pytest.raises(errors.CompileError) as problem:
+            function(1.0)
+        messages.append(str(problem.value))
+    assert messages[0] == messages[1] and "missing_name" in messages[0]
+
+
+def test_an_exported_device_function_is_not_translated_again(only_cached):
+    text = "def f(x):\n    return x * scale\n"
+
+    def exported_text(scale, signature="float32(float32)", name="f"):
+        function = cuda.jit(device=True)(made(text, {"scale": scale}, "f"))
+        parsed = signatures.signature(signature)
+        source, result, _ = exported.source(function, parsed, name, options.Options(device=True))
+        return source, result
+
+    first = exported_text(2)
+    assert str(first[1]) == "float32"
+    only_cached()
+    assert exported_text(2) == first
+    for other in (
+        (3,),
+        (2, "float64(float32)"),
+        (2, "float32(float64)"),
+        (2, "float32(float32)", "g"),
+    ):
+        with pytest.raises(TypeError, match="not callable"):
+            exported_text(*other)
