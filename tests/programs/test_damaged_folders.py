@@ -47,7 +47,7 @@ print("right")
 """
 
 
-@pytest.fixture(params=["clang++", "g++"])
+@pytest.fixture(params=sample.one(["clang++", "g++"], "damaged"))
 def warm(request, run_python, tmp_path, tmp_path_factory):
     """A cache with all that is kept: a copy of one that is made once."""
     if shutil.which(request.param) is None:
