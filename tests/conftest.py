@@ -12,6 +12,7 @@ import gc
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,9 @@ def pytest_configure(config):
         import hypothesis
 
         hypothesis.settings.register_profile("long")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts background jobs so: the tests of interrupts would wait forever.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_driver()
     choose_seed()
     if os.environ[VARIABLE] != "all":
