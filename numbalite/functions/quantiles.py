@@ -331,6 +331,8 @@ def _numbers(a, q):
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
     q = arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
+    if q.dtype.kind == "O":  # such as Fraction
+        return q.astype(np.float64)
     return q.astype(np.intp) if q.dtype.kind in "biu" else q
 
 

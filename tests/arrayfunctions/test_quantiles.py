@@ -1,5 +1,8 @@
 """Quantiles with weights, and of what is not NaN, on device arrays against NumPy's own."""
 
+import random
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from kit.likenumpy import same
@@ -107,3 +110,19 @@ def test_one_quantile_of_arrays_of_any_shape(dtype):
             assert found.dtype == want.dtype
         rtol = 1e-2 if dtype == "f2" else 1e-5
         np.testing.assert_allclose(found.copy_to_host(), want, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
+def test_fractions(name):
+    """Exact fractions, with which NumPy computes in Python objects; the result on the device is a float64."""
+    function = getattr(np, name)
+    rng = random.Random(name)
+    x = np.array([rng.randrange(100) for _ in range(9)])
+    whole = 100 if "percentile" in name else 1
+    q = [Fraction(rng.randrange(8), 7) * whole for _ in range(4)]
+    q = [min(one, Fraction(whole)) for one in q]
+    for given in (q, q[0], Fraction(0), Fraction(whole)):
+        found = function(cuda.to_device(x), given)
+        assert found.dtype == np.float64
+        wanted = np.asarray(function(x, given)).astype(float)
+        np.testing.assert_allclose(np.asarray(found.copy_to_host()), wanted, rtol=1e-15)
