@@ -584,7 +584,6 @@ class Transfer:
 
 @final
 class ReductionPlan:
-    def __new__(cls, steps: Any, scratch: Any, /) -> ReductionPlan: ...
     def run(
         self,
         input: DeviceArray,

@@ -1,5 +1,5 @@
 /* py/launches: see launches.h. The type ReductionPlan contains launches that run several times:
- * those of a selection, and of a reduction in a trace. */
+ * those of a reduction in a trace. */
 #include "py/launches.h"
 
 #include <string.h>
@@ -174,24 +174,6 @@ int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stre
     return result;
 }
 
-static int read_slots(PyObject *obj, int most, nl_py_step *s) {
-    if (!PyTuple_Check(obj) || PyTuple_GET_SIZE(obj) > NL_REDUCE_MAX_SLOTS)
-        goto wrong;
-    s->slot_count = (int)PyTuple_GET_SIZE(obj);
-    for (int i = 0; i < s->slot_count; i++) {
-        long slot = PyLong_AsLong(PyTuple_GET_ITEM(obj, i));
-        if (slot < 0 || slot >= most)
-            goto wrong;
-        s->slots[i] = (uint8_t)slot;
-    }
-    return 0;
-wrong:
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "a step has at most %d slots, below %d", NL_REDUCE_MAX_SLOTS,
-                     most);
-    return -1;
-}
-
 int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t shared) {
     memset(s, 0, sizeof *s); /* shapes are compared as bytes */
     if (grid > UINT32_MAX || shared > INT32_MAX) {
@@ -204,83 +186,6 @@ int nl_py_launches_start_step(nl_py_step *s, int64_t grid, int threads, int64_t 
     s->shape.shared = (unsigned)shared;
     s->shape.grid[1] = s->shape.grid[2] = s->shape.block[1] = s->shape.block[2] = 1;
     return 0;
-}
-
-static int add_step(nl_py_launches *l, PyObject *obj) {
-    nl_py_step *s = &l->steps[l->step_count];
-    PyObject *kernel, *plan, *slots;
-    long long grid;
-    int threads;
-    if (!PyArg_ParseTuple(obj, "O!LiOO;a step has five items", l->state->dispatcher_type, &kernel,
-                          &grid, &threads, &plan, &slots) ||
-        nl_py_launches_start_step(s, grid, threads, 0) < 0 ||
-        read_slots(slots, NL_PY_GIVEN + l->scratch_count, s) < 0)
-        return -1;
-    s->kernel = Py_NewRef(kernel);
-    s->plan = Py_NewRef(plan);
-    l->step_count++;
-    return add_launcher(s);
-}
-
-static int add_scratch(nl_py_launches *l, PyObject *obj) {
-    nl_py_scratch *s = &l->scratch[l->scratch_count];
-    long long count;
-    PyObject *dtype;
-    *s = (nl_py_scratch){0};
-    if (!PyArg_ParseTuple(obj, "LOp;a scratch array has three items", &count, &dtype,
-                          &s->is_zeroed))
-        return -1;
-    if (!nl_host_is_descr(dtype) || count < 0 ||
-        (s->is_zeroed && nl_host_element(dtype).dtype != NL_UINT32)) {
-        PyErr_SetString(PyExc_TypeError,
-                        "a scratch array is (count, numpy.dtype, is it zeroed uint32)");
-        return -1;
-    }
-    s->count = count;
-    s->descr = Py_NewRef(dtype);
-    l->scratch_count++;
-    return 0;
-}
-
-static int add_all(nl_py_launches *l, PyObject *items, int most,
-                   int (*add)(nl_py_launches *, PyObject *)) {
-    int result = -1;
-    PyObject *tuple = PySequence_Tuple(items);
-    if (!tuple)
-        return -1;
-    if (PyTuple_GET_SIZE(tuple) > most) {
-        PyErr_Format(PyExc_ValueError, "a plan has at most %d parts of a kind", most);
-        goto done;
-    }
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); i++) {
-        PyObject *item = PyTuple_GET_ITEM(tuple, i);
-        if (!PyTuple_Check(item)) {
-            PyErr_Format(PyExc_TypeError, "a part of a plan is a tuple, not %.80s",
-                         Py_TYPE(item)->tp_name);
-            goto done;
-        }
-        if (add(l, item) < 0)
-            goto done;
-    }
-    result = 0;
-done:
-    Py_DECREF(tuple);
-    return result;
-}
-
-static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
-    PyObject *steps, *scratches;
-    nl_py_state *state = nl_py_state_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "OO:ReductionPlan", &steps, &scratches))
-        return NULL;
-    reduction_plan *p = (reduction_plan *)type->tp_alloc(type, 0);
-    if (!p)
-        return NULL;
-    nl_py_launches_init(&p->launches, state, NULL);
-    if (add_all(&p->launches, scratches, NL_PY_MAX_SCRATCH, add_scratch) < 0 ||
-        add_all(&p->launches, steps, NL_PY_MAX_STEPS, add_step) < 0)
-        Py_CLEAR(p);
-    return (PyObject *)p;
 }
 
 static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -324,11 +229,8 @@ static PyMethodDef plan_methods[] = {
 
 static PyType_Slot plan_slots[] = {
     {Py_tp_doc,
-     "ReductionPlan(steps, scratch): launches that select from an array or reduce it. A step is "
-     "(Dispatcher, grid, block, plan of the kernel, slots): a slot is 0 for the input, 1 the mask, "
-     "2 the output, 3 the segments, from 4 on the scratch arrays, which are given as (count, "
-     "dtype, is it zeroed before each run) and made for each run."},
-    {Py_tp_new, plan_new},
+     "The launches of a reduction in a trace, with the scratch arrays between them, which are "
+     "allocated for each run."},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_traverse, plan_traverse},
     {Py_tp_methods, plan_methods},
@@ -337,7 +239,8 @@ static PyType_Slot plan_slots[] = {
 static PyType_Spec plan_spec = {
     .name = "numbalite._core.ReductionPlan",
     .basicsize = sizeof(reduction_plan),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = plan_slots,
 };
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BYTES = 64  # of the elements that a thread has
 _MAX_ITEMS = 16
 _THREADS = plans.THREADS  # of a block
-_INPUT, _WHERE, _OUTPUT, _COUNT, _STATUSES = range(5)
+_ZERO = np.zeros((), np.uint32)
 
 
 @functools.cache
@@ -79,19 +79,24 @@ def run(
         count.fill(0, stream=stream)
         return
     loops = loops or by_mask()
-    key = (
-        what, _THREADS, array.shape, array.strides, reduceloops.code_of(array.dtype),
-        None if mask is None else mask.strides, out.shape, out.strides, steps,
-    )  # fmt: skip
+    way, plan, wide = _plan(what, array, mask, out, steps)
+    dtype, statuses = array.dtype, out
+    if way.parts > 1 and what != "cover":
+        words = 2 * (1 + 2 * plans.statuses_of(1, way.parts))
+        statuses = _core.device_empty((words,), _ZERO.dtype, "C")
+        statuses._fill(_ZERO, stream or None)
+    first, target = operands.first_of(array), operands.first_of(out)
+    chooses = first if mask is None else operands.first_of(mask)
+    kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
+    kernel[way.parts, way.threads, stream](plan, first, chooses, target, statuses, count)
+    if what == "halves" and array.size > 1:
+        kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
+        grid = -(-(array.size // 2) // plans.THREADS)
+        kernel[grid, plans.THREADS, stream](plan, target, target, target, target, count)
 
-    def make():
-        return _plan(loops, what, array, mask, out, steps)
 
-    plan = loops.planned(key, make)
-    plan.run(array, array if mask is None else mask, out, count, stream)
-
-
-def _plan(loops, what, array, mask, out, steps):
+def _plan(what, array, mask, out, steps):
+    """(schedule, plan of the kernel, whether it has the larger capacity)"""
     masks = (0,) * array.ndim if mask is None else mask.strides
     apart = steps[1] if steps else 0
     dims = [
@@ -103,25 +108,13 @@ def _plan(loops, what, array, mask, out, steps):
         dims, merges = [(1, 0, 0, 0)], 0
     step = steps[0] if steps else out.strides[0]
     kept = (out.size if what in ("spread", "cover") else 1, 0, 0, step)
-    size, dtype = array.size, array.dtype
-    items = max(1, min(_MAX_ITEMS, _BYTES // max(1, dtype.itemsize)))
+    size, itemsize = array.size, array.itemsize
+    items = max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items
     way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
-    plan, wide = plans.packed_plan(
-        way, [kept], dims, results=1, itemsize=dtype.itemsize, merges=merges
-    )
-    kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
-    scratch = [(2 * (1 + 2 * plans.statuses_of(1, way.parts)), np.dtype("u4"), True)]
-    used = scratch if way.parts > 1 and what != "cover" else []
-    statuses = _STATUSES if used else _OUTPUT
-    todo = [(kernel, way.parts, threads, plan, (_INPUT, _WHERE, _OUTPUT, statuses, _COUNT))]
-    if what == "halves" and size > 1:
-        kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
-        grid = -(-(size // 2) // plans.THREADS)
-        slots = _OUTPUT, _OUTPUT, _OUTPUT, _OUTPUT, _COUNT
-        todo.append((kernel, grid, plans.THREADS, plan, slots))
-    return _core.ReductionPlan(todo, used)
+    plan, wide = plans.packed_plan(way, [kept], dims, results=1, itemsize=itemsize, merges=merges)
+    return way, plan, wide
 
 
 def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:

@@ -91,7 +91,6 @@ class MappedFold:
         self._loops: Any = loops
         self._folded: np.dtype = folded
         self._kernels: dict[tuple, Any] = {}
-        self._plans: dict[tuple, Any] = {}
 
     def __call__(self, args: tuple, axis: Any, keepdims: Any, out: Any, stream: Any) -> Any:
         device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)
@@ -156,12 +155,7 @@ class MappedFold:
             target._fill(np.array(start, self._dtype), stream)
             return
         every = [_spread(one, shape) for one in given]
-        key = shape, axes, *map(_lies, given, every)
-        found = self._plans.get(key)
-        if found is None:
-            found = self._planned(given, every, shape, axes)
-            reduceloops.remember(self._plans, key, found)
-        kernel, grid, way, plan, geometry, size, parts = found
+        kernel, grid, way, plan, geometry, size, parts = self._planned(given, every, shape, axes)
         slots = b"".join(map(_slot, given, self._signature.args))
         block = np.void((slots + geometry).ljust(size, b"\0"))
         arrays = [operands.first_of(one) for one in given if isinstance(one, _core.DeviceArray)]
@@ -327,13 +321,6 @@ def _slot(value, scalar):
     if value is PLACE or isinstance(value, _core.DeviceArray):
         return bytes(16)
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
-
-
-def _lies(value, strides):
-    """The properties of an operand that its plan depends on: dtype, strides and alignment."""
-    if isinstance(value, _core.DeviceArray):
-        return value.dtype, tuple(strides), value._address % 16
-    return type(value), value.dtype
 
 
 def _spread(value, shape):

@@ -26,7 +26,6 @@ from numbalite.types.describe import Parameter
 from . import commuting, element, operands
 from . import reduceplan as plans
 
-_MAX_PLANS = 1024
 _MAJOR = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _STATIC = 4096  # maximum bytes of shared memory that pipelined_scan uses in addition to its tiles
@@ -261,13 +260,6 @@ def _kernel_text(kind, last, names, words, blocks):
     )
 
 
-def remember(plans, key, plan):
-    """Stores a plan in a table; evicts the oldest plan from a full table."""
-    if len(plans) >= _MAX_PLANS:
-        plans.pop(next(iter(plans)), None)
-    plans[key] = plan
-
-
 class Loops:
     """The reduction and scan kernels of one function.
 
@@ -283,7 +275,7 @@ class Loops:
         self._loops = {}
         self._families = set()
         self._reducers = {}
-        self._plans = {}
+        self.natures = {}  # type number -> what scatter.at finds out about the function
 
     def generated(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
@@ -425,15 +417,6 @@ class Loops:
         )  # fmt: skip
         size = plans.plan_size(wide and not last, vec * loop.itemsize) * (2 if last else 1)
         return kernel, np.dtype((np.void, size))
-
-    def planned(self, key, make):
-        """The cached result of ``make()`` for this key."""
-        with self._lock:
-            found = self._plans.get(key)
-            if found is None:
-                found = make()
-                remember(self._plans, key, found)
-            return found
 
 
 class OwnLoops(Loops):

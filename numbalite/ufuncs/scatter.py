@@ -261,11 +261,12 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
 def _nature(loops, loop):
     """(may the updates run in any order?, is the function a sum?)"""
 
-    def look():
+    found = loops.natures.get(loop.num)
+    if found is None:
         function = loops.function_for(loop)
-        return commuting.applies_in_any_order(function, loop), commuting.adds(function, loop)
-
-    return loops.planned(("at", loop.num), look)
+        found = commuting.applies_in_any_order(function, loop), commuting.adds(function, loop)
+        loops.natures[loop.num] = found
+    return found
 
 
 def _can_swap(array):
