@@ -39,13 +39,13 @@ NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
         asm volatile("{\n"
                      " .reg .pred set;\n"
                      " .reg .b32 own;\n"
-                     " and.b32 own, %1, %2;\n"
-                     " setp.ne.u32 set, own, 0;\n"
+                     " shl.b32 own, %1, %2;\n"
+                     " setp.lt.s32 set, own, 0;\n"
                      " vote.sync.ballot.b32 %0, set, 0xffffffff;\n"
                      " @!set not.b32 %0, %0;\n"
                      "}"
                      : "=r"(votes)
-                     : "r"(digit), "r"(1u << bit));
+                     : "r"(digit), "r"(31 - bit));
         same &= votes;
     }
     return same;

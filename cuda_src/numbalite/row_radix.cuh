@@ -80,10 +80,14 @@ __global__ void __launch_bounds__(Threads, Blocks)
 #pragma unroll
     for (int i = 0; i < Items; ++i)
         items[i] = ((const item *)from)[row + min(mine + 32 * i, n - 1)];
+#pragma unroll 1
     for (int place = 0; place < (int)K::places; ++place) {
         unsigned at[Items];
+        /* 255 past the row's end. A condition for each item would need more predicates than the GPU
+         * has, which ptxas does not always solve. */
         auto digit_of = [&](int i) {
-            return mine + 32 * i < n ? K::digit(ordered<K>(items[i], flip), place) : DIGITS - 1;
+            const int left = (int)(n - 1) - (int)(mine + 32 * i);
+            return K::digit(ordered<K>(items[i], flip), place) | ((unsigned)(left >> 31) & 255);
         };
         for (unsigned digit = lane; digit < DIGITS; digit += 32)
             counts_of_warp[digit] = 0;
