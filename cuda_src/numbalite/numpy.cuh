@@ -138,6 +138,18 @@ template <class T> NUMBALITE_FUNCTION T np_small_power(T x, int n) {
 }
 } /* namespace nl_detail */
 
+/* A product that compilers do not fuse with a later sum. */
+NUMBALITE_NP auto np_rounded_product(const T &x, const T &y) {
+    if constexpr (nl_detail::np_is_half<T>)
+        return T(__fmul_rn((float)x, (float)y));
+    else if constexpr (nl_detail::np_same<T, float>)
+        return __fmul_rn(x, y);
+    else if constexpr (nl_detail::np_same<T, double>)
+        return __dmul_rn(x, y);
+    else
+        return x * y;
+}
+
 NUMBALITE_NP T np_power(const T &x, const T &y) {
     if constexpr (nl_detail::np_is_half<T>) {
         const float base = (float)x, exponent = (float)y;

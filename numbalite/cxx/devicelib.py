@@ -42,7 +42,7 @@ _NUMPY = tuple(
         "absolute arccosh arcsinh arctan2 arctanh bitwise_count ceil conjugate copysign degrees digamma equal "
         "exponent floor floor_divide fmax fmin fmod fraction gcd heaviside hypot invert isfinite isinf "
         "isnan lcm ldexp left_shift less less_equal logaddexp logaddexp2 mantissa maximum minimum negative nextafter power radians "
-        "reciprocal remainder right_shift rint sign signbit spacing true trunc "
+        "reciprocal remainder right_shift rint rounded_product sign signbit spacing true trunc"
     ).split()
 )
 
