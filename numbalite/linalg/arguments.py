@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 LinAlgError = np.linalg.LinAlgError
+_MANY_INFOS = 1024
+"""Status values of factorizations: more are reduced on the device before they are copied."""
 _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
 
 
@@ -67,7 +69,9 @@ def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
 
 
 def check(infos: DeviceNDArray, message: str) -> None:
-    """LinAlgError if a factorization failed. Waits for it, and reads four bytes per matrix."""
+    """LinAlgError if a factorization failed. Waits for it."""
+    if infos.size > _MANY_INFOS:
+        infos = np.any(infos)
     if infos.size and infos.copy_to_host().any():
         raise LinAlgError(message)
 

@@ -80,6 +80,8 @@ def solve(a, b) -> Any:
 def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
     """(the inverses of an array of matrices, infos)"""
     lus = stack(a, dtype)
+    if lapack.is_small(lus, lapack.TINY) and lus.size:
+        return lapack.inverse(lus)
     made = identities(lus, lus.shape[0], lus.shape[1], dtype)
     if not made.size:
         return made, empty_beside(a, (0,), np.int32)
@@ -181,11 +183,12 @@ def cholesky(a, /, *, upper: bool = False) -> Any:
     """L of a = L L^H, or U of a = U^H U. Waits: LinAlgError if the matrix is not positive definite."""
     with on_device_of(a):
         a = square("cholesky", a)
-        factors = stack(a, computed_in("cholesky", a))
+        # In memory, a row-major matrix is the column-major transpose: the conjugate of a, whose lower
+        # triangle has a's upper one. Its factor L is then the row-major U.
+        factors = (stack if upper else turned)(a, computed_in("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)
-        # For column-major cuSOLVER this is the transposed matrix, whose other triangle is requested.
-        infos = lapack.cholesky(factors, not upper)
-        made = triangle(factors, not upper)
+        infos = lapack.cholesky(factors)
+        made = triangle(factors if upper else factors.swapaxes(1, 2), not upper)
         check(infos, "Matrix is not positive definite")
         return made.reshape(a.shape)

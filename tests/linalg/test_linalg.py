@@ -82,6 +82,21 @@ def test_square_matrices(both):
         close(L.cholesky(cuda.to_device(hermitian), upper=True), upper)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_cholesky_reads_one_triangle(dtype):
+    rng = np.random.default_rng()
+    for shape in ((1,), (5,), (40,), (3, 7)):
+        n = shape[-1]
+        half = rng.standard_normal((*shape, n)) + 1j * rng.standard_normal((*shape, n))
+        half = half.real.astype(dtype) if dtype[0] == "f" else half.astype(dtype)
+        whole = half @ half.conj().swapaxes(-1, -2) + 2 * np.eye(n, dtype=dtype)
+        lower = L.cholesky(whole)
+        noise = np.full_like(whole, 77)
+        close(L.cholesky(cuda.to_device(np.tril(whole) + np.triu(noise, 1))), lower)
+        upper = L.cholesky(cuda.to_device(np.triu(whole) + np.tril(noise, -1)), upper=True)
+        close(upper, lower.conj().swapaxes(-1, -2))
+
+
 @examples(12)
 @given(drawn(square=True), st.sampled_from("LUlu"))
 def test_eigenvalues(both, side):

@@ -345,6 +345,24 @@ def _getrs_batched(kind):
     return getrs
 
 
+def _matinv_batched(kind):
+    def matinv(stream, handle, n, addresses, ld, inverses, ldi, infos, count):
+        states = []
+        both = zip(_addresses(addresses, count, stream), _addresses(inverses, count, stream))
+        for source, target in both:
+            _, matrix = _matrix_at(source, n, n, ld, kind, stream)
+            array, made = _matrix_at(target, n, n, ldi, kind, stream)
+            with np.errstate(all="ignore"):
+                states.append(_lu(matrix.copy())[1])
+                made = made if states[-1] else np.linalg.inv(matrix)
+            _write(array, made, ldi, kind, stream)
+        _put(infos, states, "i4", stream)
+        return 0
+
+    return matinv
+
+
+SmatinvBatched, DmatinvBatched, CmatinvBatched, ZmatinvBatched = map(_matinv_batched, "fdFD")
 SgetrfBatched, DgetrfBatched, CgetrfBatched, ZgetrfBatched = map(_getrf_batched, "fdFD")
 SgetrsBatched, DgetrsBatched, CgetrsBatched, ZgetrsBatched = map(_getrs_batched, "fdFD")
 
