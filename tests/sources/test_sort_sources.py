@@ -28,8 +28,9 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
         f"nl_radix_pass<{KINDS[3]}, unsigned long long, unsigned long long, 256, 8, 3>",
     ]
     names += [
-        f"nl_sort_row<{KINDS[0]}, false, 256, 4, 4>",
-        f"nl_sort_row<{KINDS[2]}, true, 1024, 8, 1>",
+        f"nl_sort_row<{KINDS[0]}, false, 256, 4, {2 * together}>",
+        f"nl_sort_row<{ORDER}whole<unsigned>, false, 256, 16, {together}>",
+        f"nl_sort_row<{KINDS[2]}, true, 512, 16, 2>",
     ]
     result = nvrtc(TEXT, arch, toolkit_options, names)
     assert result.log == "" and result.status == 0, result.log
