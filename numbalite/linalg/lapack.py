@@ -33,6 +33,8 @@ SMALL = 128
 """Up to this order many matrices are factorized by one call."""
 TINY = 32
 """Up to this order Jacobi's method decomposes many matrices by one call."""
+POLAR = 128
+"""From this order on, singular vectors are computed by a polar decomposition."""
 NONE, TRANSPOSED = 0, 1
 _LOWER, _UPPER = 0, 1
 _params = threading.local()
@@ -81,9 +83,10 @@ class _Generic:
         device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
         self.end = (workspace(device), device, memory(host), host)
 
-    def __call__(self, *args):
+    def __call__(self, *args, more=()):
+        """``more``: arguments that follow the info, which is the last of the others."""
         *args, info = args
-        self.handle(self.name, self.params, *args, *self.end, info)
+        self.handle(self.name, self.params, *args, *self.end, info, *more)
 
 
 def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
@@ -278,8 +281,7 @@ def _tiny_svd(stack, full, vectors):
     _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
     if not vectors:
         return None, values, None, infos
-    v = v.swapaxes(1, 2)
-    v = (np.conjugate(v) if v.dtype.kind == "c" else v).copy("C")
+    v = _conjugates(v.swapaxes(1, 2))
     return u if full or m == n else u[:, :n].copy("C"), values, v, infos
 
 
@@ -291,6 +293,46 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
     count, n, m = stack.shape
     if is_small(stack, TINY):
         return _tiny_svd(stack, full, vectors)
+    if vectors and n >= POLAR and CUSOLVER.has("Xgesvdp"):
+        return _polar_svd(stack, full)
+    return _qr_svd(stack, full, vectors)
+
+
+def _polar_svd(stack, full):
+    """By a polar decomposition, which is faster and more accurate than the QR algorithm.
+
+    It perturbs matrices that are nearly singular, and reports by how much: these are decomposed again.
+    """
+    count, n, m = stack.shape
+    given = stack.copy("C")
+    values = empty_beside(stack, (count, n), real_of(stack.dtype))
+    infos = empty_beside(stack, (count,), np.int32)
+    u = empty_beside(stack, (count, m if full else n, m), stack.dtype)
+    v = empty_beside(stack, (count, n, n), stack.dtype)
+    kind, real, perturbed = _type(stack), _type(values), (ctypes.c_double * count)()
+    begin = (1, 0 if full else 1, m, n, kind)
+
+    def args(i):
+        return (*begin, stack[i], m, real, values[i], kind, u[i], m, kind, v[i], n, kind)
+
+    gesvdp = _Generic(stack, "Xgesvdp", *args(0))
+    for i in range(count):
+        gesvdp(*args(i), infos[i : i + 1], more=(ctypes.addressof(perturbed) + 8 * i,))
+    v = _conjugates(v.swapaxes(1, 2))
+    failed = infos.copy_to_host() != 0  # waits
+    for i in np.flatnonzero(failed | (np.array(perturbed) != 0)):
+        one = slice(i, i + 1)
+        u[one], values[one], v[one], infos[one] = _qr_svd(given[one], full, True)
+    return u, values, v, infos
+
+
+def _conjugates(array):
+    """A contiguous copy of the conjugates."""
+    return (np.conjugate(array) if array.dtype.kind == "c" else array).copy("C")
+
+
+def _qr_svd(stack, full, vectors):
+    count, n, m = stack.shape
     values = empty_beside(stack, (count, n), real_of(stack.dtype))
     infos = empty_beside(stack, (count,), np.int32)
     u = empty_beside(stack, (count, m if full else n, m), stack.dtype) if vectors else None

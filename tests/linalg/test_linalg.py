@@ -9,6 +9,7 @@ from kit.likenumpy import alike
 
 from numbalite import _core, cuda
 from numbalite.errors import CudaAPIError
+from numbalite.linalg import lapack
 from numbalite.runtime.libraries.table import CUSOLVER
 
 L = np.linalg
@@ -80,6 +81,27 @@ def test_square_matrices(both):
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         upper = L.cholesky(hermitian, upper=True)
         close(L.cholesky(cuda.to_device(hermitian), upper=True), upper)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("full", [False, True])
+def test_svd_of_large_matrices(dtype, full):
+    """Nearly singular matrices among them, which the polar decomposition perturbs."""
+    rng = np.random.default_rng()
+    m, n = (int(one) for one in rng.integers(lapack.POLAR, lapack.POLAR + 30, 2))
+    a = rng.standard_normal((3, m, n)) + 1j * rng.standard_normal((3, m, n))
+    a = (a.real if dtype[0] == "f" else a).astype(dtype)
+    a[1] = a[1][:, :4] @ a[1][:4]
+    values = L.svd(a, compute_uv=False)
+    u, s, vh = L.svd(cuda.to_device(a), full_matrices=full)
+    tolerance = 2000 * np.finfo(dtype).eps
+    np.testing.assert_allclose(to_host(s), values, rtol=0, atol=tolerance * values.max())
+    u, s, vh = map(to_host, (u, s, vh))
+    k = min(m, n)
+    made = (u[:, :, :k] * s[:, None]) @ vh[:, :k]
+    np.testing.assert_allclose(made, a, rtol=0, atol=tolerance * values.max())
+    for one in (u.conj().swapaxes(-1, -2) @ u, vh @ vh.conj().swapaxes(-1, -2)):
+        np.testing.assert_allclose(one, [np.eye(one.shape[-1])] * 3, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])

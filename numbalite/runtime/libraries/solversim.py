@@ -67,7 +67,7 @@ def _one_size(stream, handle, *args):
 
 
 Xgetrf_bufferSize = Xpotrf_bufferSize = Xgeqrf_bufferSize = _sizes
-Xsyevd_bufferSize = Xgesvd_bufferSize = Xgeev_bufferSize = _sizes
+Xsyevd_bufferSize = Xgesvd_bufferSize = Xgesvdp_bufferSize = Xgeev_bufferSize = _sizes
 
 
 def CreateParams(stream, out):
@@ -253,6 +253,29 @@ def Xgeev(
     except np.linalg.LinAlgError:
         values, status = np.full(n, np.nan), 1
     _put(w, values, CHARACTERS[wkind], stream)
+    _put(info, [status], "i4", stream)
+    return 0
+
+
+def Xgesvdp(
+    stream, handle, params, vectors, economy, m, n, kind, a, ld, skind, s, ukind, u, ldu, vkind, v, ldv, *rest
+):  # fmt: skip
+    """Like cuSOLVER's, it perturbs matrices that are nearly singular, and reports by how much."""
+    letter, info, perturbed = CHARACTERS[kind], rest[-2], rest[-1]
+    matrix = _read(a, m, n, ld, letter, stream)
+    status = error = 0
+    try:
+        least = np.linalg.svd(matrix, compute_uv=False)[-1]
+        if least < np.finfo(matrix.dtype).eps:
+            error = 1e-2
+            matrix = matrix + error * np.eye(m, n, dtype=matrix.dtype)
+        left, values, right = np.linalg.svd(matrix, full_matrices=not economy)
+        _write(u, left, ldu, letter, stream)
+        _write(v, right.conj().T, ldv, letter, stream)
+        _put(s, values, CHARACTERS[skind], stream)
+    except np.linalg.LinAlgError:
+        status = 1
+    ctypes.c_double.from_address(perturbed).value = error
     _put(info, [status], "i4", stream)
     return 0
 
