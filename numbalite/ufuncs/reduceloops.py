@@ -367,7 +367,8 @@ class Loops:
         """The kernel with these dtypes and options; the first launch compiles it.
 
         The first kernel of a kind is compiled alone, which is the fastest. The second one shows that shapes change: it
-        is compiled together with all other variants, so that later shapes need no compilation.
+        is compiled together with all other variants, if there are more than two, so that later shapes need no
+        compilation.
         """
         common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
         key = kind, last, *common
@@ -376,7 +377,7 @@ class Loops:
             if found is None:
                 kinds = _variants(kind, last, stored.itemsize, vec * loop.itemsize, vec)
                 family = kinds[0], common
-                if family not in self._families:
+                if family not in self._families or len(kinds) == 2:
                     self._families.add(family)
                     kinds = [(kind, last)]
                 builder, function = self._generated(

@@ -75,7 +75,8 @@ def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", some(2, "bhfdD"))
 def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
-    """A width depends on the shape. The first one is compiled alone, the second one with all others."""
+    """A width depends on the shape. The first one is compiled alone, the second one with all others; of two widths each
+    is compiled alone."""
     loops = sums()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
@@ -85,7 +86,7 @@ def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
         return
     assert all(images is made[1] for images in made[1:])
     names = [f"nl_{kind}{width}" for width in widths] + ["nl_serial"] * (kind == "columns")
-    assert made[1].source.kernels == tuple(names)
+    assert made[1].source.kernels == tuple(names if len(names) > 2 else names[1:])
     assert loops.loop(f"{kind}1", stored, wide, stored)._kernel.images is made[0]
     arch = some(1, (nvrtc.architectures[0], nvrtc.architectures[-1]))[0]
     result = nvrtc(made[1].source.text, arch)
