@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import alike, moved, same
+from kit.needs import current_numpy
 
 MATRIX = np.arange(12.0).reshape(3, 4)
 
@@ -47,6 +48,7 @@ def test_delete(case, on_host):
     same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
 
 
+@current_numpy
 @examples(40)
 @given(case=edited(past=True), on_host=st.booleans(), data=st.data())
 def test_insert(case, on_host, data):
@@ -63,6 +65,7 @@ def test_insert(case, on_host, data):
     same(np.insert, (placed.device(), there, moved(values), axis), (host, places, values, axis))
 
 
+@current_numpy
 def test_wrong_edits():
     for function, rest in ((np.delete, ()), (np.insert, (1,))):
         alike(function, MATRIX, 1, *rest, axis=2)
@@ -84,6 +87,7 @@ def test_resize(host):
         alike(np.resize, host, shape)
 
 
+@current_numpy
 def test_trim_zeros():
     line = np.array([0, 0, 3, 0, 5, 0], "f4")
     table = np.zeros((4, 5), int)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.likenumpy import alike
+from kit.needs import current_numpy
 
 from numbalite import cuda
 
@@ -165,6 +166,7 @@ def test_out():
         np.compress(x > 5, d, out=out)
 
 
+@current_numpy
 @pytest.mark.parametrize(
     "function, error",
     [
