@@ -27,6 +27,15 @@
 #define NUMBALITE_HOST_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/* Unrolling a loop that calls the user's function, or that runs for each call and not for each
+ * element, takes half of the compilation and gains nothing. The compiler decides about loops in the
+ * user's function. */
+#if defined(__clang__)
+#define NUMBALITE_HOST_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define NUMBALITE_HOST_ROLLED
+#endif
+
 namespace numbalite_host {
 
 typedef long long size;
@@ -60,15 +69,34 @@ NUMBALITE_SIM_INLINE void put(const R &r, First *first, Second *second, More *..
     put_items<0>(r, first, second, more...);
 }
 
+/* An unsigned integer of the size of T, or T. */
+template <class T, size_t = sizeof(T)> struct same_size { typedef T type; };
+template <class T> struct same_size<T, 1> { typedef unsigned char type; };
+template <class T> struct same_size<T, 2> { typedef unsigned short type; };
+template <class T> struct same_size<T, 4> { typedef unsigned int type; };
+template <class T> struct same_size<T, 8> { typedef unsigned long long type; };
+
+/* Copies of strided elements. Never inlined, so that all operands with elements of one size share a
+ * function: the compiler unrolls and vectorizes it, which takes long. */
+template <class T>
+static __attribute__((noinline)) void gather_as(T *to, const char *from, size stride, size n) {
+    for (size k = 0; k < n; ++k)
+        to[k] = *reinterpret_cast<const T *>(from + k * stride);
+}
+template <class T>
+static __attribute__((noinline)) void scatter_as(char *to, const T *from, size stride, size n) {
+    for (size k = 0; k < n; ++k)
+        *reinterpret_cast<T *>(to + k * stride) = from[k];
+}
 template <class T>
 NUMBALITE_SIM_INLINE void gather(void *to, const char *from, size stride, size n) {
-    for (size k = 0; k < n; ++k)
-        static_cast<T *>(to)[k] = *reinterpret_cast<const T *>(from + k * stride);
+    typedef typename same_size<T>::type element;
+    gather_as(static_cast<element *>(to), from, stride, n);
 }
 template <class T>
 NUMBALITE_SIM_INLINE void scatter(char *to, const void *from, size stride, size n) {
-    for (size k = 0; k < n; ++k)
-        *reinterpret_cast<T *>(to + k * stride) = static_cast<const T *>(from)[k];
+    typedef typename same_size<T>::type element;
+    scatter_as(to, static_cast<const element *>(from), stride, n);
 }
 
 /* Saves the state of the floating-point unit, and restores it at the end. */
@@ -91,6 +119,35 @@ struct flags {
 };
 
 /* ---- loops ---- */
+
+/* The operands of a loop, the inputs first: how many there are, and their sizes of elements. */
+struct layout {
+    int nin, operands;
+    const int *sizes;
+};
+
+/* Are the iterations independent: does none access the output of another? */
+static bool independent(char *const *data, size n, const size *strides, layout of) {
+    NUMBALITE_HOST_ROLLED
+    for (int o = of.nin; o < of.operands; ++o) {
+        size step = strides[o] < 0 ? -strides[o] : strides[o];
+        if (step < of.sizes[o])
+            return false;
+        const char *low = strides[o] < 0 ? data[o] + (n - 1) * strides[o] : data[o];
+        const char *high = low + (n - 1) * step + of.sizes[o];
+        NUMBALITE_HOST_ROLLED
+        for (int p = 0; p < of.operands; ++p) {
+            if (p == o || (data[p] == data[o] && strides[p] == strides[o] && p < of.nin))
+                continue;
+            size reach = (n - 1) * strides[p];
+            const char *begin = reach < 0 ? data[p] + reach : data[p];
+            const char *end = begin + (reach < 0 ? -reach : reach) + of.sizes[p];
+            if (begin < high && low < end)
+                return false;
+        }
+    }
+    return true;
+}
 
 template <class Call, class In, class Out> struct ufunc;
 template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>, types<Out...>> {
@@ -125,6 +182,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
                                                   indices<i...>, indices<o...>) {
         char *const at[] = {data[i]..., data[nin + o]...};
         const size step[] = {strides[i]..., strides[nin + o]...};
+        NUMBALITE_HOST_ROLLED
         for (size k = 0; k < n; ++k)
             put(Call::apply(load(reinterpret_cast<const In *>(at[i] + k * step[i]))...),
                 reinterpret_cast<Out *>(at[nin + o] + k * step[nin + o])...);
@@ -136,10 +194,12 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
         __attribute__((aligned(64))) char buffers[operands][block * largest()];
         char *at[operands];
         bool copied[operands];
+        NUMBALITE_HOST_ROLLED
         for (int p = 0; p < operands; ++p) {
             copied[p] = strides[p] != sizes[p];
             at[p] = copied[p] ? buffers[p] : data[p];
         }
+        NUMBALITE_HOST_ROLLED
         for (size first = 0; first < n; first += block) {
             size count = n - first < block ? n - first : block;
             ((copied[i] && (strides[i] != 0 || first == 0)
@@ -151,34 +211,15 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
                                              buffers[nin + o], strides[nin + o], count)
                               : void()),
              ...);
+            NUMBALITE_HOST_ROLLED
             for (int p = 0; p < operands; ++p)
                 if (!copied[p])
                     at[p] += block * (size)sizes[p];
         }
     }
 
-    /* Are the iterations independent: does none access the output of another? */
-    static bool independent(char *const *data, size n, const size *strides) {
-        for (int o = nin; o < operands; ++o) {
-            size step = strides[o] < 0 ? -strides[o] : strides[o];
-            if (step < sizes[o])
-                return false;
-            const char *low = strides[o] < 0 ? data[o] + (n - 1) * strides[o] : data[o];
-            const char *high = low + (n - 1) * step + sizes[o];
-            for (int p = 0; p < operands; ++p) {
-                if (p == o || (data[p] == data[o] && strides[p] == strides[o] && p < nin))
-                    continue;
-                size reach = (n - 1) * strides[p];
-                const char *begin = reach < 0 ? data[p] + reach : data[p];
-                const char *end = begin + (reach < 0 ? -reach : reach) + sizes[p];
-                if (begin < high && low < end)
-                    return false;
-            }
-        }
-        return true;
-    }
-
     static bool all_dense(const size *strides) {
+        NUMBALITE_HOST_ROLLED
         for (int p = 0; p < operands; ++p)
             if (strides[p] != sizes[p])
                 return false;
@@ -197,6 +238,7 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
     /* value = apply(value, x): the output and the first input are the same element. */
     template <class T, class X> static void reduce(T *out, const char *x, size n, size stride) {
         T value = load(out);
+        NUMBALITE_HOST_ROLLED
         for (size k = 0; k < n; ++k)
             put(Call::apply(value, load(reinterpret_cast<const X *>(x + k * stride))), &value);
         *out = value;
@@ -251,7 +293,8 @@ template <class Loop, bool parallel, bool guarded>
 NUMBALITE_SIM_INLINE int run(char *const *data, size n, const size *strides) {
     static unsigned cost;
     flags kept;
-    if (n >= Loop::few && !Loop::independent(data, n, strides))
+    if (n >= Loop::few &&
+        !independent(data, n, strides, layout{Loop::nin, Loop::operands, Loop::sizes}))
         return serially<guarded>(Loop::dependent, data, n, strides, 0);
     if (parallel && n >= Loop::block)
         return numbalite_sim::ops->parallel(Loop::any, Loop::operands, data, n, strides, 0, &cost) <
