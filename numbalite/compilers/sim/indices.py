@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
-_NAME = r'%(?:[\w.$-]+|"[^"\n]*")'
-_DEFINED = re.compile(r'define [^@\n]*@([\w.$]+|"[^"]+")\((.*)')
+from numbalite.compilers.sim import ir as syntax
+from numbalite.compilers.sim.ir import NAME as _NAME
+
 _RESULT = re.compile(rf"  ({_NAME}) = (.*)")
 _STORE = re.compile(rf"  store i(?:32|64) ({_NAME}), (?:ptr|i\d+\*) ({_NAME}),")
 _LOAD = re.compile(rf"load i(?:32|64), (?:ptr|i\d+\*) ({_NAME}),")
@@ -20,30 +21,22 @@ _SUM = re.compile(r"(add|sub|mul) (?:nuw )?nsw (i32|i64) ([^ ,]+), ([^ ,]+)(.*)"
 _CHOICE = re.compile(r"(?:phi|select) ")
 _CALL = re.compile(r'call [^@\n]*?\b(?:i32|i64|void|ptr|[^ @\n]*\*) @([\w.$]+|"[^"]+")\((.*)\)')
 _INDEX = re.compile(rf"\bi(?:32|64) ({_NAME})")
-_VALUE = re.compile(_NAME)
 _ARRAY = "9numbalite5array"
-_DEBUG = re.compile(r", !dbg !\d+")
 _TELL = "nl_sim_index_overflow"
 _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def arguments(text: str) -> list[str]:
     """The value names in a list of parameters or arguments; "" for constants."""
-    found, depth, start = [], 0, 0
-    for at, sign in enumerate(f"{text},"):
-        depth += (sign in "([{<") - (sign in ")]}>")
-        if sign == "," and depth == 0:
-            last = text[start:at].strip().rsplit(" ", 1)[-1]
-            found.append(last if last.startswith("%") else "")
-            start = at + 1
-    return found
+    last = (part.rsplit(" ", 1)[-1] for part in syntax.split(text))
+    return [name if name.startswith("%") else "" for name in last]
 
 
 class _Function:
     def __init__(self, name, text):
         self.name, self.text = name, text
         head, _, body = text.partition("\n")
-        given = _DEFINED.match(head)[2]
+        given = syntax.DEFINED.match(head)[2]
         depth = 1
         for at, sign in enumerate(given):
             depth += (sign == "(") - (sign == ")")
@@ -64,7 +57,7 @@ class _Function:
             elif found := _STORE.match(line):
                 self.stored.setdefault(found[2], []).append(found[1])
             elif line.startswith(("  ret i32 %", "  ret i64 %")):
-                self.returned.update(_VALUE.findall(line.partition(", !dbg")[0]))
+                self.returned.update(syntax.VALUE.findall(line.partition(", !dbg")[0]))
             elif "call " in line:
                 call = _CALL.search(line)
             if call:
@@ -94,18 +87,17 @@ class _Function:
                 self.sums.add(value)
                 waiting += (one for one in (found[3], found[4]) if one.startswith("%"))
             elif _CHOICE.match(rest):
-                waiting += _VALUE.findall(_DEBUG.sub("", rest))
+                waiting += syntax.VALUE.findall(syntax.without_debug(rest))
             elif "call " in rest and (found := _CALL.search(rest)):
                 functions.add(found[1].strip('"'))
         return functions, parameters
 
 
 def watch(functions: list[str], is_watched) -> list[str]:
-    """The texts of the functions with the calls. is_watched(head): is the function user code?"""
+    """The texts of the functions with the calls. is_watched(text): is the function user code?"""
     functions_by_name = {}
     for at, text in enumerate(functions):
-        head = text.partition("\n")[0]
-        if (found := _DEFINED.match(head)) and is_watched(head):
+        if (found := syntax.DEFINED.match(text)) and is_watched(text):
             functions_by_name[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
     callers: dict[str, list[tuple[_Function, list[str]]]] = {}
     for _, function in functions_by_name.values():
@@ -148,8 +140,7 @@ def _with_calls(function):
             out.append(line)
             continue
         operation, type_, a, b, _ = _SUM.match(found[2]).groups()
-        debug = _DEBUG.search(line)
-        debug, new = debug[0] if debug else "", f"%nl.index.{len(out)}"
+        debug, new = syntax.debug_of(line), f"%nl.index.{len(out)}"
         both = f"{{ {type_}, i1 }}"
         out.append(f"  {found[1]} = {operation} {type_} {a}, {b}{debug}")
         out.append(

@@ -57,6 +57,7 @@ import re
 import struct
 
 from numbalite.compilers.sim import indices, loops
+from numbalite.compilers.sim import ir as syntax
 from numbalite.compilers.sim.locals import NAMES, Locals
 
 _OPERATION = re.compile(
@@ -72,9 +73,6 @@ _CONVERSION = re.compile(r" (float|double) ([^ ,]+) to (i\d+)(.*)", re.DOTALL)
 _THREAD_LOCAL = re.compile(r"\(ptr [^@]*(@[\w.$]+|@\"[^\"]+\")\)")
 _LOCAL = re.compile(r"^  (%[\w.]+) = alloca ", re.MULTILINE)
 _HIDDEN = re.compile(r"\Adefine hidden (?=[^@\n]*@(?!__))")
-_DEFINITION = re.compile(r"^define ", re.MULTILINE)
-_ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{([^\n]*)", re.MULTILINE)
-_ATTRIBUTES_OF = re.compile(r"\) [^)\n]*#(\d+)")
 _ACCESS = "nl_sim_volatile_access"
 _PURE_VIRTUAL = "__cxa_pure_virtual"
 _OVERFLOW, _NOT_FINITE = "nl_sim_quotient_overflow", "nl_sim_not_finite"
@@ -108,12 +106,10 @@ _WRITE_FIELD = "nl_sim_write_field"
 _ACCESSES = {"memory", "unwritten", "race", "profile"}
 _ALIGNED = "nl_sim_aligned"
 _LABEL = re.compile(r"label %([\w.]+)")
-_DEBUG = re.compile(r", !dbg ![0-9]+")
 _NOTHING = '  call void asm sideeffect "nop", ""()'
 _REAL = re.compile(r"(?: [a-z]+)* (float|double) ([^ ,]+), ([^ ,]+)(.*)", re.DOTALL)
 _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
 _FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
-_DEFINED = re.compile(r'^define [^@]*@([\w.$]+|"[^"]+")\(', re.MULTILINE)
 _ALL_ONES = "-1"
 _DEFINED_VALUE = re.compile(r"(?<!!)\bnoundef ")
 _NO_OVERFLOW = re.compile(r"^(  %[\w.]+ = (?:add|sub|mul|shl)) (?:nuw )?nsw ", re.MULTILINE)
@@ -129,28 +125,26 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     is_python: the kernels have Python bodies, whose integers wrap.
     """
     ir = _DEFINED_VALUE.sub("", ir)
-    starts = [match.start() for match in _DEFINITION.finditer(ir)]
-    if not starts:
+    head, functions = syntax.functions(ir)
+    if not functions:
         return ir
-    head = ir[: starts[0]]
-    functions = [ir[a:b] for a, b in zip(starts, [*starts[1:], len(ir)], strict=True)]
-    defined = set(_DEFINED.findall(ir)) if "nan" in checks else ()
+    defined = syntax.defined(ir) if "nan" in checks else ()
     if spins and "volatile " in ir and _VOLATILE.search(ir):
         functions = _tell_volatile(functions)
     if "unwritten" in checks:
         variables = Locals(ir)
         functions = [variables.watch(f) for f in functions]
         functions[-1] += variables.tail()
-    unwatched = {n for n, words in _ATTRIBUTES.findall(ir) if "sanitize_thread" not in words}
+    watched = syntax.sanitized_groups(ir)
     if is_python:
         functions = [_with_wrapping(f) for f in functions]
     elif "overflow" in checks:
-        others = unwatched if _ACCESSES.intersection(checks) else set()
-        functions = indices.watch(functions, lambda head: _is_users(head, others))
+        only = watched if _ACCESSES.intersection(checks) else None
+        functions = indices.watch(functions, lambda text: _is_users(text, only))
         functions[-1] += indices.declarations(functions)
     if "profile" in checks:
-        functions = _with_loops(functions, unwatched)
-    functions = [_function(f, checks, defined, unwatched) for f in functions]
+        functions = _with_loops(functions, watched)
+    functions = [_function(f, checks, defined, watched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
     # Kernels are inlined into their callers, and no other module refers to their symbols.
@@ -305,8 +299,7 @@ def _tell_volatile(functions):
         if pointer in own:
             return match[0]
         place += 1
-        debug = _DEBUG.search(match[0])
-        debug = debug[0] if debug else ""
+        debug = syntax.debug_of(match[0])
         lines, type_ = [], match["type"]
         if type_ != "ptr":
             lines.append(f"  %nl.v{place} = bitcast {type_} {pointer} to i8*{debug}")
@@ -325,7 +318,7 @@ def _tell_volatile(functions):
 
 def _callees_first(functions):
     """Indices of the functions, callees before their callers (in any order within a recursion)."""
-    names = [_DEFINED.match(text) for text in functions]  # None: the function was removed
+    names = [syntax.DEFINED.match(text) for text in functions]  # None: the function was removed
     numbers = {name[1]: at for at, name in enumerate(names) if name}
     order, seen = [], set()
     stack = [(at, False) for at in reversed(range(len(functions)))]
@@ -344,10 +337,10 @@ def _callees_first(functions):
 # --- operations ------------------------------------------------------------------------------------------
 
 
-def _with_loops(functions, unwatched):
+def _with_loops(functions, watched):
     marked, number = [], 0
     for text in functions:
-        if _is_watched(text.partition("\n")[0], unwatched):
+        if syntax.has_group(text, watched):
             text, number = loops.mark(text, number)
         marked.append(text)
     if number:
@@ -355,26 +348,23 @@ def _with_loops(functions, unwatched):
     return marked
 
 
-def _is_users(head, unwatched):
-    return not _LIBRARYS.search(head) and _is_watched(head, unwatched)
-
-
-def _is_watched(head, unwatched):
-    """Does the function with this first line have the attribute sanitize_thread?"""
-    attributes = _ATTRIBUTES_OF.search(head)
-    return not (attributes and attributes[1] in unwatched)
+def _is_users(text, watched):
+    """Is it a function of the user, and has it one of these attribute groups? None: any."""
+    if _LIBRARYS.search(syntax.first_line(text)):
+        return False
+    return watched is None or syntax.has_group(text, watched)
 
 
 def _with_wrapping(text):
     """Removes `nsw` from additions, multiplications and shifts, except in functions of the engine."""
-    return text if _ENGINES in text.partition("\n")[0] else _NO_OVERFLOW.sub(r"\1 ", text)
+    return text if _ENGINES in syntax.first_line(text) else _NO_OVERFLOW.sub(r"\1 ", text)
 
 
-def _function(text, checks, defined, unwatched):
-    head = text.partition("\n")[0]
+def _function(text, checks, defined, watched):
+    head = syntax.first_line(text)
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
-    if not _is_watched(head, unwatched):  # NUMBALITE_SIM_UNCHECKED (sim/own.h): no access checks
+    if not syntax.has_group(text, watched):  # NUMBALITE_SIM_UNCHECKED (sim/own.h): no access checks
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
@@ -392,8 +382,7 @@ def _keep_loops(text):
     for line in text.split("\n"):
         if line.startswith("  br "):
             if not seen.isdisjoint(_LABEL.findall(line)):
-                place = line.find(", !dbg ")
-                out.append(_NOTHING + (_DEBUG.match(line, place)[0] if place >= 0 else ""))
+                out.append(_NOTHING + syntax.debug_of(line))
         elif line and line[0] not in " }" and ":" in line:
             seen.add(line[: line.index(":")])
         out.append(line)

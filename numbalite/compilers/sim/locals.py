@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import re
 
-_NAME = r'%(?:[\w.$-]+|"[^"\n]*")'
-_TOKEN = re.compile(_NAME)
+from numbalite.compilers.sim import ir as syntax
+from numbalite.compilers.sim.ir import NAME as _NAME
+from numbalite.compilers.sim.ir import VALUE as _TOKEN
+from numbalite.compilers.sim.ir import debug_of as _debug_of
+
 _VARIABLE = re.compile(r'^(!\d+) = !DILocalVariable\(name: "(\w+)", scope: !\d+, file', re.M)
 _DECLARED = re.compile(
     rf"(?:@llvm\.dbg\.declare\(metadata|#dbg_declare\()\s*(?:ptr|[^,\n]*\*) (?P<name>{_NAME}), "
@@ -23,7 +26,6 @@ _DECLARED = re.compile(
 )
 _ALLOCA = re.compile(rf"^  ({_NAME}) = alloca (.*?), align (\d+)")
 _STRUCT = re.compile(r'^(%(?:[\w.:$-]+|"[^"\n]*")) = type (.*)$', re.M)
-_GROUP = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
 _PART = re.compile(
     rf"^  (?P<name>{_NAME}) = (?:bitcast|getelementptr) (?:\w+ )*?(?:[^\n]*?)(?:\*|\bptr) (?P<base>{_NAME})"
 )
@@ -41,7 +43,6 @@ _SOURCE = re.compile(rf"(?:ptr|i8\*) (?:\w+(?:\(\d+\))? )*(?P<name>{_NAME})")
 _INDEX = re.compile(
     r"getelementptr [^\n]*?\[\d+ x [^\n]*, i\d+ 0, i(?P<bits>\d+) (?P<index>[^ ,\n]+)"
 )
-_DEBUG = re.compile(r", !dbg !\d+")
 _CALLED = re.compile(r"@([\w.$]+)\(")
 # Functions that use all of their arguments, as those of the C library do.
 _LOOKS = re.compile(
@@ -58,7 +59,6 @@ _MATRICES = re.compile(
     r"@_ZN6nvcuda4wmma(?:8mma_sync|9bmma_sync|17store_matrix_sync)\w*\((?P<given>.*)\)"
 )
 _POINTER = re.compile(rf"(?P<type>ptr|%[^\n]*?\*) [^%\n]*(?P<name>{_NAME})")
-_DEFINED = re.compile(r"^define [^@\n]*@([\w.$]+)\(", re.M)
 _SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 _LARGEST = 4096  # maximum bytes of a watched variable: its shadow needs stack, too
 _TELL, _FETCH, _PUT = "nl_sim_unset", "nl_sim_fetch_written", "nl_sim_put_written"
@@ -73,8 +73,8 @@ class Locals:
         self._variables = dict(_VARIABLE.findall(ir))
         self._structs = dict(_STRUCT.findall(ir))
         self._sizes: dict = {}
-        self._checked = {g for g, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()}
-        self._defined = set(_DEFINED.findall(ir))
+        self._checked = syntax.sanitized_groups(ir)
+        self._defined = syntax.defined(ir)
         self._strings: dict = {}
         self.is_typed = re.search(r"\bi8\*", ir) is not None
         self.bytes_pointer = "i8*" if self.is_typed else "ptr"
@@ -85,8 +85,7 @@ class Locals:
 
     def watch(self, text: str) -> str:
         """The text of a function, instrumented."""
-        head = text.partition("\n")[0]
-        if self._checked.isdisjoint(re.findall(r"#\d+", head)):
+        if not syntax.has_group(text, self._checked):
             return text
         about = {
             found["name"]: self._variables[found["about"]]
@@ -139,25 +138,14 @@ class Locals:
         if found := re.fullmatch(r"(?:\[|<)(\d+) x (.*)(?:\]|>)", text):
             return int(found[1]) * self.bytes(found[2])
         if text[:1] in "{<":
-            return sum(map(self.bytes, _split(text.strip("<>")[1:-1])))
+            return sum(map(self.bytes, syntax.split(text.strip("<>")[1:-1])))
         return 8
-
-
-def _split(text):
-    """Splits a comma-separated list of types."""
-    parts, depth, start = [], 0, 0
-    for at, sign in enumerate(text):
-        depth += (sign in "[{<(") - (sign in "]}>)")
-        if sign == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()]
 
 
 def _read_matrices(line):
     """(type, name) of the pointers to matrix fragments that the call on this line reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
-    found = [_POINTER.fullmatch(one) for one in _split(called["given"])[1:]] if called else []
+    found = [_POINTER.fullmatch(one) for one in syntax.split(called["given"])[1:]] if called else []
     return [(one["type"], one["name"]) for one in found if one]
 
 
@@ -366,7 +354,7 @@ class _Function:
 
     def _load(self, line, found, out):
         out.append(line)
-        type_, name, debug = found["type"], found["name"], _DEBUG.search(line)
+        type_, name, debug = found["type"], found["name"], _debug_of(line)
         uses = [use for at in self.used[name] if (use := self.lines[at]) != line]
         told = debug and not name.startswith("%bf.") and any(self._looks(u, name) for u in uses)
         handed = any((s := _STORE.match(u)) and s["at"] in self.whole for u in uses)
@@ -383,11 +371,11 @@ class _Function:
                 self._what(found["at"], out),
             )
             out.append(f"  {unset} = icmp eq i{_bits(type_)} {number}, 0")
-            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug[0]}")
+            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _add(self, line, out):
         """Reports a number that a function updates; the shadow of its first byte represents it."""
-        found, debug = _ADDS.search(line), _DEBUG.search(line)
+        found, debug = _ADDS.search(line), _debug_of(line)
         name = found[1] if found and debug else None
         if name not in self.roots:
             return
@@ -397,11 +385,11 @@ class _Function:
             out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
         out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
         out.append(f"  {unset} = icmp eq i8 {state}, 0")
-        out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug[0]}")
+        out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug}")
 
     def _add_matrices(self, line, out):
         """Reports the fragments that a function reads; the shadow of the first byte represents each."""
-        debug, kind = _DEBUG.search(line), self.module.bytes_pointer
+        debug, kind = _debug_of(line), self.module.bytes_pointer
         for type_, name in dict.fromkeys(_read_matrices(line)):
             if name not in self.whole or not debug:
                 continue
@@ -412,7 +400,7 @@ class _Function:
             out.append(f"  {state} = load i8, {kind} {pointer}, align 1")
             out.append(f"  {unset} = icmp eq i8 {state}, 0")
             what = self._what(name, out)
-            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug[0]}")
+            out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _looks(self, line, name):
         """Does the line use a value?"""
@@ -468,7 +456,7 @@ class _Function:
         out.append(f"  store {type_} {value}, {found['pointer']} {_twin(found['at'])}, align 1")
 
     def _move(self, line, found, out):
-        to, size, debug = found["to"], found["size"], _DEBUG.search(line)
+        to, size, debug = found["to"], found["size"], _debug_of(line)
         source = _SOURCE.match(found["what"])
         from_ = source["name"] if source else ""
         kind = self.module.bytes_pointer
@@ -476,7 +464,7 @@ class _Function:
             out.append(line)
             if to not in self.own and debug:
                 given = f"{kind} {to}, {kind} nocapture {_twin(from_)}, {size}"
-                out.append(f"  call void @{_PUT}({given}){debug[0]}")
+                out.append(f"  call void @{_PUT}({given}){debug}")
             return
         if from_ in self.whole:
             given = f"{kind} {_twin(to)}, {kind} {_twin(from_)}, {size}, i1 false"
@@ -485,5 +473,5 @@ class _Function:
             self._fill(to, -1, size, out)
         else:
             given = f"{kind} nocapture {_twin(to)}, {kind} {from_}, {size}"
-            out.append(f"  call void @{_FETCH}({given}){debug[0]}")
+            out.append(f"  call void @{_FETCH}({given}){debug}")
         out.append(line)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 
-_LABEL = re.compile(r'^([\w.$-]+|"[^"]+"):')
+from numbalite.compilers.sim.ir import LABEL as _LABEL
+
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]+")')
 _TERMINATOR = re.compile(r"^  (br|switch|ret|unreachable|indirectbr|resume)\b")
 _REPEAT, _LEAVE = "nl_sim_loop_repeat", "nl_sim_loop_leave"

@@ -1,0 +1,68 @@
+"""The syntax of LLVM IR as clang's front end writes it: one instruction a line, with its debug location at the end.
+
+The modules of this folder that rewrite IR (irpatch.py, locals.py, indices.py, loops.py) read it by these names.
+"""
+
+from __future__ import annotations
+
+import re
+
+NAME = r'%(?:[\w.$-]+|"[^"\n]*")'
+"""The name of a value, such as %x or %"a b"."""
+VALUE = re.compile(NAME)
+LABEL = re.compile(r'^([\w.$-]+|"[^"]+"):')
+SYMBOL = r'[\w.$]+|"[^"]+"'
+DEFINED = re.compile(rf"^define [^@\n]*@({SYMBOL})\((.*)", re.M)
+"""The first line of a function: its symbol, and what follows the parenthesis."""
+_DEBUG = re.compile(r", !dbg !\d+")
+_GROUP = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
+_GROUPS_OF = re.compile(r"#\d+")
+
+
+def debug_of(text: str) -> str:
+    """The first debug location in a text, such as ", !dbg !12"; "" if there is none."""
+    found = _DEBUG.search(text)
+    return found[0] if found else ""
+
+
+def without_debug(text: str) -> str:
+    return _DEBUG.sub("", text)
+
+
+def functions(ir: str) -> tuple[str, list[str]]:
+    """(the text before the first function, the text from each function to the next)."""
+    head, *texts = re.split(r"^(?=define )", ir, flags=re.M)
+    return head, texts
+
+
+def first_line(function: str) -> str:
+    return function.partition("\n")[0]
+
+
+def defined(ir: str) -> set[str]:
+    """The symbols of the functions that a module defines."""
+    return {found[1] for found in DEFINED.finditer(ir)}
+
+
+def sanitized_groups(ir: str) -> frozenset[str]:
+    """The attribute groups, such as "#0", with sanitize_thread: functions of these have instrumented accesses."""
+    return frozenset(
+        group for group, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()
+    )
+
+
+def has_group(function: str, groups: frozenset[str]) -> bool:
+    """Does the function have one of these attribute groups, or none at all?"""
+    own = _GROUPS_OF.findall(first_line(function))
+    return not own or not groups.isdisjoint(own)
+
+
+def split(text: str) -> list[str]:
+    """The parts of a list that commas separate, as of parameters or of a struct's types."""
+    parts, depth, start = [], 0, 0
+    for at, sign in enumerate(text):
+        depth += (sign in "([{<") - (sign in ")]}>")
+        if sign == "," and depth == 0:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [*parts, text[start:].strip()]
