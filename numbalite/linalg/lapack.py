@@ -15,6 +15,7 @@ from numbalite import _core
 from numbalite.functions.arguments import empty_beside
 from numbalite.kernels.decorators import jit
 from numbalite.linalg.arguments import real_of
+from numbalite.runtime.attributes import NUMBERS
 from numbalite.runtime.libraries.table import (
     CUBLAS,
     CUDA_TYPES,
@@ -35,6 +36,9 @@ TINY = 32
 """Up to this order Jacobi's method decomposes many matrices by one call."""
 POLAR = 128
 """From this order on, singular vectors are computed by a polar decomposition."""
+_MAX_PERTURBATION = 2.0**-30
+"""Of a float32 matrix, relative to its largest singular value, in a polar decomposition in double precision."""
+_DOUBLE_RATIO = NUMBERS["SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO"]
 NONE, TRANSPOSED = 0, 1
 _LOWER, _UPPER = 0, 1
 _params = threading.local()
@@ -301,15 +305,31 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
 def _polar_svd(stack, full):
     """By a polar decomposition, which is faster and more accurate than the QR algorithm.
 
-    It perturbs matrices that are nearly singular, and reports by how much: these are decomposed again.
+    It perturbs matrices that are nearly singular, and reports by how much: these are decomposed again. In double
+    precision, a perturbation is far below the precision of float32.
     """
+    dtype, limit = stack.dtype, 0.0
+    if dtype.char in "fF" and _core.device_attribute(stack.device, _DOUBLE_RATIO) <= 2:
+        limit = _MAX_PERTURBATION
+    work = stack.astype(np.result_type(dtype, np.float64)) if limit else stack.copy("C")
+    u, values, v, infos, perturbed = _polar(work, full)
+    if limit:
+        u, v, values = u.astype(dtype), v.astype(dtype), values.astype(real_of(dtype))
+    highest = values[:, 0].copy_to_host()  # waits
+    for i in np.flatnonzero((infos.copy_to_host() != 0) | ~(perturbed <= limit * highest)):
+        one = slice(i, i + 1)
+        u[one], values[one], v[one], infos[one] = _qr_svd(stack[one], full, True)
+    return u, values, v, infos
+
+
+def _polar(stack, full):
+    """(columns of U, singular values, columns of V^H, infos, perturbations), the last valid after a wait."""
     count, n, m = stack.shape
-    given = stack.copy("C")
     values = empty_beside(stack, (count, n), real_of(stack.dtype))
     infos = empty_beside(stack, (count,), np.int32)
     u = empty_beside(stack, (count, m if full else n, m), stack.dtype)
     v = empty_beside(stack, (count, n, n), stack.dtype)
-    kind, real, perturbed = _type(stack), _type(values), (ctypes.c_double * count)()
+    kind, real, perturbed = _type(stack), _type(values), np.zeros(count)
     begin = (1, 0 if full else 1, m, n, kind)
 
     def args(i):
@@ -317,13 +337,8 @@ def _polar_svd(stack, full):
 
     gesvdp = _Generic(stack, "Xgesvdp", *args(0))
     for i in range(count):
-        gesvdp(*args(i), infos[i : i + 1], more=(ctypes.addressof(perturbed) + 8 * i,))
-    v = _conjugates(v.swapaxes(1, 2))
-    failed = infos.copy_to_host() != 0  # waits
-    for i in np.flatnonzero(failed | (np.array(perturbed) != 0)):
-        one = slice(i, i + 1)
-        u[one], values[one], v[one], infos[one] = _qr_svd(given[one], full, True)
-    return u, values, v, infos
+        gesvdp(*args(i), infos[i : i + 1], more=(perturbed.ctypes.data + 8 * i,))
+    return u, values, _conjugates(v.swapaxes(1, 2)), infos, perturbed
 
 
 def _conjugates(array):
