@@ -148,6 +148,8 @@ _TAKEN_BY_KEY = {
 
 _MAX_LANES = 32
 _ROWS = "packed", "strided", "stepped"
+# Kinds whose variants alternate when only the shape changes: all are compiled together.
+_ALTERNATING = "columns", "narrow", "scan_warps"
 _TEAM = plans.THREADS // plans.WARP
 _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
@@ -366,8 +368,8 @@ class Loops:
     ) -> Loop:  # fmt: skip
         """The kernel with these dtypes and options; the first launch compiles it.
 
-        The first kernel of a kind is compiled alone, which is the fastest. The second one shows that shapes change: it
-        is compiled together with all other variants, if there are more than two, so that later shapes need no
+        Most kinds: the first kernel is compiled alone, which is the fastest. The second one shows that shapes change:
+        it is compiled together with all other variants, if there are more than two, so that later shapes need no
         compilation.
         """
         common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
@@ -377,8 +379,9 @@ class Loops:
             if found is None:
                 kinds = _variants(kind, last, stored.itemsize, vec * loop.itemsize, vec)
                 family = kinds[0], common
-                if family not in self._families or len(kinds) == 2:
-                    self._families.add(family)
+                is_first = family not in self._families
+                self._families.add(family)
+                if len(kinds) == 2 or (is_first and not kind.startswith(_ALTERNATING)):
                     kinds = [(kind, last)]
                 builder, function = self._generated(
                     kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
