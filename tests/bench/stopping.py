@@ -107,7 +107,7 @@ __global__ void roots(float *out, int n) {
     out[i] = x;
 }
 __global__ void gcds(int *out, int n) {
-    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, a = i + 1, b = 1836311903;
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, a = 1024 + i % 4096, b = 999983;
     while (a != b) {
         if (a > b) a -= b;
         else b -= a;
