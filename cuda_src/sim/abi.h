@@ -27,7 +27,7 @@ typedef struct nl_sim_launch {
     nl_sim_dim grid, block;
     unsigned shared_bytes; /* dynamic shared memory */
     unsigned cooperative;
-    void *const *args; /* one pointer per parameter, to the engine's own copy of its value */
+    void *const *args;  /* one pointer per parameter, to the engine's own copy of its value */
     nl_sim_dim cluster; /* blocks per cluster; all 0: no clusters */
 } nl_sim_launch;
 
@@ -48,7 +48,7 @@ typedef struct nl_sim_kernel {
     /* Runs one thread of the block (linear index) on a fiber; called after enter_block or
      * run_block. */
     void (*run_thread)(const nl_sim_launch *launch, nl_sim_dim block_index, unsigned thread);
-    const char *name; /* its name in the user's source */
+    const char *name;     /* its name in the user's source */
     unsigned max_threads; /* threads per block of __launch_bounds__; 0: the device's maximum */
     /* Called once for each block on the OS thread that will run its threads; may be NULL. */
     void (*enter_block)(const nl_sim_launch *launch, nl_sim_dim block_index);
@@ -96,7 +96,8 @@ typedef enum nl_sim_warp_op {
      * is not in the mask, the result is the lane's own value); the other bits are an
      * nl_sim_shuffle */
     NL_SIM_WARP_SHFL,
-    NL_SIM_WARP_BALLOT,    /* bit per lane with value != 0; `argument` is an nl_sim_vote, for messages */
+    NL_SIM_WARP_BALLOT, /* bit per lane with value != 0; `argument` is an nl_sim_vote, for messages
+                         */
     NL_SIM_WARP_MATCH_ANY, /* mask of lanes with equal value */
     NL_SIM_WARP_MATCH_ALL, /* mask if all equal, else 0 */
     NL_SIM_WARP_ADD,       /* __reduce_add_sync, 32 bits, wraps */
@@ -136,13 +137,13 @@ enum {
     NL_SIM_ACCESS_WRITE = 1,
     NL_SIM_ACCESS_ATOMIC = 2, /* atomics read as well */
     NL_SIM_ACCESS_VOLATILE = 4,
-    NL_SIM_ACCESS_RANGE = 8, /* any number of bytes at any address */
-    NL_SIM_ACCESS_COMPARE = 16, /* an atomic compare-and-swap */
-    NL_SIM_ACCESS_BLIND = 32,   /* an atomic whose old value is not used */
-    NL_SIM_ACCESS_NARROW = 128, /* an atomic of block scope */
+    NL_SIM_ACCESS_RANGE = 8,      /* any number of bytes at any address */
+    NL_SIM_ACCESS_COMPARE = 16,   /* an atomic compare-and-swap */
+    NL_SIM_ACCESS_BLIND = 32,     /* an atomic whose old value is not used */
+    NL_SIM_ACCESS_NARROW = 128,   /* an atomic of block scope */
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
-    NL_SIM_ACCESS_UPDATE = 512, /* the load of an atomic that a compare-and-swap completes */
-    NL_SIM_ACCESS_UNTOLD = 64,  /* an access that is reported once more when it is made */
+    NL_SIM_ACCESS_UPDATE = 512,   /* the load of an atomic that a compare-and-swap completes */
+    NL_SIM_ACCESS_UNTOLD = 64,    /* an access that is reported once more when it is made */
 };
 
 /* The shadow memory, for images that were compiled with a call at every memory access (check.h).
@@ -196,7 +197,7 @@ typedef struct nl_sim_checker {
     void *(*shared)(const struct nl_sim_shared *variable);
     /* Reports an array index outside of its shape (check.h). Does not return. */
     void (*index)(const struct nl_sim_index *what, const void *pc) __attribute__((noreturn));
-    void (*fence)(void);
+    void (*fence)(int is_narrow); /* is_narrow: of block scope */
     /* Lets other threads run. */
     void (*preempt)(void);
     /* Reports an arithmetic error (arithmetic.h). */
@@ -236,7 +237,7 @@ typedef struct nl_sim_arithmetic {
     /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
      * function, 'h' for a conversion to float16 */
     char operation;
-    unsigned char bits; /* of an index */
+    unsigned char bits;          /* of an index */
     long long dividend, divisor; /* or the operands of an index computation */
     double result, a, b;
 } nl_sim_arithmetic;
@@ -251,8 +252,8 @@ typedef struct nl_sim_local {
 /* A __shared__ variable. The address of this struct identifies it. */
 typedef struct nl_sim_shared {
     const char *name;
-    unsigned long long size; /* 0: the dynamic shared memory */
-    unsigned item, ndim;     /* bytes of an element; dimensions as declared */
+    unsigned long long size;       /* 0: the dynamic shared memory */
+    unsigned item, ndim;           /* bytes of an element; dimensions as declared */
     unsigned long long extents[4]; /* of the first four */
 } nl_sim_shared;
 
@@ -336,7 +337,7 @@ typedef struct nl_sim_ops {
         __attribute__((noreturn));
     /* the calling thread ends here (PTX `exit`) */
     void (*exit_thread)(unsigned thread) __attribute__((noreturn));
-    unsigned long long (*clock)(void);      /* clock64(): monotonic, in units similar to cycles */
+    unsigned long long (*clock)(void);       /* clock64(): monotonic, in units similar to cycles */
     unsigned long long (*globaltimer)(void); /* nanoseconds */
     unsigned (*smid)(void);                  /* index of the worker */
     int (*vprintf)(const char *format, __builtin_va_list arguments);
@@ -364,8 +365,8 @@ typedef struct nl_sim_ops {
     unsigned long long (*cluster_complete)(unsigned low);
     /* Waits for all threads of a tile (64, 128, ... or 1024), and returns the value of the tile's
      * thread `source`, which may include NL_SIM_TILE_ONE_SOURCE. */
-    unsigned long long (*tile)(unsigned threads, unsigned long long value, unsigned source, unsigned thread,
-                               nl_sim_site site);
+    unsigned long long (*tile)(unsigned threads, unsigned long long value, unsigned source,
+                               unsigned thread, nl_sim_site site);
 } nl_sim_ops;
 
 /* Exported by every image as "nl_sim_image_init"; called once per load, before anything else. */

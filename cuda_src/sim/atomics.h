@@ -19,28 +19,9 @@
 
 namespace numbalite_sim {
 
-/* While an object of this class exists, and `narrow` is set, atomics have block scope. */
 #ifdef NUMBALITE_SIM_CHECKED
-NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
-    is_narrow = narrow;
-}
-struct narrow_scope {
-    const bool narrow;
-    NUMBALITE_SIM_INLINE explicit narrow_scope(bool narrow) : narrow(narrow) {
-        if (narrow)
-            set_narrow(true);
-    }
-    NUMBALITE_SIM_INLINE ~narrow_scope() {
-        if (narrow)
-            set_narrow(false);
-    }
-};
 #define NUMBALITE_SIM_SCOPE_block numbalite_sim::narrow_scope scope(true);
 #else
-struct narrow_scope {
-    NUMBALITE_SIM_INLINE explicit narrow_scope(bool) {}
-    NUMBALITE_SIM_INLINE ~narrow_scope() {}
-};
 #define NUMBALITE_SIM_SCOPE_block
 #endif
 #define NUMBALITE_SIM_SCOPE
@@ -108,20 +89,18 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
 /* Integer operations that the CPU supports. */
 #define NUMBALITE_SIM_FETCH(s, name, T, operation, change) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
-        NUMBALITE_SIM_SCOPE##s \
-        return numbalite_sim::changed( \
+        NUMBALITE_SIM_SCOPE##s return numbalite_sim::changed( \
             __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
 /* Operations implemented by compare-and-swap; `old` is the current value. */
 #define NUMBALITE_SIM_UPDATE(s, name, T, expression) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value) { \
-        NUMBALITE_SIM_SCOPE##s \
-        return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
+        NUMBALITE_SIM_SCOPE##s return numbalite_sim::update( \
+            address, [value](T old) -> T { return expression; }); \
     }
 #define NUMBALITE_SIM_EXTREME(s, name, T, operation) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
-        NUMBALITE_SIM_SCOPE##s \
-        numbalite_sim::begin_update(); \
+        NUMBALITE_SIM_SCOPE##s numbalite_sim::begin_update(); \
         T old = __atomic_load_n(address, __ATOMIC_RELAXED); \
         while (value operation old && \
                !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST, \
@@ -131,13 +110,12 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
     }
 #define NUMBALITE_SIM_SWAP(s, name, T) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T compare, T value, NUMBALITE_SIM_SITE) { \
-        NUMBALITE_SIM_SCOPE##s \
-        return numbalite_sim::compare_and_swap(address, compare, value, file, line); \
+        NUMBALITE_SIM_SCOPE##s return numbalite_sim::compare_and_swap(address, compare, value, \
+                                                                      file, line); \
     }
 #define NUMBALITE_SIM_EXCHANGE(s, name, T) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
-        NUMBALITE_SIM_SCOPE##s \
-        return numbalite_sim::exchange(address, value, file, line); \
+        NUMBALITE_SIM_SCOPE##s return numbalite_sim::exchange(address, value, file, line); \
     }
 #define NUMBALITE_SIM_BITWISE(s, T) \
     NUMBALITE_SIM_FETCH(s, atomicAnd, T, and, true) \
@@ -151,7 +129,8 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
     NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned, add, value != 0) \
     NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned long long, add, value != 0) \
     NUMBALITE_SIM_UPDATE(s, atomicAdd, float, old + value) \
-    template <int = 0> NUMBALITE_SIM_UPDATE(s, atomicAdd, double, old + value) \
+    template <int = 0> \
+    NUMBALITE_SIM_UPDATE(s, atomicAdd, double, old + value) \
     NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) { \
         return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)}; \
     } \

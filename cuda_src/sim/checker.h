@@ -11,8 +11,8 @@
 namespace numbalite_sim {
 
 NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
-/* Flags for the thread's next atomic operation: its old value is not used (check.h); it has block
- * scope (atomics.h). */
+/* Flags for the thread's next atomic operation: its old value is not used (check.h); it, or the
+ * next fence, has block scope (thread.h). */
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;
 NUMBALITE_SIM_SHARED __thread bool is_narrow;
 NUMBALITE_SIM_SHARED __thread bool is_update; /* atomics.h */

@@ -15,8 +15,8 @@
 #define NUMBALITE_SIM_EXPORT extern "C" __attribute__((__visibility__("default"), __used__))
 
 /* Ignores destructors of __shared__ variables, such as cuda::barrier: a GPU does not call them. */
-extern "C" __attribute__((__visibility__("hidden"))) int __cxa_thread_atexit(void (*)(void *), void *,
-                                                                             void *) {
+extern "C" __attribute__((__visibility__("hidden"))) int __cxa_thread_atexit(void (*)(void *),
+                                                                             void *, void *) {
     return 0;
 }
 
@@ -26,7 +26,8 @@ template <unsigned...> struct indices {};
 template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
 template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
 
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch, nl_sim_dim block) {
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch,
+                                                        nl_sim_dim block) {
     here.block_x = block.x;
     here.block_y = block.y;
     here.block_z = block.z;
@@ -46,7 +47,8 @@ static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_
     enter(launch, block);
 }
 
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_launch *launch, unsigned thread) {
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_launch *launch,
+                                                               unsigned thread) {
     here.thread_x = thread;
     here.thread_y = here.thread_z = 0;
     if (thread >= launch->block.x) { /* 1-D blocks need no divisions */
@@ -80,8 +82,8 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
 #ifndef NUMBALITE_SIM_CLANG
     __attribute__((flatten))
 #endif
-    static __attribute__((noinline)) void run_threads(const nl_sim_launch *launch, nl_sim_dim block,
-                                                      unsigned first, A... arguments) {
+    static __attribute__((noinline)) void
+    run_threads(const nl_sim_launch *launch, nl_sim_dim block, unsigned first, A... arguments) {
         enter(launch, block);
         nl_sim_dim size = launch->block;
         unsigned x = first % size.x, rows = first / size.x;
@@ -107,7 +109,8 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         run_threads<kernel>(launch, block, first, *static_cast<const A *>(launch->args[i])...);
     }
     template <void (*kernel)(A...)>
-    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim, unsigned thread) {
+    static NUMBALITE_SIM_UNCHECKED void run_thread(const nl_sim_launch *launch, nl_sim_dim,
+                                                   unsigned thread) {
         enter_thread(launch, thread);
 #ifdef NUMBALITE_SIM_CLANG
         kernel(*static_cast<const A *>(launch->args[i])...);
@@ -123,14 +126,20 @@ template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kern
     static constexpr nl_sim_param params[] = {{sizeof(A), alignof(A)}..., {0, 0}};
     static constexpr nl_sim_kernel nl_table(const char *text, unsigned most_threads,
                                             nl_sim_dim cluster = {0, 0, 0}) {
-        return {NL_SIM_ABI, sizeof...(A), params,
+        return {NL_SIM_ABI,
+                sizeof...(A),
+                params,
 /* its threads are always fibers, because the engine must know which thread runs */
 #ifdef NUMBALITE_SIM_CHECKED
                 nullptr,
 #else
                 functions::template run_block<kernel>,
 #endif
-                functions::template run_thread<kernel>, text, most_threads, enter_block, cluster};
+                functions::template run_thread<kernel>,
+                text,
+                most_threads,
+                enter_block,
+                cluster};
     }
 };
 template <class... A, void (*kernel)(A...)>
@@ -143,17 +152,24 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 
 #ifdef NUMBALITE_SIM_CHECKED
 /* Used before the image is initialized: they allow all accesses. */
-static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned, const void *) { return 0; }
-static inline NUMBALITE_SIM_UNCHECKED void allow_fence() {}
-static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from, unsigned long long size, const void *) {
+static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned,
+                                                const void *) {
+    return 0;
+}
+static inline NUMBALITE_SIM_UNCHECKED void allow_fence(int) {}
+static inline NUMBALITE_SIM_UNCHECKED void allow_copy(void *to, const void *from,
+                                                      unsigned long long size, const void *) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<const volatile char *>(from)[i];
 }
-static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value, unsigned long long size) {
+static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value,
+                                                      unsigned long long size) {
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {0, 0, nullptr, 0, allow, allow_copy, allow_fill, nullptr, nullptr, allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+static const nl_sim_checker absent = {
+    0,           0,       nullptr, 0,       allow,   allow_copy, allow_fill, nullptr, nullptr,
+    allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr,    nullptr,    nullptr, nullptr};
 const nl_sim_checker *checker = &absent;
 __thread bool value_is_dropped, is_narrow, is_update;
 
@@ -191,7 +207,8 @@ template <class... A> struct nl_shapes_of<void (*)(A...)> {
 };
 template <class... A> constexpr nl_sim_shape nl_shapes_of<void (*)(A...)>::all[];
 #if __cplusplus >= 201703L
-template <class... A> struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_of<void (*)(A...)> {};
+template <class... A>
+struct nl_shapes_of<void (*)(A...) noexcept> : nl_shapes_of<void (*)(A...)> {};
 #endif
 #endif
 
@@ -214,8 +231,7 @@ template <int index, class T> constexpr const char *NLDESC() {
 #define NUMBALITE_SIM_PARAMETERS(nl_i, nl_address, nl_names) \
     NUMBALITE_SIM_EXPORT const nl_sim_parameters nl_sim_parameters_##nl_i = \
         numbalite_sim::nl_shapes_of<decltype(nl_address)>::nl_table(nl_names);
-#define NUMBALITE_SIM_NAMES(nl_text) \
-    NUMBALITE_SIM_EXPORT const char *const nl_sim_names = nl_text;
+#define NUMBALITE_SIM_NAMES(nl_text) NUMBALITE_SIM_EXPORT const char *const nl_sim_names = nl_text;
 #define NUMBALITE_SIM_VARIABLE(nl_i, ...) \
     NUMBALITE_SIM_EXPORT const nl_sim_global nl_sim_variable_##nl_i = { \
         NL_SIM_ABI, (void *)&(__VA_ARGS__), sizeof(__VA_ARGS__)};

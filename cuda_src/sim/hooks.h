@@ -66,7 +66,8 @@ check_atomic(const volatile void *address, unsigned long long size, unsigned kin
     if (is_update)
         kind |= NL_SIM_ACCESS_UPDATE;
     is_update = false;
-    check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u), pc);
+    check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u),
+                 pc);
     is_narrow = narrow;
 }
 
@@ -88,34 +89,34 @@ check_range(void *address, unsigned long long size, unsigned kind, const void *p
     NUMBALITE_SIM_HOOK void nl_sim_write##size(void *p) { \
         numbalite_sim::check<size>(p, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) \
-        __asm__("__tsan_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) __asm__( \
+        "__tsan_volatile_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_read##size(void *p) { \
         numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) \
-        __asm__("__tsan_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) __asm__( \
+        "__tsan_volatile_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_volatile_write##size(void *p) { \
         numbalite_sim::check_rarely(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
-                                   NUMBALITE_SIM_PC); \
+                                    NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) \
-        __asm__("__tsan_unaligned_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) __asm__( \
+        "__tsan_unaligned_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_read##size(void *p) { \
         numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) \
-        __asm__("__tsan_unaligned_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) __asm__( \
+        "__tsan_unaligned_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_write##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) \
-        __asm__("__tsan_unaligned_volatile_read" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) __asm__( \
+        "__tsan_unaligned_volatile_read" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_read##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_VOLATILE, NUMBALITE_SIM_PC); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) \
-        __asm__("__tsan_unaligned_volatile_write" #size); \
+    NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) __asm__( \
+        "__tsan_unaligned_volatile_write" #size); \
     NUMBALITE_SIM_HOOK void nl_sim_unaligned_volatile_write##size(void *p) { \
         numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_VOLATILE, \
                                    NUMBALITE_SIM_PC); \
@@ -127,13 +128,12 @@ NUMBALITE_SIM_HOOKS(8)
 NUMBALITE_SIM_HOOKS(16)
 #undef NUMBALITE_SIM_HOOKS
 
-NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size)
-    __asm__("__tsan_read_range");
+NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size) __asm__("__tsan_read_range");
 NUMBALITE_SIM_HOOK void nl_sim_read_range(void *p, unsigned long size) {
     numbalite_sim::check_range(p, size, 0, NUMBALITE_SIM_PC);
 }
-NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size)
-    __asm__("__tsan_write_range");
+NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p,
+                                           unsigned long size) __asm__("__tsan_write_range");
 NUMBALITE_SIM_HOOK void nl_sim_write_range(void *p, unsigned long size) {
     numbalite_sim::check_range(p, size, NL_SIM_ACCESS_WRITE, NUMBALITE_SIM_PC);
 }
@@ -155,8 +155,8 @@ NUMBALITE_SIM_HOOK void nl_sim_check_init() {}
 /* ---- block copies, which the compiler also generates for copies of structs ---- */
 
 #define NUMBALITE_SIM_COPY(function, symbol) \
-    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) \
-        __asm__(symbol); \
+    NUMBALITE_SIM_HOOK void *function(void *to, const void *from, \
+                                      unsigned long size) __asm__(symbol); \
     NUMBALITE_SIM_HOOK void *function(void *to, const void *from, unsigned long size) { \
         numbalite_sim::checker->copy(to, from, size, NUMBALITE_SIM_PC); \
         return to; \
@@ -192,43 +192,41 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
 } // namespace numbalite_sim
 
 #define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) \
-        __asm__("__tsan_atomic" #bits "_" #name); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) __asm__( \
+        "__tsan_atomic" #bits "_" #name); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
-        numbalite_sim::check_atomic(p, bits / 8, \
-                                       NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
-                                       NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
+                                    NUMBALITE_SIM_PC); \
         return operation(p, v, __ATOMIC_SEQ_CST); \
     }
 #define NUMBALITE_SIM_ATOMIC_SWAP(bits, T, name) \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
-                                                        int) \
-        __asm__("__tsan_atomic" #bits "_compare_exchange_" #name); \
+                                                        int) __asm__("__tsan_atomic" #bits \
+                                                                     "_compare_exchange_" #name); \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
                                                         int) { \
-        numbalite_sim::check_atomic(p, bits / 8, \
-                                       NUMBALITE_SIM_SWAPS, \
-                                       NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, NUMBALITE_SIM_SWAPS, NUMBALITE_SIM_PC); \
         return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, \
                                            __ATOMIC_SEQ_CST); \
     }
 #define NUMBALITE_SIM_ATOMICS_OF(bits, T) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) \
-        __asm__("__tsan_atomic" #bits "_load"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, \
+                                                    int) __asm__("__tsan_atomic" #bits "_load"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_load(const volatile T *p, int) { \
         numbalite_sim::check_atomic(p, bits / 8, NL_SIM_ACCESS_ATOMIC, NUMBALITE_SIM_PC); \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST); \
     } \
-    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) \
-        __asm__("__tsan_atomic" #bits "_store"); \
+    NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) __asm__( \
+        "__tsan_atomic" #bits "_store"); \
     NUMBALITE_SIM_HOOK void nl_sim_atomic##bits##_store(volatile T *p, T v, int) { \
         numbalite_sim::check_atomic(p, bits / 8, NUMBALITE_SIM_PUTS, NUMBALITE_SIM_PC); \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST); \
     } \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) \
-        __asm__("__tsan_atomic" #bits "_exchange"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) __asm__( \
+        "__tsan_atomic" #bits "_exchange"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_exchange(volatile T *p, T v, int) { \
-        numbalite_sim::check_atomic(p, bits / 8, numbalite_sim::exchange_kind(), NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, numbalite_sim::exchange_kind(), \
+                                    NUMBALITE_SIM_PC); \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); \
     } \
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add) \
@@ -239,12 +237,11 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
     NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_nand, __atomic_fetch_nand) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, strong) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, weak) \
-    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) \
-        __asm__("__tsan_atomic" #bits "_compare_exchange_val"); \
+    NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, \
+                                                    int) __asm__("__tsan_atomic" #bits \
+                                                                 "_compare_exchange_val"); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, int) { \
-        numbalite_sim::check_atomic(p, bits / 8, \
-                                       NUMBALITE_SIM_SWAPS, \
-                                       NUMBALITE_SIM_PC); \
+        numbalite_sim::check_atomic(p, bits / 8, NUMBALITE_SIM_SWAPS, NUMBALITE_SIM_PC); \
         __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
         return expected; \
     }
@@ -259,7 +256,7 @@ NUMBALITE_SIM_ATOMICS_OF(64, unsigned long)
 NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) __asm__("__tsan_atomic_thread_fence");
 NUMBALITE_SIM_HOOK void nl_sim_thread_fence(int) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    numbalite_sim::checker->fence();
+    numbalite_sim::checker->fence(numbalite_sim::is_narrow);
 }
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) __asm__("__tsan_atomic_signal_fence");
 NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}

@@ -23,27 +23,31 @@ namespace numbalite_sim {
 
 template <> struct word<1> { typedef unsigned char type; };
 
-NUMBALITE_SIM_INLINE void fence_before(int order) {
+struct nv_scope : narrow_scope {
+    NUMBALITE_SIM_INLINE explicit nv_scope(int scope)
+        : narrow_scope(scope <= __NV_THREAD_SCOPE_BLOCK) {}
+};
+NUMBALITE_SIM_INLINE void fence_before(int order, int scope) {
+    nv_scope all(scope);
     if (order >= __NV_ATOMIC_RELEASE)
         __threadfence();
 }
-NUMBALITE_SIM_INLINE void fence_after(int order) {
+NUMBALITE_SIM_INLINE void fence_after(int order, int scope) {
+    nv_scope all(scope);
     if (order != __NV_ATOMIC_RELAXED && order != __NV_ATOMIC_RELEASE)
         __threadfence();
 }
-struct nv_scope : narrow_scope {
-    NUMBALITE_SIM_INLINE explicit nv_scope(int scope) : narrow_scope(scope <= __NV_THREAD_SCOPE_BLOCK) {}
-};
-template <class Operation> NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(operation()) {
+template <class Operation>
+NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(operation()) {
     nv_scope all(scope);
     return operation();
 }
 /* Executes an operation between its fences. */
 template <class T, class Operation>
 NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
-    fence_before(order);
+    fence_before(order, scope);
     T old = in_scope(scope, operation);
-    fence_after(order);
+    fence_after(order, scope);
     return old;
 }
 
@@ -62,7 +66,7 @@ NUMBALITE_SIM_INLINE T __nv_atomic_load_n(const T *address, int order, NUMBALITE
         return __atomic_load_n(reinterpret_cast<const Word *>(address), __ATOMIC_SEQ_CST);
     });
     numbalite_sim::spin(file, line);
-    numbalite_sim::fence_after(order);
+    numbalite_sim::fence_after(order, scope);
     return numbalite_sim::bits<T>(found);
 }
 template <class T>
@@ -75,7 +79,7 @@ template <class T>
 NUMBALITE_SIM_INLINE void __nv_atomic_store_n(T *address, NUMBALITE_SIM_VALUE value, int order,
                                               NUMBALITE_SIM_SCOPE) {
     typedef NUMBALITE_SIM_WORD Word;
-    numbalite_sim::fence_before(order);
+    numbalite_sim::fence_before(order, scope);
     numbalite_sim::nv_scope all(scope);
     __atomic_store_n(reinterpret_cast<Word *>(address), numbalite_sim::bits<Word>(value),
                      __ATOMIC_SEQ_CST);
@@ -92,17 +96,15 @@ NUMBALITE_SIM_INLINE T __nv_atomic_exchange_n(T *address, NUMBALITE_SIM_VALUE va
         order, scope, [=]() -> T { return numbalite_sim::exchange(address, value, file, line); });
 }
 template <class T>
-NUMBALITE_SIM_INLINE void __nv_atomic_exchange(T *address, NUMBALITE_SIM_VALUE *value,
-                                               NUMBALITE_SIM_VALUE *old, int order,
-                                               int scope = __NV_THREAD_SCOPE_SYSTEM,
-                                               NUMBALITE_SIM_SITE) {
+NUMBALITE_SIM_INLINE void
+__nv_atomic_exchange(T *address, NUMBALITE_SIM_VALUE *value, NUMBALITE_SIM_VALUE *old, int order,
+                     int scope = __NV_THREAD_SCOPE_SYSTEM, NUMBALITE_SIM_SITE) {
     *old = __nv_atomic_exchange_n(address, *value, order, scope, file, line);
 }
 template <class T>
-NUMBALITE_SIM_INLINE bool __nv_atomic_compare_exchange_n(T *address, NUMBALITE_SIM_VALUE *expected,
-                                                         NUMBALITE_SIM_VALUE value, bool, int order,
-                                                         int, NUMBALITE_SIM_SCOPE,
-                                                         NUMBALITE_SIM_SITE) {
+NUMBALITE_SIM_INLINE bool
+__nv_atomic_compare_exchange_n(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALITE_SIM_VALUE value,
+                               bool, int order, int, NUMBALITE_SIM_SCOPE, NUMBALITE_SIM_SITE) {
     typedef NUMBALITE_SIM_WORD Word;
     T old = numbalite_sim::between_fences<T>(order, scope, [=]() -> T {
         return numbalite_sim::compare_and_swap(address, *expected, value, file, line);
@@ -114,16 +116,16 @@ NUMBALITE_SIM_INLINE bool __nv_atomic_compare_exchange_n(T *address, NUMBALITE_S
 template <class T>
 NUMBALITE_SIM_INLINE bool
 __nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALITE_SIM_VALUE *value,
-                             bool weak, int order, int failed,
-                             int scope = __NV_THREAD_SCOPE_SYSTEM, NUMBALITE_SIM_SITE) {
+                             bool weak, int order, int failed, int scope = __NV_THREAD_SCOPE_SYSTEM,
+                             NUMBALITE_SIM_SITE) {
     return __nv_atomic_compare_exchange_n(address, expected, *value, weak, order, failed, scope,
                                           file, line);
 }
 
 #define NUMBALITE_SIM_OPERATION(name, expression) \
     template <class T> \
-    NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, int order, \
-                                                    NUMBALITE_SIM_SCOPE) { \
+    NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, \
+                                                    int order, NUMBALITE_SIM_SCOPE) { \
         return numbalite_sim::between_fences<T>(order, scope, [=]() -> T { \
             return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
         }); \
@@ -142,7 +144,9 @@ NUMBALITE_SIM_OPERATION(min, value < old ? value : old)
 NUMBALITE_SIM_OPERATION(max, old < value ? value : old)
 #undef NUMBALITE_SIM_OPERATION
 
-NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order,
+                                                   int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    numbalite_sim::nv_scope all(scope);
     if (order != __NV_ATOMIC_RELAXED)
         __threadfence();
 }

@@ -68,21 +68,22 @@ struct engine_call {
     }
 };
 
-NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line, int column = 0) {
+NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, int line,
+                              int column = 0) {
     engine_call call;
     return ops->barrier(op, value, rank(), nl_sim_site{file, line, column});
 }
 
 /* Waits for all threads of a tile of several warps; each receives the value of the tile's thread
  * `source`. */
-NUMBALITE_SIM_OWN unsigned long long tile(unsigned threads, unsigned long long value, unsigned source,
-                                          const char *file, int line) {
+NUMBALITE_SIM_OWN unsigned long long tile(unsigned threads, unsigned long long value,
+                                          unsigned source, const char *file, int line) {
     engine_call call;
     return ops->tile(threads, value, source, rank(), nl_sim_site{file, line});
 }
 
 NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
-                                       int line = __builtin_LINE()) {
+                                    int line = __builtin_LINE()) {
     engine_call call;
     ops->grid_barrier(rank(), nl_sim_site{file, line});
 }
@@ -123,8 +124,8 @@ NUMBALITE_SIM_OWN unsigned long long globaltimer() {
     ops->exit_thread(rank());
 }
 
-[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void fault(int status, const char *message,
-                                                               const char *file, int line) {
+[[noreturn]] inline NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void
+fault(int status, const char *message, const char *file, int line) {
     ops->fault(status, message, rank(), nl_sim_site{file, line});
 }
 
@@ -134,8 +135,8 @@ NUMBALITE_SIM_OWN void *dynamic_base() {
 }
 #ifdef NUMBALITE_SIM_CHECKED
 /* Reports that an array has no element `index` along `axis`. */
-[[noreturn]] NUMBALITE_SIM_APART NUMBALITE_SIM_OWN void bad_index(long long index, int axis, const long long *shape,
-                                              int ndim, const void *array) {
+[[noreturn]] NUMBALITE_SIM_APART NUMBALITE_SIM_OWN void
+bad_index(long long index, int axis, const long long *shape, int ndim, const void *array) {
     const nl_sim_index what = {array, shape, ndim, axis, index};
     ops->checker->index(&what, __builtin_return_address(0));
 }
@@ -162,9 +163,7 @@ template <class A> struct nl_named {
 template <class T> struct elements {
     typedef T item;
     static constexpr unsigned ndim = 0;
-    static constexpr unsigned long long extent(unsigned) {
-        return 1;
-    }
+    static constexpr unsigned long long extent(unsigned) { return 1; }
 };
 template <class T, size_t n> struct elements<T[n]> {
     typedef typename elements<T>::item item;
@@ -176,8 +175,11 @@ template <class T, size_t n> struct elements<T[n]> {
 template <class T> struct elements<T[]> : elements<T[1]> {};
 template <class T> constexpr nl_sim_shared shared_of(unsigned long long size) {
     typedef elements<T> e;
-    return {nullptr, size,         sizeof(typename e::item), e::ndim,
-            {e::extent(0), e::extent(1), e::extent(2),             e::extent(3)}};
+    return {nullptr,
+            size,
+            sizeof(typename e::item),
+            e::ndim,
+            {e::extent(0), e::extent(1), e::extent(2), e::extent(3)}};
 }
 
 /* A `__shared__ T name;`, distinguished from others of its type by a number. */
@@ -214,7 +216,8 @@ template <class Array> NUMBALITE_SIM_INLINE Array &dynamic_shared() {
 #define NUMBALITE_SIM_COLUMN 0
 #endif
 #define NUMBALITE_SIM_BARRIER_SITE \
-    const char *file = __builtin_FILE(), int line = __builtin_LINE(), int column = NUMBALITE_SIM_COLUMN
+    const char *file = __builtin_FILE(), int line = __builtin_LINE(), \
+               int column = NUMBALITE_SIM_COLUMN
 
 NUMBALITE_SIM_INLINE void __syncthreads(NUMBALITE_SIM_BARRIER_SITE) {
     numbalite_sim::barrier(NL_SIM_BARRIER, 0, file, line, column);
@@ -242,6 +245,34 @@ NUMBALITE_SIM_YIELDING bool syncthreads_or(bool predicate, NUMBALITE_SIM_BARRIER
 
 /* ---- fences, which threads may be waiting at ---- */
 
+namespace numbalite_sim {
+
+/* While an object of this class exists, and `narrow` is set, atomics and fences have block scope.
+ */
+#ifdef NUMBALITE_SIM_CHECKED
+NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
+    is_narrow = narrow;
+}
+struct narrow_scope {
+    const bool narrow;
+    NUMBALITE_SIM_INLINE explicit narrow_scope(bool narrow) : narrow(narrow) {
+        if (narrow)
+            set_narrow(true);
+    }
+    NUMBALITE_SIM_INLINE ~narrow_scope() {
+        if (narrow)
+            set_narrow(false);
+    }
+};
+#else
+struct narrow_scope {
+    NUMBALITE_SIM_INLINE explicit narrow_scope(bool) {}
+    NUMBALITE_SIM_INLINE ~narrow_scope() {}
+};
+#endif
+
+} // namespace numbalite_sim
+
 NUMBALITE_SIM_INLINE void __threadfence(const char *file = __builtin_FILE(),
                                         int line = __builtin_LINE()) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -249,6 +280,7 @@ NUMBALITE_SIM_INLINE void __threadfence(const char *file = __builtin_FILE(),
 }
 NUMBALITE_SIM_INLINE void __threadfence_block(const char *file = __builtin_FILE(),
                                               int line = __builtin_LINE()) {
+    numbalite_sim::narrow_scope scope(true);
     __threadfence(file, line);
 }
 NUMBALITE_SIM_INLINE void __threadfence_system(const char *file = __builtin_FILE(),

@@ -44,7 +44,7 @@ static const char *verb(const nl_sim_race_side *side) {
 
 /* Remedies in the terms of the kernel's language. */
 typedef struct words {
-    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *lock;
+    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *lock, *fence;
 } words;
 
 #define ORDERLESS ", with nothing that orders the blocks"
@@ -58,7 +58,9 @@ typedef struct words {
             " if they take turns", \
             ", with no " syncwarp LANES, ", with no barrier between: " syncthreads, \
             ", with nothing that orders them: a lock does with " threadfence \
-            " after it is taken and before it is released" \
+            " after it is taken and before it is released", \
+            ORDERLESS ": a fence of block scope is for the threads of one block, " threadfence \
+                      " for all" \
     }
 
 static const words in_cxx =
@@ -86,7 +88,7 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
         return in->block;
     if (c->earlier.narrow || c->later.narrow)
         return ORDERLESS ": atomics of block scope are for the threads of one block";
-    return ORDERLESS;
+    return c->narrow_fences ? in->fence : ORDERLESS;
 }
 
 /* Is the variable in the image but not the user's (this library's or the compiler's)? Then no line
@@ -307,10 +309,10 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
 }
 
-void nl_sim_conflict_fence(void) {
+void nl_sim_conflict_fence(int is_narrow) {
     nl_sim_worker *w = nl_sim_current;
     if (w->race)
-        nl_sim_race_fence(w, w->current);
+        nl_sim_race_fence(w, w->current, is_narrow ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE);
 }
 
 void nl_sim_conflict_preempt(void) {

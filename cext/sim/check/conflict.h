@@ -31,7 +31,7 @@ void nl_sim_conflict_early(struct nl_sim_worker *worker, uintptr_t address, size
  * ordered before its end. */
 void nl_sim_conflict_end_shared(struct nl_sim_worker *worker);
 /* Entries of nl_sim_checker. */
-void nl_sim_conflict_fence(void);
+void nl_sim_conflict_fence(int is_narrow);
 void nl_sim_conflict_preempt(void);
 
 #endif

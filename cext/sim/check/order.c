@@ -31,7 +31,8 @@ static void forget_fence(nl_sim_fenced *f) {
 void nl_sim_order_end(nl_sim_order *o) {
     for (unsigned i = 0; i < o->threads; i++) {
         nl_sim_clock_release(&o->thread_known[i]);
-        forget_fence(&o->fenced[i]);
+        for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++)
+            forget_fence(&o->fenced[scope][i]);
     }
     nl_sim_clock_release(&o->known);
     nl_sim_clock_release(&o->released_known);
@@ -50,7 +51,8 @@ void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *
     o->block = block;
     o->threads = threads;
     o->barrier = ++o->time;
-    o->fences = o->acquired = 0;
+    memset(o->fences, 0, sizeof o->fences);
+    o->acquired = 0;
     o->warp_fences = 0;
     o->released = 0;
     memset(o->unfenced, 0, sizeof o->unfenced);
@@ -80,8 +82,9 @@ static void raise(nl_sim_order *o, nl_sim_clock **clock, uint64_t key, uint32_t 
 }
 
 /* Adds the snapshot of `thread`'s last fence to a clock. */
-static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
-    const nl_sim_fenced *f = &o->fenced[thread];
+static void add_fenced(nl_sim_order *o, nl_sim_order_scope scope, unsigned thread,
+                       nl_sim_clock **clock) {
+    const nl_sim_fenced *f = &o->fenced[scope][thread];
     if (!f->barrier)
         return;
     join(o, clock, f->of_block);
@@ -96,20 +99,20 @@ static void add_fenced(nl_sim_order *o, unsigned thread, nl_sim_clock **clock) {
     }
 }
 
-/* At a barrier: any thread of the block can now release the snapshots of all threads. */
+/* At a barrier: any thread of the block can now release the snapshots of all threads, for other
+ * blocks. Narrow ones are not needed: the barrier orders the block. */
 static void share_fences(nl_sim_order *o) {
     int all = 1;
     for (unsigned i = 0; i < o->threads && all; i++)
-        all = !o->unfenced[i];
+        all = !(o->unfenced[i] & NL_SIM_ORDER_WRITES_WIDE);
     if (all) {
         o->released = o->time + 1;
         nl_sim_clock_release(&o->released_known);
         o->released_known = nl_sim_clock_retain(o->known);
     } else {
         for (unsigned i = 0; i < o->threads; i++)
-            add_fenced(o, i, &o->released_known);
+            add_fenced(o, NL_SIM_ORDER_WIDE, i, &o->released_known);
     }
-    o->fences = 0;
     o->warp_fences = 0;
 }
 
@@ -129,16 +132,18 @@ void nl_sim_order_barrier(nl_sim_order *o) {
             nl_sim_clock_release(&o->thread_known[i]);
         o->acquired = 0;
     }
-    if (o->fences)
+    if (o->fences[NL_SIM_ORDER_WIDE])
         share_fences(o);
+    memset(o->fences, 0, sizeof o->fences);
     o->barrier = ++o->time;
 }
 
 /* Gives each of the lanes the union of their snapshots. */
-static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
-    nl_sim_fenced joined = {.barrier = 0};
+static void share_warp_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigned first,
+                              uint32_t lanes) {
+    nl_sim_fenced joined = {.barrier = 0}, *fenced = &o->fenced[scope][first];
     FOR_LANES(lane, lanes) {
-        const nl_sim_fenced *f = &o->fenced[first + lane];
+        const nl_sim_fenced *f = &fenced[lane];
         if (!f->barrier)
             continue;
         joined.barrier = larger(joined.barrier, f->barrier);
@@ -149,7 +154,7 @@ static void share_warp_fences(nl_sim_order *o, unsigned first, uint32_t lanes) {
     }
     if (joined.barrier) {
         FOR_LANES(lane, lanes) {
-            nl_sim_fenced *f = &o->fenced[first + lane];
+            nl_sim_fenced *f = &fenced[lane];
             forget_fence(f);
             *f = joined;
             nl_sim_clock_retain(joined.of_block);
@@ -191,24 +196,25 @@ void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
         memcpy(o->row[warp][lane], joined, sizeof joined);
         o->thread_time[first + lane] = o->time;
     }
-    if (o->warp_fences >> warp & 1)
-        share_warp_fences(o, first, lanes);
+    for (int scope = 0; scope < NL_SIM_ORDER_SCOPES && (o->warp_fences >> warp & 1); scope++)
+        share_warp_fences(o, scope, first, lanes);
     if (o->acquired)
         share_acquired(o, first, lanes);
 }
 
 /* Gives each thread of the tile the union of the snapshots of all. */
-static void share_tile_fences(nl_sim_order *o, unsigned first, unsigned end) {
+static void share_tile_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigned first,
+                              unsigned end) {
+    nl_sim_fenced *all = o->fenced[scope];
     nl_sim_clock *fenced = NULL;
     uint32_t barrier = 0;
     for (unsigned i = first; i < end; i++) {
-        barrier = larger(barrier, o->fenced[i].barrier);
-        add_fenced(o, i, &fenced);
+        barrier = larger(barrier, all[i].barrier);
+        add_fenced(o, scope, i, &fenced);
     }
     for (unsigned i = first; i < end && barrier; i++) {
-        forget_fence(&o->fenced[i]);
-        o->fenced[i] =
-            (nl_sim_fenced){.barrier = barrier, .of_thread = nl_sim_clock_retain(fenced)};
+        forget_fence(&all[i]);
+        all[i] = (nl_sim_fenced){.barrier = barrier, .of_thread = nl_sim_clock_retain(fenced)};
     }
     nl_sim_clock_release(&fenced);
 }
@@ -227,12 +233,14 @@ void nl_sim_order_tile(nl_sim_order *o, unsigned first, unsigned count) {
         o->thread_time[i] = o->time;
     }
     nl_sim_clock_release(&known);
-    if (o->fences)
-        share_tile_fences(o, first, end);
+    for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++) {
+        if (o->fences[scope])
+            share_tile_fences(o, scope, first, end);
+    }
 }
 
-void nl_sim_order_fence(nl_sim_order *o, unsigned thread) {
-    nl_sim_fenced *f = &o->fenced[thread];
+void nl_sim_order_fence(nl_sim_order *o, unsigned thread, nl_sim_order_scope scope) {
+    nl_sim_fenced *f = &o->fenced[scope][thread];
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
     forget_fence(f);
     f->barrier = o->barrier;
@@ -241,8 +249,13 @@ void nl_sim_order_fence(nl_sim_order *o, unsigned thread) {
     f->of_block = nl_sim_clock_retain(o->known);
     f->of_thread = nl_sim_clock_retain(o->thread_known[thread]);
     o->thread_time[thread] = ++o->time;
-    o->unfenced[thread] = 0;
-    o->fences++;
+    if (scope == NL_SIM_ORDER_WIDE) {
+        forget_fence(&o->fenced[NL_SIM_ORDER_NARROW][thread]);
+        o->unfenced[thread] = 0;
+    } else {
+        o->unfenced[thread] &= (uint8_t)~NL_SIM_ORDER_WRITES;
+    }
+    o->fences[scope]++;
     o->warp_fences |= 1u << warp;
 }
 
@@ -272,25 +285,48 @@ static int grow(nl_sim_handover *h) {
 }
 
 void nl_sim_handover_clear(nl_sim_handover *h) {
-    for (size_t i = 0; i < h->capacity; i++)
+    for (size_t i = 0; i < h->capacity; i++) {
         nl_sim_clock_release(&h->table[i].clock);
+        nl_sim_clock_release(&h->table[i].of_block);
+    }
     nl_mem_free(h->table);
     *h = (nl_sim_handover){.count = 0};
 }
 
-void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handover *h,
-                          uintptr_t address) {
-    if (!h->count)
-        return;
-    nl_sim_clock *clock = place(h, address)->clock, **own = &o->thread_known[thread];
+static void acquire(nl_sim_order *o, unsigned thread, nl_sim_clock *clock) {
+    nl_sim_clock **own = &o->thread_known[thread];
     if (!clock || clock == *own)
         return;
     o->acquired += !*own;
     join(o, own, clock);
 }
 
+void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handover *h,
+                          uintptr_t address) {
+    if (!h->count)
+        return;
+    const nl_sim_handed *p = place(h, address);
+    acquire(o, thread, p->clock);
+    if (p->block == o->block)
+        acquire(o, thread, p->of_block);
+}
+
+/* Releases the thread's last narrow fence. If another block has released narrow fences at the
+ * address, all blocks are given the order: a race may be missed, and none is reported falsely. */
+static void release_narrow(nl_sim_order *o, unsigned thread, nl_sim_handed *p) {
+    nl_sim_clock **to = &p->of_block;
+    if (p->of_block && p->block != o->block)
+        to = &p->clock;
+    else
+        p->block = o->block;
+    add_fenced(o, NL_SIM_ORDER_NARROW, thread, to);
+    raise(o, to, nl_sim_clock_reads(o->block, thread), nl_sim_order_now(o, thread));
+}
+
 void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, uintptr_t address) {
-    if (!o->fenced[thread].barrier && !o->released && !o->released_known)
+    int is_narrow = o->fenced[NL_SIM_ORDER_NARROW][thread].barrier != 0;
+    int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_known;
+    if (!is_wide && !is_narrow)
         return;
     if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
         *o->starved = 1;
@@ -299,7 +335,11 @@ void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, 
     nl_sim_handed *p = place(h, address);
     h->count += p->address == 0;
     p->address = address;
-    add_fenced(o, thread, &p->clock);
+    if (is_narrow)
+        release_narrow(o, thread, p);
+    if (!is_wide)
+        return;
+    add_fenced(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
     join(o, &p->clock, o->released_known);
     if (o->released)
         raise(o, &p->clock, nl_sim_clock_block(o->block), o->released);

@@ -14,6 +14,16 @@
 
 enum { NL_SIM_ORDER_THREADS = 1024, NL_SIM_ORDER_LANES = 32, NL_SIM_ORDER_WARPS = 32 };
 
+/* The scopes of fences: a narrow one (__threadfence_block) orders for the threads of its block. */
+typedef enum nl_sim_order_scope {
+    NL_SIM_ORDER_WIDE,
+    NL_SIM_ORDER_NARROW,
+    NL_SIM_ORDER_SCOPES
+} nl_sim_order_scope;
+
+/* What a thread has done since its last fence, or since its last wide fence. */
+enum { NL_SIM_ORDER_WRITES = 1, NL_SIM_ORDER_WRITES_WIDE = 2 };
+
 /* Snapshot of a thread's order at its last fence: accesses that happened before the fence. */
 typedef struct nl_sim_fenced {
     /* everything that the block did before this time; 0: the thread has made no fence */
@@ -25,9 +35,9 @@ typedef struct nl_sim_fenced {
 typedef struct nl_sim_order {
     uint32_t block; /* linear index */
     unsigned threads;
-    uint32_t time, barrier; /* current time; time of the last barrier */
-    unsigned fences;        /* number of fences since the last barrier */
-    unsigned acquired;      /* number of threads with a clock of their own */
+    uint32_t time, barrier;               /* current time; time of the last barrier */
+    unsigned fences[NL_SIM_ORDER_SCOPES]; /* number of fences since the last barrier */
+    unsigned acquired;                    /* number of threads with a clock of their own */
     /* accesses of all threads before this time are covered by fences of all threads */
     uint32_t released;
     nl_sim_clock *known, *released_known;
@@ -35,16 +45,19 @@ typedef struct nl_sim_order {
     int *starved;
     uint32_t warp_fences; /* bit per warp: a lane has made a fence since the barrier */
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
-    uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* the thread has written since its last fence */
+    uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
     nl_sim_clock *thread_known[NL_SIM_ORDER_THREADS];
-    nl_sim_fenced fenced[NL_SIM_ORDER_THREADS];
+    /* A wide fence replaces the snapshot of an earlier narrow one. */
+    nl_sim_fenced fenced[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
 } nl_sim_order;
 
-/* Table of one launch: the vector clock that was released at each address. */
+/* Table of one launch: the vector clock that was released at each address, for all threads and for
+ * those of one block. */
 typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
-    nl_sim_clock *clock;
+    nl_sim_clock *clock, *of_block;
+    uint32_t block; /* of `of_block` */
 } nl_sim_handed;
 typedef struct nl_sim_handover {
     size_t count, capacity;
@@ -58,7 +71,13 @@ void nl_sim_order_barrier(nl_sim_order *order);
 void nl_sim_order_warp(nl_sim_order *order, unsigned warp, uint32_t lanes);
 /* Threads `first` to `first` + `count` - 1, which are complete warps, have synchronized. */
 void nl_sim_order_tile(nl_sim_order *order, unsigned first, unsigned count);
-void nl_sim_order_fence(nl_sim_order *order, unsigned thread);
+void nl_sim_order_fence(nl_sim_order *order, unsigned thread, nl_sim_order_scope scope);
+/* Has the thread made a fence since it last wrote? */
+static inline int nl_sim_order_is_fenced(const nl_sim_order *order, unsigned thread) {
+    return (order->fenced[NL_SIM_ORDER_WIDE][thread].barrier ||
+            order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
+           !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
+}
 /* Called for an atomic or volatile access of `thread`. */
 void nl_sim_order_acquire(nl_sim_order *order, unsigned thread, const nl_sim_handover *handover,
                           uintptr_t address);

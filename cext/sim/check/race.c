@@ -71,6 +71,7 @@ struct nl_sim_race {
     nl_sim_epochs *epochs; /* for an exact search, which does not use `cells`; otherwise NULL */
     /* exact search: the schedule determines the order of some atomic accesses */
     int depends;
+    int has_narrow_fences; /* a thread has made a fence of block scope */
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
@@ -355,6 +356,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .size = v->size,
                               .shared = v->shared,
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
+                              .narrow_fences = v->race->has_narrow_fences,
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->is_reported)
@@ -403,6 +405,7 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .size = v->size,
                               .shared = v->shared,
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
+                              .narrow_fences = v->race->has_narrow_fences,
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->is_reported)
@@ -474,8 +477,7 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) 
         result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
         /* a write right after a fence is a flag */
-        result |= (kind & NL_SIM_ACCESS_WRITE) && b->order.fenced[thread].barrier &&
-                          !b->order.unfenced[thread]
+        result |= (kind & NL_SIM_ACCESS_WRITE) && nl_sim_order_is_fenced(&b->order, thread)
                       ? ATOMIC
                       : VOLATILE;
     return result;
@@ -562,7 +564,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
         if (strong)
             nl_sim_order_release(&b->order, thread, &race->handover, address);
         else
-            b->order.unfenced[thread] = 1;
+            b->order.unfenced[thread] = NL_SIM_ORDER_WRITES | NL_SIM_ORDER_WRITES_WIDE;
     }
 }
 /* Events */
@@ -650,11 +652,12 @@ void nl_sim_race_end_block(nl_sim_worker *w) {
     nl_sim_order_end(&w->race_block->order);
 }
 
-void nl_sim_race_fence(nl_sim_worker *w, unsigned thread) {
+void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_order_scope scope) {
     settle_write(w);
     if (w->race->epochs)
         nl_sim_epochs_note_fence(w->race->epochs, w->race_block->order.block);
-    nl_sim_order_fence(&w->race_block->order, thread);
+    w->race->has_narrow_fences |= scope == NL_SIM_ORDER_NARROW;
+    nl_sim_order_fence(&w->race_block->order, thread, scope);
 }
 
 void nl_sim_race_barrier(nl_sim_worker *w) {
@@ -688,7 +691,7 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 
 void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     nl_sim_race_block *b = w->race_block;
-    nl_sim_race_fence(w, thread);
+    nl_sim_race_fence(w, thread, NL_SIM_ORDER_WIDE);
     settle_read(w, thread);
     nl_sim_order_release(&b->order, thread, &w->race->handover, barrier);
 }

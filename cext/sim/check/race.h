@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "sim/check/order.h"
 
 struct nl_sim_worker;
 typedef struct nl_sim_race nl_sim_race;             /* state of a launch */
@@ -35,9 +36,10 @@ typedef struct nl_sim_race_conflict {
     /* the later thread holds a lock: its last compare-and-swap or exchange was at another address,
      * whose value is now 1 */
     int lock;
-    int updates; /* both threads execute a statement that reads the element and writes it */
-    int shared;  /* the address is in shared memory */
-    int known;   /* a conflict of the same two instructions was reported, for a smaller scope */
+    int updates;       /* both threads execute a statement that reads the element and writes it */
+    int narrow_fences; /* the launch has made fences of block scope */
+    int shared;        /* the address is in shared memory */
+    int known; /* a conflict of the same two instructions was reported, for a smaller scope */
 } nl_sim_race_conflict;
 
 /* The smallest group that contains both threads. */
@@ -72,7 +74,7 @@ int nl_sim_race_begin_block(struct nl_sim_worker *worker); /* -1 without memory 
 void nl_sim_race_end_block(struct nl_sim_worker *worker);
 void nl_sim_race_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,
                         size_t size, unsigned kind, const void *pc, int shared);
-void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread);
+void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread, nl_sim_order_scope scope);
 /* All live threads of the block have synchronized. */
 void nl_sim_race_barrier(struct nl_sim_worker *worker);
 /* These lanes have synchronized. */

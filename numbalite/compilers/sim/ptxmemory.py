@@ -4,6 +4,7 @@ spaces."""
 from __future__ import annotations
 
 from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, listed, size_of, type_of
+from numbalite.compilers.sim.ptxthreads import fence
 
 _ATOMICS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
             "xor": "atomicXor", "exch": "atomicExch", "cas": "atomicCAS", "inc": "atomicInc", "dec": "atomicDec"}  # fmt: skip
@@ -97,8 +98,8 @@ class Memory:
         values = ", ".join(self.value(one, cxx) for one in operands[1:])
         scope = "_block" if "cta" in modifiers else ""
         call = f"{_ATOMICS[name]}{scope}({at}, {values})"
-        fence = "__threadfence();" if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
-        return f"{fence} {self.set(to, call)} {fence}"
+        around = fence(modifiers) if {"acquire", "release", "acq_rel"} & set(modifiers) else ""
+        return f"{around} {self.set(to, call)} {around}"
 
 
 def _scope(modifiers):

@@ -6,14 +6,19 @@ from __future__ import annotations
 from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, type_of
 
 
+def fence(modifiers):
+    """The fence of an instruction with these modifiers, which may have a scope."""
+    return "__threadfence_block();" if "cta" in modifiers else "__threadfence();"
+
+
 class Threads:
     """The instructions, for a statement that knows its operands."""
 
     def do_membar(self, modifiers, operands):
-        return "__threadfence();"
+        return fence(modifiers)
 
     def do_fence(self, modifiers, operands):
-        return "__threadfence();"
+        return fence(modifiers)
 
     def do_bar(self, modifiers, operands):
         if modifiers[0] == "warp":
