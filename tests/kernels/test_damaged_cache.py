@@ -33,7 +33,7 @@ def entry(folder):
 
 DAMAGES = [
     lambda raw: raw[:-1], lambda raw: raw[: len(raw) // 2], lambda raw: b"", lambda raw: raw + b"x",
-    lambda raw: raw[:500] + b"\0" + raw[501:], lambda raw: bytes(len(raw)), lambda raw: raw[::-1],
+    lambda raw: raw[:500] + bytes([raw[500] ^ 1]) + raw[501:], lambda raw: bytes(len(raw)), lambda raw: raw[::-1],
 ]  # fmt: skip
 
 
