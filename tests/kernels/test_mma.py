@@ -317,7 +317,7 @@ def mistakes():
         ("halves", 32, "matrices.* names threads 16-31: ended"),
     ],
 )
-def test_findings(mistakes, name, threads, said):
+def test_findings(optimized, mistakes, name, threads, said):
     out = cuda.device_array(64, "u4")
     with pytest.raises(KernelError, match=said), cuda.checks():
         getattr(mistakes, name)[1, threads, 0, 128 * (name == "outside")](out)

@@ -185,7 +185,7 @@ def test_scans_that_cannot_be_planned():
             _core.scan_plan(*arrays, axis, itemsize, bytes(8))
 
 
-def test_a_scan_of_large_records():
+def test_a_scan_of_large_records(optimized):
     """Initial numbers of any size are part of the plan."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]
