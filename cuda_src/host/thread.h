@@ -30,6 +30,12 @@ NUMBALITE_SIM_INLINE unsigned long long globaltimer() {
     ops->fault(&what);
 }
 
+/* The scope of atomics and fences, which only the simulator's checks use. */
+struct narrow_scope {
+    NUMBALITE_SIM_INLINE explicit narrow_scope(bool) {}
+    NUMBALITE_SIM_INLINE ~narrow_scope() {}
+};
+
 } // namespace numbalite_sim
 
 NUMBALITE_HOST_NO_GRID("__syncthreads()") void __syncthreads();
