@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.functions import arguments
+from numbalite.functions import arguments, reductions
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,9 +70,8 @@ def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
 
 def check(infos: DeviceNDArray, message: str) -> None:
     """LinAlgError if a factorization failed. Waits for it."""
-    if infos.size > _MANY_INFOS:
-        infos = np.any(infos)
-    if infos.size and infos.copy_to_host().any():
+    few = reductions.any(infos) if infos.size > _MANY_INFOS else infos
+    if few.size and few.copy_to_host().any():
         raise LinAlgError(message)
 
 
