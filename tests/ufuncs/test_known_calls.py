@@ -187,6 +187,7 @@ def test_many_geometries(total):
 def frames_of(call):
     """The names of the Python functions that a call runs."""
     names = []
+    gc.disable()  # other packages have functions that a collection calls
     sys.setprofile(
         lambda frame, event, _: names.append(frame.f_code.co_name) if event == "call" else None
     )
@@ -194,6 +195,7 @@ def frames_of(call):
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return names[1:]  # the call itself
 
 
