@@ -23,7 +23,7 @@ def without_numbers(text):
     return re.sub(r"\(\d+,\d+,\d+\)|\[\d+\]", "#", text)
 
 
-def test_the_examples_run(capsys):
+def test_the_examples_run(optimized, capsys):
     programs = PROGRAM.findall(README.read_text())
     assert programs
     printing = 0
