@@ -1,4 +1,4 @@
-"""cuda.scan: running folds with an operation of one's own, against a loop in Python."""
+"""cuda.scan with operations of the user, against a loop in Python."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Reductions whose operation commutes are folded in another order than the elements': the results."""
+"""Results of reductions that combine elements in another order, because the operation commutes."""
 
 import functools
 
