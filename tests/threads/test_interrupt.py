@@ -235,7 +235,7 @@ LOOPS = {
 @pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LOOPS)
-def test_an_interrupt_reports_the_users_line(name, threads):
+def test_an_interrupt_reports_the_users_line(optimized, name, threads):
     """Without checks, in a kernel that was compiled with line information."""
     text = f'#line 1 "loop.cu"\n__global__ void k(int *x) {{\n{LOOPS[name]}\n}}'
     line = 1 + next(i for i, one in enumerate(text.split("\n")[1:]) if "// here" in one)
