@@ -383,7 +383,7 @@ def _current(name):
 
 
 def kernel_limit(is_simulated: bool) -> float | None:
-    """The seconds that a kernel of this process may run: 0 for no limit, None if no variable says."""
+    """The seconds that a kernel of this process may run: 0 for no limit, None if no variable is set."""
     limit: float | None = _current("SIM_LIMIT") if is_simulated else None
     return _current("LIMIT") if limit is None else limit
 

@@ -70,7 +70,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
 def warn_of(
     image: Image, target: tuple, others: Callable[[], Iterable[Source]], before: Container = ()
 ) -> None:
-    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter says so.
+    """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter makes it an error.
 
     ``others`` returns the sources of the same function for its other signatures. They are compiled if there are slips:
     a line that is a slip for one type may be right for another.

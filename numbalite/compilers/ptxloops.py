@@ -69,7 +69,7 @@ class Counted(NamedTuple):
     tested: str
     step: int | str
     bound: str
-    most: int | None  # iterations, if this is known
+    most: int | None  # the maximum number of iterations, or None
 
 
 class Loop:
@@ -88,7 +88,7 @@ class Loop:
 
     @property
     def most(self) -> int | None:
-        """The cost of all iterations, if their number is known."""
+        """The cost of all iterations; None if their number is not a constant."""
         most = self.counted.most if self.counted else None
         return None if most is None else most * self.cost
 

@@ -3,7 +3,7 @@
 A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU is stopped by
 `cuda.limit`, if it was compiled with `stoppable=True`, as in notebooks and in the process that grades files. Any other
 kernel on a GPU, and a compiled function on the CPU, cannot be stopped: the judge leaves its thread alone where it has
-one of its own; else the process has to end, and a message says so.
+one of its own. Otherwise the process ends with a message.
 """
 
 from __future__ import annotations

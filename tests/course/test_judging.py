@@ -413,7 +413,7 @@ def test_a_kernel_that_never_ends(monkeypatch):
 
 
 def test_an_answer_that_is_given_up(monkeypatch):
-    """As beside a GPU with a kernel that does not stop."""
+    """As on a GPU with a kernel that does not stop."""
     from numbalite.course import timeouts
     from numbalite.course.mistakes import Failed
 
@@ -431,7 +431,7 @@ def test_an_answer_that_is_given_up(monkeypatch):
 
 
 def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
-    """As beside a GPU: the device is free afterwards, and the verdict names the kernel."""
+    """As on a GPU: the device is free afterwards, and the verdict names the kernel."""
     from numbalite.course import mistakes, timeouts
 
     waits = cuda.jit(
