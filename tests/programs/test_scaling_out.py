@@ -2,6 +2,7 @@
 two devices, else as many as the machine has."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -59,12 +60,17 @@ def wanted(count):
 
 
 # ---- one process, several devices
-@pytest.mark.parametrize("devices", [1, 3])
-def test_diffusion(start, driver_kind, devices):
+@pytest.mark.parametrize("devices", [1, 3, 8])
+def test_diffusion(start, driver_kind, devices, tmp_path):
     if driver_kind == "cuda":
         devices = min(devices, len(cuda.gpus))
-    text = start("diffusion.py", 101, 20, devices, NUMBALITE_SIM_DEVICES="3").stdout
-    assert text.startswith(f"{devices} devices, 101 x 101")
+    file = tmp_path / "timeline.json"
+    text = start("diffusion.py", 301, 40, devices, file, NUMBALITE_SIM_DEVICES="8").stdout
+    assert text.startswith(f"{devices} devices, 301 x 301")
+    rows = json.loads(file.read_text())
+    assert {device for _, device, *_ in rows} == set(range(devices))
+    assert all(begin <= end for *_, begin, end in rows)
+    assert sum(what.startswith("copy") for what, *_ in rows) == 2 * (devices - 1)
 
 
 # ---- Dask

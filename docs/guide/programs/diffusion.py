@@ -1,14 +1,15 @@
-"""Heat that spreads over a plane, which several GPUs of one process share.
+"""Heat that spreads over a plane, on several GPUs of one process.
 
-    python diffusion.py [SIDE [STEPS [DEVICES]]]
+    python diffusion.py [SIDE [STEPS [DEVICES [TIMELINE.json]]]]
 
-Each device has a band of rows, and copies of the DEPTH rows beyond each end of it. These become wrong
-from outside in, a row with each step, so after DEPTH steps neighbours send each other their outermost rows.
-Launches and copies return at once; a copy between devices waits for what both have to do before it, and
-later work on both waits for the copy. So nothing else is waited for.
+Each device has a band of rows, and copies of the DEPTH rows next to each end of it. A step makes one more
+of these rows wrong, so after DEPTH steps neighbours copy DEPTH right rows to each other. In such a step each
+device computes the rows at its ends first. It sends them on a second stream while it computes the others.
+Nothing waits on the host: events order the streams of one device and of two.
 """
 
 import itertools
+import json
 import sys
 import time
 
@@ -16,7 +17,8 @@ import numpy as np
 
 from numbalite import cuda
 
-DEPTH = 8
+DEPTH = 16
+BLOCK = 128, 2
 
 
 @cuda.jit("void(const float32[:, ::1], float32[:, ::1], int32, int32)")
@@ -24,7 +26,8 @@ def spread(before, after, first, last):
     """
     auto [column, row] = grid<2>();
     int columns = before.shape[1];
-    if (row < first || row >= last || column >= columns) return;
+    row += first;
+    if (row >= last || column >= columns) return;
     float left = column > 0 ? before(row, column - 1) : 0;
     float right = column < columns - 1 ? before(row, column + 1) : 0;
     float around = left + right + before(row - 1, column) + before(row + 1, column);
@@ -32,51 +35,145 @@ def spread(before, after, first, last):
     """
 
 
-def bands(plane, devices):
-    """For each device the rows of its band, with DEPTH more at each end, and the range of those that
-    change: what lies outside of the plane stays 0."""
+class Band:
+    """The rows of one device: DEPTH rows of each neighbour, or of zeros outside of the plane, and its own."""
+
+    def __init__(self, device, rows, is_first, is_last):
+        self.device, self.log = device, None
+        with cuda.gpus[device]:
+            self.now, self.next = cuda.to_device(rows), cuda.to_device(rows)
+            self.compute, self.exchange = (cuda.stream(non_blocking=True) for _ in range(2))
+            self.done, self.ends_ready, self.received = (cuda.event(timing=False) for _ in range(3))
+        count = len(rows)
+        self.first = DEPTH if is_first else 1  # rows outside of the plane stay 0
+        self.last = count - (DEPTH if is_last else 1)
+        # Rows between these two are no neighbour's: they are computed while the others are sent.
+        self.low = self.first if is_first else 2 * DEPTH
+        self.high = self.last if is_last else count - 2 * DEPTH
+
+    def launch(self, first, last, stream):
+        if first >= last:
+            return
+        grid = -(-self.now.shape[1] // BLOCK[0]), -(-(last - first) // BLOCK[1])
+        with self.timed(f"rows {first} to {last}", stream):
+            spread[grid, BLOCK, stream](self.now, self.next, first, last)
+
+    def timed(self, what, stream):
+        return Timed(self.log, what, self.device, stream)
+
+    def step(self):
+        with cuda.gpus[self.device]:
+            self.launch(self.first, self.last, self.compute)
+
+    def step_ends_first(self):
+        """Computes the rows that neighbours need on the stream `exchange`, the others on `compute`."""
+        with cuda.gpus[self.device]:
+            self.done.record(self.compute)
+            self.done.wait(self.exchange)
+            self.launch(self.first, self.low, self.exchange)
+            self.launch(self.high, self.last, self.exchange)
+            self.ends_ready.record(self.exchange)
+            self.launch(self.low, self.high, self.compute)
+
+    def receive(self, mine, other, theirs):
+        """Copies rows of the next step from the band `other`."""
+        other.ends_ready.wait(self.exchange)
+        with cuda.gpus[self.device], self.timed(f"copy from {other.device}", self.exchange):
+            self.next[mine].copy_to_device(other.next[theirs], stream=self.exchange)
+            self.received.record(self.exchange)
+
+
+class Timed:
+    """Records events before and after some work of a stream, if there is a log."""
+
+    def __init__(self, log, what, device, stream):
+        self.log, self.what, self.device, self.stream = log, what, device, stream
+
+    def __enter__(self):
+        if self.log is not None:
+            self.begin = cuda.event()
+            self.begin.record(self.stream)
+
+    def __exit__(self, *_):
+        if self.log is not None:
+            end = cuda.event()
+            end.record(self.stream)
+            self.log.append((self.what, self.device, self.stream, self.begin, end))
+
+
+def make_bands(plane, devices):
     padded = np.pad(plane, ((DEPTH, DEPTH), (0, 0)))
-    edges = np.linspace(0, len(plane), devices + 1).astype(int)
-    assert devices == 1 or np.diff(edges).min() >= DEPTH, "bands as thin as that share more rows"
-    for n, (low, high) in enumerate(itertools.pairwise(edges)):
-        rows = high - low + 2 * DEPTH
-        first, last = DEPTH if n == 0 else 1, rows - (DEPTH if n == devices - 1 else 1)
-        yield padded[low : low + rows], int(first), int(last)
+    edges = [int(edge) for edge in np.linspace(0, len(plane), devices + 1)]
+    assert devices == 1 or np.diff(edges).min() >= 2 * DEPTH, "a band has at least 2 * DEPTH rows"
+    return [
+        Band(n, padded[low : high + 2 * DEPTH], n == 0, n == devices - 1)
+        for n, (low, high) in enumerate(itertools.pairwise(edges))
+    ]
+
+
+def step(bands, number):
+    if number % DEPTH or len(bands) == 1:
+        for band in bands:
+            band.step()
+    else:
+        for band in bands:
+            band.step_ends_first()
+        for above, below in itertools.pairwise(bands):
+            above.receive(slice(-DEPTH, None), below, slice(DEPTH, 2 * DEPTH))
+            below.receive(slice(0, DEPTH), above, slice(-2 * DEPTH, -DEPTH))
+        # The next step reads what this band received, and overwrites in the one after it what the others read.
+        for n, band in enumerate(bands):
+            for other in bands[max(n - 1, 0) : n + 2]:
+                other.received.wait(band.compute)
+    for band in bands:
+        band.now, band.next = band.next, band.now
+
+
+def wait(bands):
+    for band in bands:
+        cuda.gpus[band.device].synchronize()
 
 
 def run(plane, steps, devices):
-    """The plane after so many steps, and the seconds of one."""
-    old, new, launches, ranges = [], [], [], []
-    block = (64, 4)
-    for n, (band, first, last) in enumerate(bands(plane, devices)):
-        old.append(cuda.to_device(band, device=n))
-        new.append(cuda.to_device(band, device=n))
-        grid = tuple(-(-size // b) for size, b in zip(band.shape[::-1], block, strict=True))
-        launches.append(spread[grid, block])
-        ranges.append((first, last))
-
-    def wait():
-        for n in range(devices):
-            cuda.gpus[n].synchronize()
-
-    def step(number):
-        for n, launch in enumerate(launches):
-            with cuda.gpus[n]:
-                launch(old[n], new[n], *ranges[n])
-        if number % DEPTH == 0:
-            for n in range(devices - 1):
-                new[n][-DEPTH:] = new[n + 1][DEPTH : 2 * DEPTH]
-                new[n + 1][:DEPTH] = new[n][-2 * DEPTH : -DEPTH]
-        old[:], new[:] = new[:], old[:]
-
-    step(1)  # the first launches load the kernel
-    wait()
+    """The plane after so many steps, the seconds of one, and the bands."""
+    bands = make_bands(plane, devices)
+    warm = min(steps, 2 * DEPTH)  # the first launches and copies load kernels and set up access
+    for number in range(1, warm + 1):
+        step(bands, number)
+    wait(bands)
     start = time.perf_counter()
-    for number in range(2, steps + 1):
-        step(number)
-    wait()
-    seconds = (time.perf_counter() - start) / max(steps - 1, 1)
-    return np.concatenate([band.copy_to_host()[DEPTH:-DEPTH] for band in old]), seconds
+    for number in range(warm + 1, steps + 1):
+        step(bands, number)
+    wait(bands)
+    seconds = (time.perf_counter() - start) / max(steps - warm, 1)
+    rows = [band.now.copy_to_host()[DEPTH:-DEPTH] for band in bands]
+    return np.concatenate(rows), seconds, bands
+
+
+def timeline(bands):
+    """What the streams do in steps around an exchange: (what, device, stream, begin, end), in microseconds.
+
+    Times of one device are exact; those of two devices agree to some microseconds.
+    """
+    log, starts = [], []
+    for band in bands:
+        with cuda.gpus[band.device]:
+            starts.append(cuda.event())
+            starts[-1].record(band.compute)
+        band.log = log
+    for number in range(DEPTH - 2, DEPTH + 3):
+        step(bands, number)
+    wait(bands)
+    names = {id(band.exchange): "exchange" for band in bands}
+    return [
+        (
+            what,
+            n,
+            names.get(id(stream), "compute"),
+            *(1000 * starts[n].elapsed_time(e) for e in both),
+        )
+        for what, n, stream, *both in log
+    ]
 
 
 def expected(plane, steps):
@@ -87,15 +184,18 @@ def expected(plane, steps):
     return plane
 
 
-def main(side=256, steps=20, devices=0):
-    devices = devices or len(cuda.gpus)
+def main(side=256, steps=40, devices=0, file=""):
+    side, steps, devices = int(side), int(steps), int(devices) or len(cuda.gpus)
     plane = np.random.default_rng(1).random((side, side), np.float32)
-    result, seconds = run(plane, steps, devices)
-    if steps <= 20:
+    result, seconds, bands = run(plane, steps, devices)
+    if steps <= 40:
         np.testing.assert_allclose(result, expected(plane, steps), rtol=1e-4, atol=1e-5)
     print(f"{devices} devices, {side} x {side}: {seconds * 1e6:.1f} us a step")
+    if file:
+        with open(file, "w") as f:
+            json.dump(timeline(bands), f)
     return seconds
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*sys.argv[1:])
