@@ -779,6 +779,22 @@ _METHODS_OF_NUMBERS: dict[str, Rule] = {
     "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "bit_count": bits("__popc", "__popcll"),
 }
+# Arrays of numbers without dimensions; the rules receive the element.
+_OF_ELEMENTS: dict[str, Rule] = {
+    **_OF_NUMBERS,
+    "size": lambda call: number(1),
+    "shape": lambda call: tuple_of(()),
+    "strides": lambda call: tuple_of(()),
+    "ndim": lambda call: number(0),
+    "dtype": lambda call: Value(Known(call.args[0].type), constant=call.args[0].type),
+    "itemsize": lambda call: number(call.args[0].type.size),
+    "nbytes": lambda call: number(call.args[0].type.size),
+    "T": lambda call: call.args[0],
+}
+_METHODS_OF_ELEMENTS: dict[str, Rule] = {
+    **_METHODS_OF_NUMBERS,
+    "item": lambda call: call.numbers(1)[0],
+}
 
 
 def attributes(t: Any) -> list[str]:
@@ -799,6 +815,8 @@ def attribute(t: Any, name: str) -> Rule | None:
         return _OF_ARRAYS.get(name)
     if isinstance(t, types.Array):
         t = t.dtype
+        if is_number(t):
+            return _OF_ELEMENTS.get(name)
     if isinstance(t, types.Record):
         return (
             (lambda call: subscripts.field(call.of, call.node, call.args[0], name))
@@ -816,4 +834,6 @@ def method(t: Any, name: str) -> Rule | None:
     """The rule for a method of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return _METHODS_OF_ARRAYS.get(name)
+    if isinstance(t, types.Array) and is_number(t.dtype):
+        return _METHODS_OF_ELEMENTS.get(name)
     return _METHODS_OF_NUMBERS.get(name) if is_number(t) else intrinsics.method(t, name)

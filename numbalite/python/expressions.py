@@ -49,6 +49,7 @@ from numbalite.python.values import (
     number,
     tuple_of,
 )
+from numbalite.types.inkernel import Word
 
 UNSUPPORTED = {
     "ListComp": ("a list comprehension", "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread"),
@@ -211,7 +212,7 @@ class Expressions:
             return self._member(node, base.type.value)
         rule = builtins.attribute(base.type, node.attr)
         if rule is not None:
-            return rule(Call(self, node, node.attr, [base]))
+            return rule(Call(self, node, node.attr, [subscripts.element(base)]))
         self.fail(
             node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel",
             remedies.near(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr, node.value),
@@ -264,7 +265,7 @@ class Expressions:
             if isinstance(item, ast.Starred):
                 items += self.items(item, self.value(item.value))
             else:
-                items.append(self.value(item))
+                items.append(subscripts.known_element(self.value(item)))
         return tuple_of(items)
 
     def items(self, node: ast.AST, value: Value) -> tuple[Value, ...]:
@@ -294,6 +295,7 @@ class Expressions:
             and isinstance(right.type, types.Tuple)
         ):
             return tuple_of((*self.items(node, left), *self.items(node, right)))
+        left, right = map(subscripts.element, (left, right))
         found = _arithmetic_of(left, right).binary(op, left, right)
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
@@ -313,7 +315,7 @@ class Expressions:
         value = literals.folded(node)
         if value is not None:
             return self._whole(node, value)
-        operand = self.value(node.operand)
+        operand = subscripts.element(self.value(node.operand))
         found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:
             self.fail(node, f"the operator has no meaning for {described(operand.type)}")
@@ -328,6 +330,7 @@ class Expressions:
         return self.as_truth(node, self.value(node))
 
     def as_truth(self, node: ast.AST, value: Value) -> Value:
+        value = subscripts.element(value)
         if value.is_known:
             return number(bool(value.constant))
         if is_complex(value.type):
@@ -419,6 +422,7 @@ class Expressions:
     ) -> Value:
         if test.is_known:
             return a if test.constant else b
+        a, b = map(subscripts.element, (a, b))
         t = unified(a.type, b.type)
         if t is None:
             self.fail(
@@ -468,6 +472,7 @@ class Expressions:
             return self._identical(node, op is ast.Is, a, b)
         if op in (ast.In, ast.NotIn):
             return self._contained(node, op is ast.In, a, b)
+        a, b = map(subscripts.element, (a, b))
         if a.is_known and b.is_known and not (is_number(a.type) and is_number(b.type)):
             with contextlib.suppress(TypeError, ValueError):
                 return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
@@ -547,7 +552,8 @@ class Expressions:
                         node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel",
                         remedies.of_method(node.func.attr, node.func.value),
                     )  # fmt: skip
-                return rule(Call(self, node, node.func.attr, [base, *self._arguments(node)]))
+                args = [base, *self._arguments(node)]
+                return rule(Call(self, node, node.func.attr, map(subscripts.element, args)))
             function = self._member(node.func, base.type.value)
         else:
             function = self.value(node.func)
@@ -571,6 +577,8 @@ class Expressions:
         rule = builtins.function(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
+        is_computed = rule is not None and not isinstance(function, Word)
+        args = list(map(subscripts.element if is_computed else subscripts.known_element, args))
         if any(map(bfloat.is_bfloat, args)):
             rule = bfloat.MATH.get(function, rule)
         if rule is not None:

@@ -94,6 +94,19 @@ def as_view(value: Value) -> Value:
     return value.replace(type=value.type.view, cxx=value.type.view, text=text)
 
 
+def element(value: Value) -> Value:
+    """The element of an array of numbers without dimensions; other values as they are."""
+    t = value.type
+    if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
+        return value
+    return value.replace(type=t.dtype, cxx=t.dtype, range=None, loads=not value.is_known)
+
+
+def known_element(value: Value) -> Value:
+    """The number for an array without dimensions that is a constant; other values as they are."""
+    return element(value) if value.is_known else value
+
+
 def _view(base):
     return as_view(base).at(PRIMARY) if is_raw(base.type) else base.at(PRIMARY)
 
@@ -157,7 +170,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
         names: Any = t.dtype.names
         return field(of, node, base, names[items[0].constant])
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
-        return Value(t.dtype, base.text, loads=True)
+        return element(base) if is_number(t.dtype) else Value(t.dtype, base.text, loads=True)
     if isinstance(t, types.Pointer) and is_number(t.dtype):
         return _pointed(of, node, base, items)
     if not isinstance(t, types.Array):

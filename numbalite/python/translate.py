@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numbalite import types
 from numbalite.cxx.reserved import is_reserved
 from numbalite.kernels import fault
-from numbalite.python import arithmetic, loops, rules, tree
+from numbalite.python import arithmetic, loops, rules, subscripts, tree
 from numbalite.python.bindings import INDENT, Bindings, Line, mentions
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
@@ -506,6 +506,7 @@ class Translator(Bindings):
 
     def _return_statement(self, node):
         value = Value(types.void) if node.value is None else self.value(node.value)
+        value = subscripts.known_element(value)
         if isinstance(value.type, types.Empty) and value.type.dtype is None:
             value = Value(types.void)
         t = rules.stored(value.type)

@@ -4,11 +4,12 @@ import cmath
 import ctypes
 import enum
 import math
+import random
 
 import numpy as np
 import pytest
 
-from numbalite import cuda, types
+from numbalite import cuda, njit, types
 from numbalite.errors import TranslationError
 from numbalite.numba.top import carray, farray
 
@@ -255,6 +256,41 @@ def test_a_device_array_without_dimensions():
     out = cuda.device_array(())
     doubled[1, 1](out)
     assert (out.copy_to_host(), scale.copy_to_host()) == (84, 43)
+
+
+SCALE, COUNT, TURN = np.array(2.5), np.array(3, np.int32), np.array(1 + 2j)
+
+
+def combined(value, index):
+    """Operators, conditions, functions and attributes of arrays without dimensions."""
+    total = value * 2 - (-SCALE) + SCALE**2 + COUNT // 2
+    if SCALE > 1 and COUNT and not value < -100:
+        total += min(SCALE, index) + max(1, COUNT) + math.sqrt(SCALE) + int(SCALE) + float(COUNT)
+    for _ in range(COUNT):
+        total += SCALE if value > 1 else value
+    total += TURN.real + (TURN * 2).imag + SCALE.item() + SCALE[()] + COUNT.T
+    total += SCALE.ndim + SCALE.size + COUNT.itemsize + TURN.nbytes + len(SCALE.shape)
+    pair = (SCALE, COUNT)
+    return total + pair[0] * pair[1] + np.maximum(SCALE, index) + (COUNT in (3, 4))
+
+
+combined_on_device = cuda.jit(device=True)(combined)
+
+
+def test_arrays_without_dimensions_are_numbers():
+    @cuda.jit
+    def kernel(value, out):
+        i = cuda.grid(1)
+        out[i] = combined_on_device(value, i) if i else combined_on_device(SCALE, COUNT)
+
+    drawn = np.array(random.uniform(-5, 5))
+    for value in (drawn, cuda.to_device(drawn)):
+        out = np.zeros(5)
+        kernel[1, 5](value, out)
+        wanted = [combined(SCALE, COUNT), *(combined(drawn, i) for i in range(1, 5))]
+        np.testing.assert_allclose(out, wanted, rtol=1e-12)
+    assert njit(lambda: SCALE * 2 + COUNT)() == 8
+    assert njit(lambda: SCALE)() == 2.5
 
 
 def test_arrays_at_pointers_of_the_host():
