@@ -7,6 +7,7 @@ import linecache
 import re
 from typing import Any
 
+from numbalite.compilers import headers, toolkit
 from numbalite.compilers.pythonisms import OTHER_WORDS, WORDS, elsewhere, pythonisms, without_type
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.linemap import Text
@@ -344,6 +345,9 @@ def _about_the_host(log, text, wrong):
         )
     from numbalite.compilers.sim.translation import is_of_the_host
 
+    for name, _ in headers.includes(text.value):
+        if toolkit.is_for_host_code(name) and (name.endswith(".h") or name.startswith("cub/")):
+            yield f"<{name}> is for code on the CPU, and kernels do not need it: remove this #include"
     for name in dict.fromkeys(_HOSTS.findall(log)):
         if is_of_the_host(name):
             yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"

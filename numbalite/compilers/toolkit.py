@@ -391,6 +391,19 @@ _OF_KERNELS = re.compile(
 )
 
 
+_OF_THE_HOST = re.compile(
+    r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|curand_mtgp32(?:_host|dc_)|cudnn|cupti|nvml|nvToolsExt|nvtx3|nccl|npp
+      |nvjpeg|nvrtc|generated_cu|cuda_profiler_api|cudaProfiler|cuda_gl_interop|cuda_egl|cudaGL|cuda_occupancy|driver_functions
+      |cub/(?:device|grid|util_allocator|host)|GL/|sys/|sstream|streambuf)""",
+    re.VERBOSE,
+)
+
+
+def is_for_host_code(header: str) -> bool:
+    """Is the header one of a library that code on the CPU calls?"""
+    return _OF_THE_HOST.match(header) is not None
+
+
 def is_for_nvcc(header: str) -> bool:
     """Is the header one of Thrust's that require host code compilation by nvcc?"""
     return header.startswith("thrust/") and not _OF_KERNELS.match(header)

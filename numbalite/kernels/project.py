@@ -16,12 +16,6 @@ from numbalite.compilers import files, headers, toolkit
 from numbalite.cxx import hostcode, scanner
 from numbalite.cxx.linemap import Text, quote
 
-_HOST_LIBRARY = re.compile(
-    r"""(?:cublas|cusolver|cusparse|cufft(?!dx)|curand\.h|curand_mtgp32(?:_host|dc_)|cudnn|nvml|nvToolsExt|nvtx3|nccl|npp|nvjpeg|nvrtc
-      |cuda_profiler_api|cudaProfiler|cuda_gl_interop|cuda_egl|cudaGL|cuda_occupancy|driver_functions
-      |cub/(?:device|grid|util_allocator|host)|GL/|sys/|sstream|streambuf)""",
-    re.VERBOSE,
-)
 _OF_CUB = re.compile(r"\b(?:(Block|Warp)([A-Z]\w+)|(Thread)(Load|Store|Reduce|Scan|Search|Sort))")
 _CUB = "cub/cub.cuh"
 # Namespaces of which nothing may be left.
@@ -204,6 +198,6 @@ class _Reader:
         """Has a compiler of kernels this header?"""
         if name in self.given or name in headers.in_memory():
             return True
-        if _HOST_LIBRARY.match(name) or toolkit.is_for_nvcc(name):
+        if toolkit.is_for_host_code(name) or toolkit.is_for_nvcc(name):
             return False
         return name == _CUB or _exists(name)

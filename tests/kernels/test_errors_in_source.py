@@ -1,6 +1,7 @@
 """Mistakes in C++ are reported at the user's own lines: in files, strings, notebooks and the REPL."""
 
 import linecache
+import random
 import re
 import runpy
 import textwrap
@@ -235,6 +236,13 @@ def test_wrong_number_of_dimensions():
         assert lines_in(problem, name)[0] == 6
         assert "hint: an array takes as many indices" in str(problem)
         assert "c is float32[:]" in str(problem)
+
+
+def test_hint_about_headers_for_the_cpu():
+    name = random.choice(["nvml.h", "cudnn.h", "nccl.h", "nvToolsExt.h"])
+    source = f'#include <{name}>\nextern "C" __global__ void k() {{}}'
+    problem = failing(lambda: cuda.module(source).k[1, 1]())
+    assert f"hint: <{name}> is for code on the CPU" in str(problem)
 
 
 def test_a_const_array_is_not_written():
