@@ -152,11 +152,11 @@ def live_counts():
     leaked: they go first.
     """
     from numbalite import _core, cuda
-    from numbalite.runtime import recorded
+    from numbalite.runtime import traced
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()
-    recorded.forget()
+    traced.forget()
     for _ in range(3):
         gc.collect()
     cuda.synchronize()

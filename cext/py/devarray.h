@@ -92,7 +92,7 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
  * `layout` must be complete and checked. */
 PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
                             const nl_layout *layout);
-/* The hook that records this thread's new arrays (py/recording); NULL in most threads. It is
+/* The hook that records this thread's new arrays (py/trace); NULL in most threads. It is
  * called instead of nl_py_array_allocate, which it calls itself. */
 typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
                                           const nl_layout *layout);

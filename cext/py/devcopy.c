@@ -17,7 +17,7 @@
 #include "core/wait.h"
 #include "py/capture.h"
 #include "py/hostmemory.h"
-#include "py/recording.h"
+#include "py/trace.h"
 #include "py/lender.h"
 #include "py/stream.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "core/capture.h"
 #include "py/devarray.h"
-#include "py/recording.h"
+#include "py/trace.h"
 
 enum {
     MAX_WORD = 16,

@@ -14,7 +14,7 @@
 #include "py/capture.h"
 #include "py/graph.h"
 #include "py/owner.h"
-#include "py/recording.h"
+#include "py/trace.h"
 #include "py/stream.h"
 
 #define INLINE_BLOCK 1024

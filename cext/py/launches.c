@@ -7,7 +7,7 @@
 #include "py/capture.h"
 #include "py/devarray.h"
 #include "py/launcher.h"
-#include "py/recording.h"
+#include "py/trace.h"
 #include "py/stream.h"
 
 typedef struct reduction_plan {

@@ -11,7 +11,7 @@
 #include "core/gemm.h"
 #include "core/handle.h"
 #include "py/devarray.h"
-#include "py/recording.h"
+#include "py/trace.h"
 #include "py/owner.h"
 #include "py/stream.h"
 #include "py/workspace.h"
@@ -311,7 +311,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
     return result || PyErr_Occurred() ? result : ask_python("matmul", args, nargs, keywords);
 }
 
-/* The `direct` function of the traced cuda.matmul (py/recorded). Only two arguments are accepted,
+/* The `direct` function of the traced cuda.matmul (py/traced). Only two arguments are accepted,
  * because the third one of cuda.matmul is an epilogue. */
 static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {

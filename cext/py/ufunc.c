@@ -18,7 +18,7 @@
 #include "py/keywords.h"
 #include "py/operand.h"
 #include "py/override.h"
-#include "py/recording.h"
+#include "py/trace.h"
 #include "py/owner.h"
 #include "py/stream.h"
 

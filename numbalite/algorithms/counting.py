@@ -9,7 +9,7 @@ import numpy as np
 from numbalite import types
 from numbalite.algorithms.order import kernel
 from numbalite.ndarray.arrays import device_array
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.runtime.shapes import axis_number, numbers_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from numbalite import _core
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.ndarray import arrays, assign
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -6,7 +6,7 @@ It is implemented in C: it looks the function up in the dict `_core.array_functi
 of a NumPy namespace is called. Functions without a device version raise TypeError with a remedy; no function computes
 on the host with values from the device.
 
-Calls are traced and replayed in C for arrays of equal layout (`numbalite/runtime/recorded.py`). The device operations of
+Calls are traced and replayed in C for arrays of equal layout (`numbalite/runtime/traced.py`). The device operations of
 a function must depend only on the layout of its arrays and on its other arguments, or the function must declare
 otherwise.
 

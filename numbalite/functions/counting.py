@@ -13,7 +13,7 @@ from numbalite.functions import arguments, bin_rules
 from numbalite.functions.onepass import cxx, own_loops, run
 from numbalite.functions.searching import digits
 from numbalite.ndarray.dispatch import implements
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -14,7 +14,7 @@ from numbalite.missingnames import WAYS_OUT
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse
 from numbalite.ufuncs.mapped import MappedFold

@@ -9,7 +9,7 @@ import numpy as np
 from numbalite.algorithms import order
 from numbalite.functions import arguments
 from numbalite.ndarray.dispatch import implements
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.fuse import fuse
 

@@ -13,7 +13,7 @@ from numbalite.kernels.decorators import jit
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:

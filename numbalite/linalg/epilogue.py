@@ -11,7 +11,7 @@ from numbalite import _core
 from numbalite.functions import arguments
 from numbalite.linalg import matmul as products
 from numbalite.ndarray import assign
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.ufuncs import protocols
 from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.decorators import cuda_vectorize

@@ -18,7 +18,7 @@ from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT
 from numbalite.ndarray import assign
 from numbalite.runtime import shapes
 from numbalite.runtime.libraries.table import CUBLAS
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.protocols import counterpart
 

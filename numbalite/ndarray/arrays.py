@@ -29,7 +29,7 @@ from numbalite.ndarray.methods import Methods
 from numbalite.ndarray.views import Views
 from numbalite.runtime import devices as _devices
 from numbalite.runtime import shapes
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,13 +9,13 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.missingnames import WAYS_OUT
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from numbalite.runtime.recorded import Function
+    from numbalite.runtime.traced import Function
 
 
 _HERE = "numbalite.functions"
@@ -74,7 +74,7 @@ def implements(*names: str) -> Callable[[Function], Function]:
     "ndarray.sort" registers a method for which NumPy has no function. A name that the installed NumPy does not have is
     found by `newer` only.
 
-    Calls are traced and replayed (numbalite/runtime/recorded.py).
+    Calls are traced and replayed (numbalite/runtime/traced.py).
     """
 
     def register(function: Function) -> Function:

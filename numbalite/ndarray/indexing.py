@@ -15,7 +15,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray import assign, foreign, gather
 from numbalite.runtime import shapes
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from typing import Any

@@ -11,7 +11,7 @@ from numbalite import _core, config, errors
 from numbalite.ndarray.assign import on_device
 from numbalite.ndarray.flat import Flat
 from numbalite.runtime import shapes
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from numbalite import _core, required
-from numbalite.runtime import attributes, recorded, streams
+from numbalite.runtime import attributes, streams, traced
 from numbalite.runtime.attributes import MemoryInfo
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def forget(number: int) -> None:
 def close(number: int) -> None:
     """Closes a device: resets its memory manager, drops all traces and closes its context."""
     forget(number)
-    recorded.forget()
+    traced.forget()
     _core.close_device(number)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.ndarray import assign
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 from numbalite.types import describe
 
 from . import element, operands, reduceloops, scatter

@@ -115,7 +115,7 @@ def test_close_leaves_no_handle(run_python):
 import gc
 import numpy as np
 from numbalite import _core, cuda
-from numbalite.runtime import recorded
+from numbalite.runtime import traced
 from numbalite.ufuncs import cudaufunc
 for _ in range(3):
     device = cuda.to_device(np.arange(24, dtype="f4").reshape(4, 6))

@@ -685,11 +685,11 @@ def prepare():
 
 def live():
     """What C code holds, after everything that nobody refers to has gone."""
-    from numbalite.runtime import recorded
+    from numbalite.runtime import traced
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()
-    recorded.forget()
+    traced.forget()
     for _ in range(3):
         gc.collect()
     attempt(cuda.synchronize)

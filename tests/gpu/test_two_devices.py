@@ -577,7 +577,7 @@ def test_every_step_may_fail(on_two):
     """Copies between devices with each driver call and each allocation failing in turn."""
     on_two("""
 from numbalite import errors
-from numbalite.runtime import recorded
+from numbalite.runtime import traced
 zero, one = zero[:8], one[:8]
 streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
 gc.collect()

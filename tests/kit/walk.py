@@ -5,14 +5,14 @@ import gc
 import itertools
 
 from numbalite import _core, cuda, errors
-from numbalite.runtime import recorded
+from numbalite.runtime import traced
 
 CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
 
 
 def collected():
     """What C code holds, without the calls that were recorded, which are kept."""
-    recorded.forget()
+    traced.forget()
     gc.collect()
     return dict(_core.live())
 
@@ -51,7 +51,7 @@ def walk_through(operation, arm):
 
 
 def counted():
-    recorded.forget()
+    traced.forget()
     gc.collect(0)
     return _core.live()
 

@@ -15,7 +15,7 @@ PROGRAM = r'''
 import ctypes, gc, os, pickle, random, sys, threading, time, warnings
 import numpy as np
 from numbalite import _core, cuda, errors, guvectorize, vectorize
-from numbalite.runtime import recorded
+from numbalite.runtime import traced
 from numbalite.ufuncs import cudaufunc
 
 warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-/* py/recorded: Python functions whose device operations are traced once, then replayed without
+/* py/traced: Python functions whose device operations are traced once, then replayed without
  * Python.
  *
  * The operations of such a function must depend only on its arguments: on the layout and dtype of
@@ -9,7 +9,7 @@
  * bytes. So a key can be parsed unambiguously, and two different calls never have the same key.
  *
  * The function itself runs if an argument has no key, and in the first call with a key. */
-#include "py/recording.h"
+#include "py/trace.h"
 
 #include <string.h>
 #include "py/owner.h"

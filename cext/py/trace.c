@@ -1,11 +1,11 @@
-/* py/recording: a trace is a list of values and a list of calls. The arguments and results of the
+/* py/trace: a trace is a list of values and a list of calls. The arguments and results of the
  * calls are indices of values.
  *
  * The first values are the inputs. A view is stored as an offset from the value whose memory
  * contains it. If several inputs share a buffer, this is the first input that contains the view
- * completely. The cache key (py/recorded.c) guarantees that inputs that overlap have the same
+ * completely. The cache key (py/traced.c) guarantees that inputs that overlap have the same
  * offset from each other in each call. */
-#include "py/recording.h"
+#include "py/trace.h"
 
 #include <string.h>
 #include "base/lock.h"

@@ -1,4 +1,4 @@
-/* py/recording: records the device operations of a Python function as a trace, and replays the
+/* py/trace: records the device operations of a Python function as a trace, and replays the
  * trace for other arrays of the same layout and dtype.
  *
  * While a thread records, its calls of launchers and ufuncs and its copies between arrays pass
@@ -6,8 +6,8 @@
  * argument, a new array, a result of an earlier call, or a view of one of these. It also stores
  * whether an array is bound to the stream of the call. An operation that cannot be replayed
  * invalidates the trace: a wait, a read of an element, an array or a stream of unknown origin. */
-#ifndef NL_PY_RECORDING_H
-#define NL_PY_RECORDING_H
+#ifndef NL_PY_TRACE_H
+#define NL_PY_TRACE_H
 
 #include "py/devarray.h"
 

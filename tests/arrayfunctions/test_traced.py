@@ -11,7 +11,7 @@ from kit.frames import ours_in
 
 from numbalite import _core, cuda
 from numbalite.ndarray import batchcopy
-from numbalite.runtime.recorded import recorded
+from numbalite.runtime.traced import recorded
 
 TIMES = 4
 """The first call leaves its key, the second or third is recorded, the next are repeated."""
