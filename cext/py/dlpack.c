@@ -19,7 +19,7 @@
 #include "base/lock.h"
 #include "core/graph.h"
 #include "core/stream.h"
-#include "py/known.h"
+#include "py/fastarray.h"
 #include "py/stream.h"
 
 static const char *const capsule_names[2] = {"dltensor", "dltensor_versioned"};

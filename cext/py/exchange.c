@@ -12,7 +12,7 @@
 #include "core/stream.h"
 #include "py/devarray.h"
 #include "py/dlpack.h"
-#include "py/known.h"
+#include "py/fastarray.h"
 #include "py/lender.h"
 #include "py/stream.h"
 

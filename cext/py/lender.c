@@ -2,7 +2,7 @@
  * function, and the one of CuPy. */
 #include "py/lender.h"
 
-#include "py/known.h"
+#include "py/fastarray.h"
 
 /* ---- libraries ---- */
 

@@ -1,7 +1,7 @@
-/* py/known: the fast path for CuPy and PyTorch arrays, without the dictionary of the CUDA Array
+/* py/fastarray: the fast path for CuPy and PyTorch arrays, without the dictionary of the CUDA Array
  * Interface. */
-#ifndef NL_PY_KNOWN_H
-#define NL_PY_KNOWN_H
+#ifndef NL_PY_FASTARRAY_H
+#define NL_PY_FASTARRAY_H
 
 #include "py/foreign.h"
 

@@ -1,4 +1,4 @@
-/* py/known: the fast path for CuPy and PyTorch arrays, which reads their attributes.
+/* py/fastarray: the fast path for CuPy and PyTorch arrays, which reads their attributes.
  *
  * The property __cuda_array_interface__ of these libraries builds a dictionary, which costs more
  * than a launch. A few attributes contain the same information. The fast path accepts an array
@@ -9,7 +9,7 @@
  *
  * A class is registered when its module and its name have been verified. The fast path never
  * imports the library: an array of it exists only if the library is loaded. */
-#include "py/known.h"
+#include "py/fastarray.h"
 
 #include <string.h>
 #include "base/lock.h"
