@@ -3,12 +3,12 @@
  * A Graph begins its capture when it is created. The capture has a reference to it until it ends,
  * so the Graph is not freed before. It keeps everything that captured work uses alive: the core's
  * graph keeps buffers, the Graph keeps kernels and host arrays, and its list of launches keeps
- * their arguments (py/captured). */
+ * their arguments (py/graphkernel). */
 #include "py/graph.h"
 
 #include "py/callback.h"
 #include "py/capture.h"
-#include "py/captured.h"
+#include "py/graphkernel.h"
 #include "py/fault.h"
 #include "py/stream.h"
 

@@ -1,8 +1,8 @@
-/* py/captured: CapturedLaunch, a launch of a kernel in a graph.
+/* py/graphkernel: CapturedLaunch, a launch of a kernel in a graph.
  *
  * It keeps the kernel and the arguments alive, including arrays of other libraries. update()
  * replaces the arguments after the driver has accepted the new ones. */
-#include "py/captured.h"
+#include "py/graphkernel.h"
 
 #include "base/mem.h"
 #include "py/argument.h"

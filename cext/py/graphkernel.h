@@ -1,6 +1,6 @@
-/* py/captured: the type CapturedLaunch, of which a graph has a list. */
-#ifndef NL_PY_CAPTURED_H
-#define NL_PY_CAPTURED_H
+/* py/graphkernel: the type CapturedLaunch, of which a graph has a list. */
+#ifndef NL_PY_GRAPHKERNEL_H
+#define NL_PY_GRAPHKERNEL_H
 
 #include "py/state.h"
 #include "core/graph.h"
