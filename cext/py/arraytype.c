@@ -8,7 +8,7 @@
 #include "py/devcopy.h"
 #include "py/devindex.h"
 #include "py/dlpackout.h"
-#include "py/exchange.h"
+#include "py/arrayinterface.h"
 #include "py/matmul.h"
 #include "py/operators.h"
 #include "py/lender.h"

@@ -8,7 +8,7 @@
 #include "core/scalar.h"
 #include "py/devarray.h"
 #include "py/dlpack.h"
-#include "py/exchange.h"
+#include "py/arrayinterface.h"
 #include "py/hostarray.h"
 
 typedef enum nl_py_value_kind {

@@ -1,6 +1,6 @@
-/* py/exchange: imports and exports arrays through the CUDA Array Interface. */
-#ifndef NL_PY_EXCHANGE_H
-#define NL_PY_EXCHANGE_H
+/* py/arrayinterface: imports and exports arrays through the CUDA Array Interface. */
+#ifndef NL_PY_ARRAYINTERFACE_H
+#define NL_PY_ARRAYINTERFACE_H
 
 #include "py/foreign.h"
 
