@@ -4,7 +4,7 @@
 
 #include "py/state.h"
 #include "core/gloop.h"
-#include "py/gutrial.h"
+#include "py/gutuning.h"
 #include "py/keywords.h"
 #include "py/operand.h"
 #include "py/overloads.h"

@@ -1,4 +1,4 @@
-/* py/gutrial: measures whether a kind of gufunc calls is faster if its cores are staged in shared
+/* py/gutuning: measures whether a kind of gufunc calls is faster if its cores are staged in shared
  * memory.
  *
  * This depends on the function: one that reads each element at least once gains; one that reads a
@@ -6,8 +6,8 @@
  * and a plain launch, each between two events. No call waits for the events. The first launch of
  * a kernel loads it, so one launch of each is made before the measurement. A kind that cannot be
  * measured stays staged. */
-#ifndef NL_PY_GUTRIAL_H
-#define NL_PY_GUTRIAL_H
+#ifndef NL_PY_GUTUNING_H
+#define NL_PY_GUTUNING_H
 
 #include "core/stream.h"
 

@@ -1,6 +1,6 @@
-/* py/gutrial: counts launches until both variants have been launched and measured, then reads the
+/* py/gutuning: counts launches until both variants have been launched and measured, then reads the
  * events when both launches have ended. */
-#include "py/gutrial.h"
+#include "py/gutuning.h"
 
 #include "base/lock.h"
 #include "driver/driver.h"
