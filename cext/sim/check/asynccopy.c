@@ -6,9 +6,9 @@
 #include <string.h>
 #include "base/mem.h"
 #include "sim/check/attribution.h"
-#include "sim/check/conflict.h"
+#include "sim/check/racereport.h"
 #include "sim/check/launch.h"
-#include "sim/check/order.h"
+#include "sim/check/happensbefore.h"
 #include "sim/check/race.h"
 #include "sim/engine/job.h"
 #include "sim/engine/shadow.h"

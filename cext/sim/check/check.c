@@ -15,7 +15,7 @@
 #include "sim/check/arena.h"
 #include "sim/check/asynccopy.h"
 #include "sim/check/attribution.h"
-#include "sim/check/conflict.h"
+#include "sim/check/racereport.h"
 #include "sim/debuginfo/names.h"
 #include "sim/engine/job.h"
 #include "sim/engine/shadow.h"

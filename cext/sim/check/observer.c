@@ -7,7 +7,7 @@
 #include "sim/check/asynccopy.h"
 #include "sim/check/attribution.h"
 #include "sim/check/check.h"
-#include "sim/check/conflict.h"
+#include "sim/check/racereport.h"
 #include "sim/check/convergence.h"
 #include "sim/check/named.h"
 #include "sim/check/profile.h"

@@ -29,7 +29,7 @@
 #include "sim/check/shadow.h"
 #include "sim/abi.h"
 #include "sim/check/epochs.h"
-#include "sim/check/order.h"
+#include "sim/check/happensbefore.h"
 #include "sim/check/visit.h"
 #include "sim/engine/job.h"
 #include "sim/engine/schedule.h"

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "sim/check/order.h"
+#include "sim/check/happensbefore.h"
 
 struct nl_sim_worker;
 typedef struct nl_sim_race nl_sim_race;             /* state of a launch */

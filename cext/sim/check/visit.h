@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "sim/check/order.h"
+#include "sim/check/happensbefore.h"
 #include "sim/engine/cluster.h"
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sim/check/check.h"
-#include "sim/check/conflict.h"
+#include "sim/check/racereport.h"
 #include "sim/check/explore.h"
 #include "sim/check/observer.h"
 #include "sim/check/profile.h"

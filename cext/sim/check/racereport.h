@@ -1,7 +1,7 @@
-/* sim/check/conflict: launches that are checked for races or hangs: handles each access of their
+/* sim/check/racereport: launches that are checked for races or hangs: handles each access of their
  * threads, and reports races. */
-#ifndef NL_SIM_CHECK_CONFLICT_H
-#define NL_SIM_CHECK_CONFLICT_H
+#ifndef NL_SIM_CHECK_RACEREPORT_H
+#define NL_SIM_CHECK_RACEREPORT_H
 
 #include <stddef.h>
 #include <stdint.h>

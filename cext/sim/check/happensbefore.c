@@ -1,4 +1,4 @@
-/* sim/check/order: the events that order accesses.
+/* sim/check/happensbefore: the events that order accesses.
  *
  * A fence takes a snapshot of the accesses that happened before it. The thread's next atomic, at
  * any address, releases the snapshot: a thread that later reads that address with an atomic is
@@ -9,7 +9,7 @@
  *
  * If there is no memory for a clock, ordered accesses look unordered. Then `starved` is set, and
  * the caller must not report conflicts from then on. */
-#include "sim/check/order.h"
+#include "sim/check/happensbefore.h"
 
 #include <string.h>
 #include "base/mem.h"

@@ -1,16 +1,16 @@
-/* sim/check/order: happens-before relation between accesses of a kernel that is checked for races.
+/* sim/check/happensbefore: happens-before relation between accesses of a kernel that is checked for races.
  *
  * Each block has a clock that advances at every synchronization of its threads. The time of a
  * thread is the block's time at the thread's last synchronization. All threads of the block are
  * ordered after everything that the block did before its last barrier. For lanes of one warp, a
  * table of 32 by 32 contains the order that was established since then. Order across warps and
  * blocks is created only by fences and atomics, and is stored in vector clocks (clock.h). */
-#ifndef NL_SIM_CHECK_ORDER_H
-#define NL_SIM_CHECK_ORDER_H
+#ifndef NL_SIM_CHECK_HAPPENSBEFORE_H
+#define NL_SIM_CHECK_HAPPENSBEFORE_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include "sim/check/clock.h"
+#include "sim/check/vectorclock.h"
 
 enum { NL_SIM_ORDER_THREADS = 1024, NL_SIM_ORDER_LANES = 32, NL_SIM_ORDER_WARPS = 32 };
 

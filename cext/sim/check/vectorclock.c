@@ -1,6 +1,6 @@
-/* sim/check/clock: a reference-counted hash table. Its only owner modifies it in place; with
+/* sim/check/vectorclock: a reference-counted hash table. Its only owner modifies it in place; with
  * several owners, a modification makes a copy. */
-#include "sim/check/clock.h"
+#include "sim/check/vectorclock.h"
 
 #include "base/mem.h"
 

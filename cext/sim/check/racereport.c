@@ -1,6 +1,6 @@
-/* sim/check/conflict: connects the checks (check.h) with the race search (race.h) and the
+/* sim/check/racereport: connects the checks (check.h) with the race search (race.h) and the
  * scheduling of threads (interleave.h). */
-#include "sim/check/conflict.h"
+#include "sim/check/racereport.h"
 
 #include <stdio.h>
 #include "base/lock.h"

@@ -1,7 +1,7 @@
-/* sim/check/clock: vector clocks: for other threads, or complete blocks, the time up to which all
+/* sim/check/vectorclock: vector clocks: for other threads, or complete blocks, the time up to which all
  * accesses happened before. Clocks are reference-counted, and copied on write. */
-#ifndef NL_SIM_CHECK_CLOCK_H
-#define NL_SIM_CHECK_CLOCK_H
+#ifndef NL_SIM_CHECK_VECTORCLOCK_H
+#define NL_SIM_CHECK_VECTORCLOCK_H
 
 #include <stdint.h>
 
