@@ -5,7 +5,7 @@
 #include "sim/driver/capture.h"
 #include "sim/driver/context.h"
 #include "sim/driver/inflight.h"
-#include "sim/driver/outcome.h"
+#include "sim/driver/lasterror.h"
 
 /* cuInit calls nl_sim_call_initialise. Before that, and in a forked child, nl_sim_call_state
  * returns CUDA_ERROR_NOT_INITIALIZED, otherwise CUDA_SUCCESS. */

@@ -7,7 +7,7 @@
 #include "sim/check/profile.h"
 #include "sim/check/verdict.h"
 #include "sim/driver/cublas.h"
-#include "sim/driver/outcome.h"
+#include "sim/driver/lasterror.h"
 #include "sim/driver/primary.h"
 #include "sim/driver/stream.h"
 #include "sim/driver/streamclock.h"

@@ -12,7 +12,7 @@
 #include "sim/driver/exec.h"
 #include "sim/driver/function.h"
 #include "sim/driver/handle.h"
-#include "sim/driver/outcome.h"
+#include "sim/driver/lasterror.h"
 #include "sim/driver/stream.h"
 #include "sim/driver/streamclock.h"
 #include "sim/driver/variables.h"

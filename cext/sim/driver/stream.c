@@ -16,7 +16,7 @@
 #include "base/interrupt.h"
 #include "base/lock.h"
 #include "sim/driver/capture.h"
-#include "sim/driver/outcome.h"
+#include "sim/driver/lasterror.h"
 #include "sim/driver/streamclock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/job.h"

@@ -1,7 +1,7 @@
-/* sim/driver/outcome: the last error of a thread: details of its last driver call in addition to
+/* sim/driver/lasterror: the last error of a thread: details of its last driver call in addition to
  * the status. */
-#ifndef NL_SIM_DRIVER_OUTCOME_H
-#define NL_SIM_DRIVER_OUTCOME_H
+#ifndef NL_SIM_DRIVER_LASTERROR_H
+#define NL_SIM_DRIVER_LASTERROR_H
 
 #include "base/fault.h"
 

@@ -1,5 +1,5 @@
-/* sim/driver/outcome: a fault is large and rare, so its memory is allocated on demand. */
-#include "sim/driver/outcome.h"
+/* sim/driver/lasterror: a fault is large and rare, so its memory is allocated on demand. */
+#include "sim/driver/lasterror.h"
 
 #include <stdlib.h>
 
