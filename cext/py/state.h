@@ -54,8 +54,8 @@
     X(PyTypeObject, enum_type)  /* enum.Enum */ \
     X(PyObject, code_objects)   /* list: index in a type code - 1 -> object */ \
     X(PyObject, code_indices)   /* dict: object -> index */ \
-    X(PyObject, interface_keys) /* tuple of the names that exchange.c looks up */ \
-    X(PyObject, known_names)    /* tuple of the names that known.c looks up */ \
+    X(PyObject, interface_keys) /* tuple of the names that arrayinterface.c looks up */ \
+    X(PyObject, known_names)    /* tuple of the names that fastarray.c looks up */ \
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
     X(PyTypeObject, cupy_array) /* known.c: registered classes of other libraries */ \
     X(PyTypeObject, torch_tensor) \

@@ -1,10 +1,11 @@
-/* sim/check/happensbefore: happens-before relation between accesses of a kernel that is checked for races.
+/* sim/check/happensbefore: happens-before relation between accesses of a kernel that is checked for
+ * races.
  *
  * Each block has a clock that advances at every synchronization of its threads. The time of a
  * thread is the block's time at the thread's last synchronization. All threads of the block are
  * ordered after everything that the block did before its last barrier. For lanes of one warp, a
  * table of 32 by 32 contains the order that was established since then. Order across warps and
- * blocks is created only by fences and atomics, and is stored in vector clocks (clock.h). */
+ * blocks is created only by fences and atomics, and is stored in vector clocks (vectorclock.h). */
 #ifndef NL_SIM_CHECK_HAPPENSBEFORE_H
 #define NL_SIM_CHECK_HAPPENSBEFORE_H
 

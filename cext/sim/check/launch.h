@@ -19,7 +19,7 @@ typedef struct nl_sim_check {
     int allocates;                       /* the kernel has allocated memory */
     /* exact search, set at the end: the schedule determined the order of some atomics (race.h) */
     int depends;
-    int every;                         /* every access is checked (conflict.h) */
+    int every;                         /* every access is checked (racereport.h) */
     struct nl_sim_profile *profile;    /* NULL: no profile (profile.h) */
     struct nl_sim_asynccopies *copies; /* NULL: no asynchronous copy yet */
     nl_sim_findings findings;

@@ -1,6 +1,7 @@
 /* sim/check/race: stores for each four bytes of accessed memory the last write and two reads since
  * then. If an access covers only a part of four bytes, each of the bytes has its own record. An
- * access conflicts with a stored access if the stored one does not happen before it (order.h).
+ * access conflicts with a stored access if the stored one does not happen before it
+ * (happensbefore.h).
  *
  * Two readers suffice to find that a later write conflicts, if they are as far apart as possible:
  * in two warps or two blocks. A reader that is not stored can hide a race, but never causes a false

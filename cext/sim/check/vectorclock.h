@@ -1,5 +1,5 @@
-/* sim/check/vectorclock: vector clocks: for other threads, or complete blocks, the time up to which all
- * accesses happened before. Clocks are reference-counted, and copied on write. */
+/* sim/check/vectorclock: vector clocks: for other threads, or complete blocks, the time up to which
+ * all accesses happened before. Clocks are reference-counted, and copied on write. */
 #ifndef NL_SIM_CHECK_VECTORCLOCK_H
 #define NL_SIM_CHECK_VECTORCLOCK_H
 
