@@ -67,7 +67,7 @@ class MappedFold:
     """Reduces a function's results for all elements of its arguments with a ufunc, in ``dtype``.
 
     ``loops``: the reduction kernels; default: the ufunc's. ``mapped``: the C++ name of a function of
-    cuda_src/numbalite/moments.cuh that creates the accumulators of ``loops`` from elements.
+    cuda_src/numbalite/reduce_operators.cuh that creates the accumulators of ``loops`` from elements.
     """
 
     def __init__(

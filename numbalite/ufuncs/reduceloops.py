@@ -424,7 +424,7 @@ class Loops:
 
 
 class OwnLoops(Loops):
-    """The kernels of a reduction operator of cuda_src/numbalite/moments.cuh, such as "mean_of<float>".
+    """The kernels of a reduction operator of cuda_src/numbalite/reduce_operators.cuh, such as "mean_of<float>".
 
     The operator has its own accumulator type of ``itemsize`` bytes; ``loop_dtype`` represents it.
     """
@@ -441,7 +441,7 @@ class OwnLoops(Loops):
         return "nl_function::value" if dtype == self.loop_dtype else super()._cxx(builder, dtype)
 
     def _write_function(self, builder, template, names, loop, unary):
-        builder.ahead.append('#include "numbalite/moments.cuh"\n')
+        builder.ahead.append('#include "numbalite/reduce_operators.cuh"\n')
         builder.names |= identifiers(self._operation)
         builder.write_own(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
 

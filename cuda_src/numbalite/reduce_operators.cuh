@@ -1,7 +1,7 @@
 /* moments: reduction operators (reduce.cuh) with an accumulator type of their own: mean, variance,
  * any, all, counts, norms, minimum and maximum, argmin, argmax. All are commutative. */
-#ifndef NUMBALITE_MOMENTS_CUH
-#define NUMBALITE_MOMENTS_CUH
+#ifndef NUMBALITE_REDUCE_OPERATORS_CUH
+#define NUMBALITE_REDUCE_OPERATORS_CUH
 
 #include "numbalite/complex.cuh"
 #include "numbalite/reduce.cuh"
