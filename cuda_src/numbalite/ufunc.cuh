@@ -11,7 +11,7 @@
 
 #include "numbalite.cuh"
 #include "numbalite/convert.cuh"
-#include "numbalite/pieces.cuh"
+#include "numbalite/vector_access.cuh"
 
 namespace numbalite {
 namespace nl_ufunc {

@@ -25,8 +25,8 @@
  * Loaded values stay in the words that were read until all operands are loaded. Unpack after all
  * loads were issued, or each load waits for the one before, because the branches of an operand's
  * load join again. */
-#ifndef NUMBALITE_PIECES_CUH
-#define NUMBALITE_PIECES_CUH
+#ifndef NUMBALITE_VECTOR_ACCESS_CUH
+#define NUMBALITE_VECTOR_ACCESS_CUH
 
 #include "numbalite.cuh"
 #include "numbalite/words.cuh"
