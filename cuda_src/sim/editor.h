@@ -19,7 +19,7 @@
 #include "../numbalite/python.cuh"
 #include "../numbalite/vectors.cuh"
 #include "../numbalite/numpy.cuh"
-#include "../numbalite/folds.cuh"
+#include "../numbalite/thread_reduce.cuh"
 #include "../numbalite/atomics.cuh"
 #include "../numbalite/warp.cuh"
 #include "../numbalite/random.cuh"

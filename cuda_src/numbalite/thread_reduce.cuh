@@ -8,8 +8,8 @@
  *     np_all(a)  np_any(a)  np_count_nonzero(a)
  *
  * Elements are combined one after the other, in C order. */
-#ifndef NUMBALITE_FOLDS_CUH
-#define NUMBALITE_FOLDS_CUH
+#ifndef NUMBALITE_THREAD_REDUCE_CUH
+#define NUMBALITE_THREAD_REDUCE_CUH
 
 #include "numbalite/python.cuh"
 
