@@ -10,7 +10,7 @@
 #define NUMBALITE_GUFUNC_CUH
 
 #include "numbalite.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 
 /* A core, with its name in the user's function for reports. */
 #ifdef NUMBALITE_SIM_CHECKED

@@ -27,7 +27,7 @@
 #include "numbalite.cuh"
 #include "numbalite/convert.cuh"
 #include "numbalite/warp.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 
 #ifndef NUMBALITE_REDUCE_DIMS
 #define NUMBALITE_REDUCE_DIMS 6

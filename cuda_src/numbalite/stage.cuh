@@ -3,7 +3,7 @@
 #define NUMBALITE_STAGE_CUH
 
 #include "numbalite.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 
 namespace numbalite {
 namespace nl_detail {

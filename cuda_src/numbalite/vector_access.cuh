@@ -29,7 +29,7 @@
 #define NUMBALITE_VECTOR_ACCESS_CUH
 
 #include "numbalite.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 
 namespace numbalite {
 namespace nl_ufunc {

@@ -4,7 +4,7 @@
  * or is clipped, or, if it is checked, fails an assertion; no memory outside of the array is
  * accessed. */
 #include "numbalite/complex.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 template <int Mode, typename I>
 __device__ long long place_of(I index, long long length, long long step) {
     long long i = (long long)index;

@@ -2,7 +2,7 @@
  * blocks, which copy its elements in C order from of<k> to to<k>. The host has merged the axes and
  * chosen the element words. */
 #include "numbalite/complex.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 enum { THREADS = 256, EACH = 4 };
 
 template <class T, int D>

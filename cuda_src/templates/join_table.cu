@@ -1,7 +1,7 @@
 /* Joins any number of contiguous arrays: row k of `parts` is (address, words in each row of the
  * result, offset in the row, first block) of array k. `pitch`: words of a row. */
 #include "numbalite/complex.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 enum { THREADS = 256, EACH = 4 };
 
 template <class T>

@@ -4,7 +4,7 @@
  * cache lines. An access has V elements if the host has determined that all rows are aligned for
  * it. */
 #include "numbalite/complex.cuh"
-#include "numbalite/words.cuh"
+#include "numbalite/unsigned_types.cuh"
 
 template <typename Element, int Side, int V> __global__ void __launch_bounds__(256)
 transpose(array<const Element, 3> from, array<Element, 3> to) {

@@ -1,6 +1,6 @@
 /* words: unsigned integers of 1 to 16 bytes; an element is copied as one of them, by one access. */
-#ifndef NUMBALITE_WORDS_CUH
-#define NUMBALITE_WORDS_CUH
+#ifndef NUMBALITE_UNSIGNED_TYPES_CUH
+#define NUMBALITE_UNSIGNED_TYPES_CUH
 
 #include "numbalite.cuh"
 
