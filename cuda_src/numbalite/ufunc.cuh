@@ -1,7 +1,7 @@
 /* ufunc: kernels of element-wise functions.
  *
  * The generated source defines the operands and the computation of one element. The rest is here
- * and in pieces.cuh: conversions between an operand's type in memory and the loop's type, operands
+ * and in vector_access.cuh: conversions between an operand's type in memory and the loop's type, operands
  * that are values instead of arrays, and masks.
  *
  * There is one thread for each piece of E elements. It reads all operands of an element before it

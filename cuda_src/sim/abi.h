@@ -213,7 +213,7 @@ typedef struct nl_sim_checker {
     /* name: the thread has this named array from now on. unname: no longer. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
-    /* A local variable is read before it was written (unset.h). */
+    /* A local variable is read before it was written (uninitialized.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
     /* The thread begins another iteration of a loop, or has left it

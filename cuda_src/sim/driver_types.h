@@ -45,7 +45,7 @@ typedef struct CUkern_st *cudaKernel_t;
 typedef void (*cudaHostFn_t)(void *);
 typedef struct cudaLaunchAttribute_st cudaLaunchAttribute;
 typedef struct cudaLaunchConfig_st {
-    dim3 nl_grid, nl_block; /* gridDim and blockDim are macros here (words.h) */
+    dim3 nl_grid, nl_block; /* gridDim and blockDim are macros here (builtins.h) */
     size_t dynamicSmemBytes;
     cudaStream_t stream;
     cudaLaunchAttribute *attrs;

@@ -19,7 +19,7 @@
 extern "C" {
 #include "abi.h"
 }
-#include "own.h"
+#include "attributes.h"
 #include "checker.h"
 
 namespace numbalite_sim {

@@ -2,7 +2,7 @@
  *
  * The overloads are exactly those of NVRTC: calls that are ambiguous there (sin(1), fmax(1.0f,
  * 2.0)) are ambiguous here. Functions that libm does not have (rsqrt, sinpi, normcdf, Bessel I...)
- * are in special.h. */
+ * are in math_functions.h. */
 #ifndef NUMBALITE_SIM_MATH_H
 #define NUMBALITE_SIM_MATH_H
 

@@ -103,7 +103,7 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
 /* For functions that sources may define themselves with the same parameters, as NVRTC allows:
  * overload resolution prefers functions to templates. */
 #define NUMBALITE_SIM_YIELDING template <int = 0> NUMBALITE_SIM_INLINE
-#include "own.h"
+#include "attributes.h"
 
 /* numbalite/compilers/sim/translation.py replaces code that cannot be compiled by these. */
 #define NUMBALITE_SIM_ASM(instruction) \
@@ -183,9 +183,9 @@ extern "C" {
 #else
 #include "thread.h"
 #endif
-#include "words.h"
+#include "builtins.h"
 #include "math.h"
-#include "special.h"
+#include "math_functions.h"
 #include "intrinsics.h"
 #include "rounding.h"
 #include "convert.h"
@@ -214,7 +214,7 @@ extern "C" {
 #ifdef NUMBALITE_SIM_CHECKED
 #include "check.h"
 #ifdef NUMBALITE_SIM_CLANG
-#include "unset.h"
+#include "uninitialized.h"
 #endif
 #endif
 #include "formats.h"

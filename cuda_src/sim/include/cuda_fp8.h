@@ -1,6 +1,6 @@
 /* cuda_fp8.h for the simulator: e4m3, e5m2 and e8m0 in software. */
 #pragma once
-#include "sim/narrow.h"
+#include "sim/fp8_types.h"
 #define __CUDA_FP8_TYPES_EXIST__ 1
 
 enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };

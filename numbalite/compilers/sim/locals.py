@@ -3,7 +3,7 @@
 Works on the text from clang's front end, in which each variable is a separate `alloca`. A watched variable gets a
 shadow variable of the same type, whose bytes are zero where the variable is uninitialized. Pointers to its elements
 and fields are computed twice, stores and copies are made twice. Each use of a loaded value calls
-cuda_src/sim/unset.h with the shadow value. The optimizer removes all of this where it can prove the result.
+cuda_src/sim/uninitialized.h with the shadow value. The optimizer removes all of this where it can prove the result.
 
 Arithmetic, conditions, indices and stores to memory use a value. Copies to another variable, arguments and
 return values do not, because a function may ignore an argument. When a pointer to the variable is passed anywhere
@@ -63,7 +63,7 @@ _SCALARS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 _LARGEST = 4096  # maximum bytes of a watched variable: its shadow needs stack, too
 _TELL, _FETCH, _PUT = "nl_sim_unset", "nl_sim_fetch_written", "nl_sim_put_written"
 NAMES = (_TELL, _FETCH, _PUT)
-"""The functions of cuda_src/sim/unset.h."""
+"""The functions of cuda_src/sim/uninitialized.h."""
 
 
 class Locals:

@@ -1,8 +1,8 @@
-/* sim/special: CUDA's mathematical functions that the C library does not have.
+/* sim/math_functions: CUDA's mathematical functions that the C library does not have.
  *
  * The float versions compute in double and round once, except for the inexpensive ones. */
-#ifndef NUMBALITE_SIM_SPECIAL_H
-#define NUMBALITE_SIM_SPECIAL_H
+#ifndef NUMBALITE_SIM_MATH_FUNCTIONS_H
+#define NUMBALITE_SIM_MATH_FUNCTIONS_H
 
 namespace numbalite_sim {
 constexpr double pi = 3.14159265358979323846, sqrt_two = 1.41421356237309504880,

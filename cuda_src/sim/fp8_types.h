@@ -1,7 +1,7 @@
-/* sim/narrow: the common part of <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h>. sim/formats.h defines
+/* sim/fp8_types: the common part of <cuda_fp8.h>, <cuda_fp6.h> and <cuda_fp4.h>. sim/formats.h defines
  * the formats. */
-#ifndef NUMBALITE_SIM_NARROW_H
-#define NUMBALITE_SIM_NARROW_H
+#ifndef NUMBALITE_SIM_FP8_TYPES_H
+#define NUMBALITE_SIM_FP8_TYPES_H
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

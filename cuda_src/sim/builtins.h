@@ -1,8 +1,8 @@
-/* sim/words: CUDA builtins that are the same on the simulator and for CPU targets, based on
+/* sim/builtins: CUDA builtins that are the same on the simulator and for CPU targets, based on
  * sim/thread.h or host/thread.h. threadIdx etc. are macros for functions that return copies: as in
  * CUDA, they cannot be written. */
-#ifndef NUMBALITE_SIM_WORDS_H
-#define NUMBALITE_SIM_WORDS_H
+#ifndef NUMBALITE_SIM_BUILTINS_H
+#define NUMBALITE_SIM_BUILTINS_H
 
 #define threadIdx (::numbalite_sim::thread_index())
 #define blockIdx (::numbalite_sim::block_index())

@@ -1,6 +1,6 @@
-/* sim/own: function attributes of numbalite's own functions, in checked images and in others. */
-#ifndef NUMBALITE_SIM_OWN_H
-#define NUMBALITE_SIM_OWN_H
+/* sim/attributes: function attributes of numbalite's own functions, in checked images and in others. */
+#ifndef NUMBALITE_SIM_ATTRIBUTES_H
+#define NUMBALITE_SIM_ATTRIBUTES_H
 
 #define NUMBALITE_SIM_INLINE inline __attribute__((always_inline))
 /* Functions that checked images do not instrument (hooks.h). */

@@ -1,11 +1,11 @@
-/* sim/sixteen: arithmetic on 16-bit floating-point numbers, for cuda_fp16.h and cuda_bf16.h.
+/* sim/half_types: arithmetic on 16-bit floating-point numbers, for cuda_fp16.h and cuda_bf16.h.
  *
  * Both types have functions with the same names. NUMBALITE_SIM_SIXTEEN(T, T2, SCALAR2) defines them
  * for one type and its pair. Every operation is computed in float (fused ones in double) and
  * rounded once more: for + - * / and the square root, that is the correctly rounded result, as on a
  * GPU. */
-#ifndef NUMBALITE_SIM_SIXTEEN_H
-#define NUMBALITE_SIM_SIXTEEN_H
+#ifndef NUMBALITE_SIM_HALF_TYPES_H
+#define NUMBALITE_SIM_HALF_TYPES_H
 
 /* OTHER: the other of the two types, which may not be defined yet. */
 #define NUMBALITE_SIM_SIXTEEN_STRUCT(T, OTHER, from_float, to_float) \
