@@ -69,7 +69,7 @@ def test_the_search_knows_names_without_their_underscores(site):
 # What readers search for -> pages, one of which is among the first three results.
 SEARCHES = {
     "atomic add": "guide/kernels reference/language",
-    "race": "mistakes words",
+    "race": "mistakes glossary",
     "race condition": "mistakes",
     "out of memory": "guide/memory errors",
     "k-means": "programs",
