@@ -77,14 +77,14 @@ def warn_of(
     """
     found = [slip for slip in image.slips if slip not in before]
     if found:
-        from numbalite.compilers import reported
+        from numbalite.compilers import slipwarnings
 
         for source in others():
             try:
-                found = reported.common(found, compile_source(source, target).slips)
+                found = slipwarnings.common(found, compile_source(source, target).slips)
             except CompileError:  # raised where this signature is compiled
                 continue
-        reported.issue(found)
+        slipwarnings.issue(found)
 
 
 def source_of(image: bytes) -> Source | None:
@@ -125,9 +125,9 @@ def _compile(source, target):
 
 
 def _run(source, target):
-    from numbalite.compilers import nameconflicts, reported
+    from numbalite.compilers import nameconflicts, slipwarnings
 
-    slips = reported.search(source)
+    slips = slipwarnings.search(source)
     source = source.with_macros_inside()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import hostbuild
@@ -143,7 +143,7 @@ def _run(source, target):
             return nvrtc.compile(source, target[1:])
 
     image = nameconflicts.compile(source, run, lambda: headers.texts(source))
-    return image.replace(slips=reported.merged(slips, image.slips))
+    return image.replace(slips=slipwarnings.merged(slips, image.slips))
 
 
 def _key(source, target):
@@ -185,7 +185,9 @@ def _renamed(made, change):
 
 
 _own = None
-_SEARCHES = "advice slips slip_search slip_operators slip_statements statements unset".split()
+_SEARCHES = (
+    "advice slips slip_search slip_operators slip_statements statements uninitialized".split()
+)
 
 
 def own_code() -> bytes:

@@ -127,7 +127,7 @@ def _cpu():
 # Accepted by NVRTC: narrowing in braces; F(x) for a macro F(x, ...), which newer compilers count as C++20; a < b < c,
 # an error in newer compilers. (-w would disable all warnings and these errors.)
 _SILENT = ["-Wno-narrowing", "-Wno-error=parentheses"]
-# Additional warnings: reported.py reads those about the user's lines.
+# Additional warnings: slipwarnings.py reads those about the user's lines.
 _REPORTED = {
     "gcc": ["-Wtype-limits", "-Wformat", "-Wuninitialized"],
     "clang": ["-Wtautological-unsigned-zero-compare", "-Wuninitialized"],

@@ -27,7 +27,7 @@ from numbalite.compilers import (
     hostprelude,
     hostunit,
     process,
-    reported,
+    slipwarnings,
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
@@ -233,7 +233,7 @@ def compile(source, kind="sim", *checks) -> Image:
             log, unit = build(front, behind)
         with open(output, "rb") as file:
             data = file.read()
-    slips = tuple(reported.of_host(log, source))
+    slips = tuple(slipwarnings.of_host(log, source))
     log = "" if family == "gcc" else _reader(source).warnings(log)
     return _image(source, kind, data, log, unit).replace(slips=slips)
 

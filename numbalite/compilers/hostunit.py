@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite.compilers.hostheaders import quoted
-from numbalite.compilers.sim import places
+from numbalite.compilers.sim import subscripts
 from numbalite.cxx import scanner
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str]
     for i in range(len(source.kernels)):
         lines += _kernel(source, i, kind, attributes, checks)
     if checks:
-        lines.append(f"NUMBALITE_SIM_NAMES({places.literal(places.names(placed))})")
+        lines.append(f"NUMBALITE_SIM_NAMES({subscripts.literal(subscripts.names(placed))})")
     for i in range(len(source.variables)):
         lines += _variable(source, i, kind)
     return "\n".join(lines) + "\n"

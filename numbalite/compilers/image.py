@@ -59,7 +59,7 @@ class Image(NamedTuple):
     source: str = ""
     """What was compiled."""
     slips: tuple[Slip, ...] = ()
-    """What its users are warned of (numbalite.compilers.reported)."""
+    """What its users are warned of (numbalite.compilers.slipwarnings)."""
     stop: bytes | None = None
     """The tests of the flag that stops its kernels (stoppable.py): for each "function\\tposition\\0"."""
     catches: bool = False

@@ -16,7 +16,7 @@ from numbalite.compilers import (
     linking,
     nvrtclog,
     precompiled,
-    reported,
+    slipwarnings,
     stoppable,
     toolkit,
 )
@@ -233,7 +233,7 @@ def compile(source, capability) -> Image:
         log="\n".join(nvrtclog.worth_reading(nvrtclog.messages(result["log"]), directories)),
         ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
-        slips=tuple(reported.of_nvrtc(result["log"], source)),
+        slips=tuple(slipwarnings.of_nvrtc(result["log"], source)),
         stop=stop,
         catches=catches,
     )

@@ -1,7 +1,7 @@
 """One learner's file, run and judged in a process of its own.
 
 Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
-The processes that it has started end with it (warden.py). A third process, the referee (referee.py), draws the data
+The processes that it has started end with it (supervisor.py). A third process, the referee (referee.py), draws the data
 and compares results; an answer passes if the referee has seen right results at each size, too.
 What ends the process is left out when the file is run again, in the next one; the other answers are judged all
 the same.
@@ -22,7 +22,7 @@ import tempfile
 from multiprocessing.connection import Connection
 
 from numbalite import config
-from numbalite.course import timeouts, warden
+from numbalite.course import supervisor, timeouts
 
 from .catalogue import find, load
 from .mistakes import ENDLESS
@@ -138,12 +138,12 @@ class _Child:
         )  # fmt: skip
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-S", "-E", warden.__file__, ",".join(ends), *limits),
+                *(sys.executable, "-S", "-E", supervisor.__file__, ",".join(ends), *limits),
                 *(*python, _CHILD.format("grading"), *ends),
             ],
             stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words,
             pass_fds=[theirs.fileno(), asking.fileno()], start_new_session=True, cwd=folder,
-            env={**environment, warden.MARK: self.mark, "TMPDIR": self.scratch.name},
+            env={**environment, supervisor.MARK: self.mark, "TMPDIR": self.scratch.name},
         )  # fmt: skip
         for pipe in (theirs, referees, asking, asked):
             pipe.close()
@@ -195,7 +195,7 @@ class _Child:
         return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
 
     def kill(self):
-        """Ends the process and all that it has started, also where it has ended the warden."""
+        """Ends the process and all that it has started, also where it has ended the supervisor."""
         self.pipe.close()
         self.referee.close()
         self.referee_process.kill()
@@ -205,7 +205,7 @@ class _Child:
             self.process.wait(10)
         self.process.kill()
         self.process.wait()
-        warden.end(lambda: warden.marked(self.mark))
+        supervisor.end(lambda: supervisor.marked(self.mark))
         self.last_words.close()
         self.scratch.cleanup()
 

@@ -81,7 +81,7 @@ class _Judge:
         self.notes = []
 
     def verdict(self, speed=True):
-        from numbalite.compilers.reported import collected
+        from numbalite.compilers.slipwarnings import collected
         from numbalite.errors import NumbaliteWarning
 
         with warnings.catch_warnings(), collected() as slips:

@@ -17,7 +17,7 @@ import threading
 import time
 
 from numbalite.course.mistakes import ENDLESS, Failed, line_of
-from numbalite.course.warden import EXIT_STATUS
+from numbalite.course.supervisor import EXIT_STATUS
 from numbalite.errors import KernelTimeout
 
 LIMIT = 20.0

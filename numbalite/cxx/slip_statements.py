@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from numbalite.cxx import unset
+from numbalite.cxx import uninitialized
 from numbalite.cxx.scanner import TYPE_WORDS
 from numbalite.cxx.slip_search import ASSIGNMENTS, FLOAT_TYPES, INTEGER_TYPES, Search
 from numbalite.types.keywords import KEYWORDS
@@ -361,7 +361,7 @@ class Statements(Search):
         )
         if any(self.conditional[line] for line in lines):
             return
-        for read in unset.reads(self.code, body):
+        for read in uninitialized.reads(self.code, body):
             if not self.is_users(read.at):
                 continue
             if read.branch is None:

@@ -2,7 +2,7 @@
 
 Compilers report some of them, each compiler others, and NVRTC the fewest: `1/2 * x`, `i^2` and `x[-1]` are right C++.
 So the tokens are read here, for every target alike. What needs the types of expressions (printf's arguments, an
-unsigned difference compared with zero) is the compilers' to report: `numbalite/compilers/reported.py` reads that and
+unsigned difference compared with zero) is the compilers' to report: `numbalite/compilers/slipwarnings.py` reads that and
 gives it these words.
 
 Only the lines of the user's files are searched, outside of #if: what a condition leaves out is not compiled.

@@ -1,6 +1,6 @@
 """The statements of functions in CUDA C++, as a tree over the tokens of a source.
 
-`cxx/slips.py` and `cxx/unset.py` need it for mistakes that no compiler reports, or not every compiler: which
+`cxx/slips.py` and `cxx/uninitialized.py` need it for mistakes that no compiler reports, or not every compiler: which
 statement an `else` belongs to, an `if` without a body, a variable that one branch sets. It reads structure alone.
 Types, names and macros are the compiler's; where the structure is not plain (a macro that opens a block, say), a
 statement ends at the bracket that closes it, and nothing is concluded from it.

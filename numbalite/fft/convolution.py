@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.runtime.traced import recorded
 from numbalite.runtime.shapes import axis_number, numbers_of
+from numbalite.runtime.traced import recorded
 
 if TYPE_CHECKING:
     from typing import Any

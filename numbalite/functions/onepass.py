@@ -1,4 +1,4 @@
-"""Selects reduction operators with an accumulator type of their own (moments.cuh), and runs them in one pass."""
+"""Selects reduction operators with an accumulator type of their own (reduce_operators.cuh), and runs them in one pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
-    """The kernels of an operator of moments.cuh.
+    """The kernels of an operator of reduce_operators.cuh.
 
     Its accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is not 0.
     """
@@ -35,7 +35,7 @@ def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str
     """(C++ accumulator type for sums of numbers in ``wide``, its size in bytes).
 
     Its error is far below one rounding of the result. It is ``wide`` itself if the result has less precision, or for
-    integers that float64 represents exactly; otherwise a type of moments.cuh.
+    integers that float64 represents exactly; otherwise a type of reduce_operators.cuh.
     """
     if wide.char == "e":
         return "float", 4

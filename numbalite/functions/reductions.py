@@ -235,7 +235,7 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
 
 
 _MAX_INTEGERS = 2**31
-"""Maximum number of elements per result: with more, the sums of integer_variance in moments.cuh may overflow."""
+"""Maximum number of elements per result: with more, the sums of integer_variance in reduce_operators.cuh may overflow."""
 
 
 @functools.cache

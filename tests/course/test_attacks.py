@@ -265,7 +265,7 @@ def test_a_program_that_ends_the_warden(graded, tmp_path):
 
 
 def test_output_without_end(graded, tmp_path, monkeypatch):
-    from numbalite.course import warden
+    from numbalite.course import supervisor
 
     text = RIGHT + "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = 2\n# %%\n"
     text += "while True: print('x' * 10000)\n"
@@ -281,7 +281,7 @@ def test_output_without_end(graded, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Grader, "close", close)
     assert graded(text).passed
-    assert 0 < max(sizes) <= warden.KEPT
+    assert 0 < max(sizes) <= supervisor.KEPT
 
 
 WRITES = """

@@ -6,7 +6,7 @@ Stand-ins take the place of PyTorch and CuPy, in a process of their own; tests/g
 
 import pytest
 
-from .test_known_arrays import STAND_INS
+from .test_fast_arrays import STAND_INS
 
 pytestmark = pytest.mark.sim
 

@@ -17,7 +17,7 @@ LATER = {
     "numbalite": ("jupyter", "what is below gets numbalite.jupyter from here, when it asks"),
     "numbalite.__main__": ("*", COMMAND),
     "numbalite.compilers": (
-        "compilers.host compilers.hostbuild compilers.nameconflicts compilers.nvrtc compilers.reported",
+        "compilers.host compilers.hostbuild compilers.nameconflicts compilers.nvrtc compilers.slipwarnings",
         "a hit of the cache loads no compiler",
     ),
     "numbalite.compilers.source": ("cxx.scanner", "a hit of the cache reads no tokens"),

@@ -41,7 +41,7 @@ KERNELS = {
         "into_arrays": "void(int64[:, ::1], float64[::1], int64, float64[:, ::1], boolean[:, ::1])",
         "views": "void(complex128[::1], int64[:, ::1], uint8[::1], int64[::1])",
     },
-    "test_words.py": {
+    "test_intrinsics.py": {
         "rows": "void(float64[:, ::1])",
         "halves": "void(float16, float16, float16[::1], boolean[::1])",
         "vectors": "void(float64[::1])",

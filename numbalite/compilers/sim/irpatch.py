@@ -364,7 +364,9 @@ def _function(text, checks, defined, watched):
     head = syntax.first_line(text)
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
-    if not syntax.has_group(text, watched):  # NUMBALITE_SIM_UNCHECKED (sim/attributes.h): no access checks
+    if not syntax.has_group(
+        text, watched
+    ):  # NUMBALITE_SIM_UNCHECKED (sim/attributes.h): no access checks
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         if "profile" in checks:

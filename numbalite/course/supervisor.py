@@ -1,9 +1,9 @@
 """A process between the grader and a learner's program: it ends everything that the program has started.
 
-Processes that outlive their parent become children of the warden (PR_SET_CHILD_SUBREAPER), also those that
-called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the warden
+Processes that outlive their parent become children of the supervisor (PR_SET_CHILD_SUBREAPER), also those that
+called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the supervisor
 stops all of them, and then kills them. It does the same where they write too much: a file has a largest size
-(RLIMIT_FSIZE), and the warden adds up the bytes that the processes write to disks (/proc/PID/io) and those by which
+(RLIMIT_FSIZE), and the supervisor adds up the bytes that the processes write to disks (/proc/PID/io) and those by which
 two folders grow, the program's own and its scratch folder (TMPDIR). Of what they print it keeps the last 64 KiB. Run
 as a file, by the standard library alone.
 """
@@ -159,7 +159,7 @@ class _Disk:
 
 
 def main():
-    """``warden.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptors;
+    """``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptors;
     ends as it ends. The limits are bytes of a file, and of all that is written."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -196,7 +196,7 @@ def main():
         os._exit(1)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no core of the warden
+        libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: no core of the supervisor
         signal.signal(-code, signal.SIG_DFL) if -code not in (9, 19) else None
         os.kill(os.getpid(), -code)
     os._exit(code)

@@ -1,0 +1,30 @@
+"""The table of places at which names are indexed, that instrumented images bring."""
+
+from numbalite.compilers.sim import subscripts
+
+
+def test_names_with_their_brackets():
+    source = '#line 3 "a\\\\b.py"\nfloat loc[4];\nx = loc[k + 1];\n#line 9\nt[i][j] = 1;'
+    assert (
+        subscripts.names(source) == "@a\\b.py\n3 loc 1 7 10 12\n4 loc 1 5 8 14\n9 t 2 1 2 4 5 7\n"
+    )
+
+
+def test_what_is_indexed_may_be_a_member():
+    """clang++ names the place where the whole begins; where two names share it, neither has it."""
+    assert subscripts.names("q->v[k];") == "@\n1 v 1 1 4 5 7\n"
+    assert subscripts.names("a.b[c].d[e];") == "@\n1 b 1 3 4 6\n1 d 1 8 9 11\n"
+
+
+def test_functions_are_no_arrays():
+    assert subscripts.names("f(x[i]); [&](int i) { return y; }(3);") == "@\n1 x 1 3 4 6\n"
+    assert "2 s 1 1 2 7" in subscripts.names("array<float, 2> s{p, {2, 2}, {8, 4}};\ns(i, j);")
+
+
+def test_columns_are_bytes():
+    assert subscripts.names("/* ä */ x[i];") == "@\n1 x 1 10 11 13\n"
+
+
+def test_a_literal():
+    assert subscripts.literal('@a"b\\c\n1 x 1 2\n') == '"@a\\"b\\\\c\\n" "1 x 1 2\\n"'
+    assert subscripts.literal("") == '""'
