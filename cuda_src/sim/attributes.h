@@ -1,4 +1,5 @@
-/* sim/attributes: function attributes of numbalite's own functions, in checked images and in others. */
+/* sim/attributes: function attributes of numbalite's own functions, in checked images and in
+ * others. */
 #ifndef NUMBALITE_SIM_ATTRIBUTES_H
 #define NUMBALITE_SIM_ATTRIBUTES_H
 

@@ -125,8 +125,9 @@ NUMBALITE_SIM_YIELDING cudaError_t cudaFree(void *pointer) {
     return cudaSuccess;
 }
 template <int = 0>
-NUMBALITE_SIM_CANNOT("cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
-                     "launches; what must come later is launched into cudaStreamTailLaunch")
+NUMBALITE_SIM_CANNOT(
+    "cudaDeviceSynchronize is gone from kernels since CUDA 12: a grid cannot wait for what it "
+    "launches; what must come later is launched into cudaStreamTailLaunch")
 cudaError_t cudaDeviceSynchronize();
 #endif
 

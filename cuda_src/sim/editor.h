@@ -29,6 +29,7 @@
 #include "../numbalite/layout.cuh"
 
 namespace numbalite {
+// clang-format off
 NUMBALITE_MATH_INTEGER(sqrt) NUMBALITE_MATH_INTEGER(rsqrt) NUMBALITE_MATH_INTEGER(cbrt)
 NUMBALITE_MATH_INTEGER(sin) NUMBALITE_MATH_INTEGER(cos) NUMBALITE_MATH_INTEGER(tan)
 NUMBALITE_MATH_INTEGER(asin) NUMBALITE_MATH_INTEGER(acos) NUMBALITE_MATH_INTEGER(atan)
@@ -46,5 +47,6 @@ NUMBALITE_MATH_MIXED(hypot, floating_of) NUMBALITE_MATH_MIXED(fmod, floating_of)
 NUMBALITE_MATH_MIXED(remainder, floating_of) NUMBALITE_MATH_MIXED(fmin, floating_of)
 NUMBALITE_MATH_MIXED(fmax, floating_of) NUMBALITE_MATH_MIXED(fdim, floating_of)
 NUMBALITE_MATH_MIXED(copysign, floating_of)
+// clang-format on
 } // namespace numbalite
 using namespace numbalite;

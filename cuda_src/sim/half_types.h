@@ -58,8 +58,10 @@
         T x, y; \
         T##2() = default; \
         T##2(const T &x, const T &y) : x(x), y(y) {} \
-        T##2(const T##2_raw &raw) : x(T##_raw{raw.x}), y(T##_raw{raw.y}) {} \
-        operator T##2_raw() const { return T##2_raw{x.__x, y.__x}; } \
+        T##2(const T##2_raw & raw) : x(T##_raw{raw.x}), y(T##_raw{raw.y}) {} \
+        operator T##2_raw() const { \
+            return T##2_raw {x.__x, y.__x}; \
+        } \
     };
 
 #define NUMBALITE_SIM_SIXTEEN_BINARY(T, name, name2, expression) \
@@ -109,7 +111,8 @@
         return (__h##name(a.x, b.x) ? 0xffffu : 0) | (__h##name(a.y, b.y) ? 0xffff0000u : 0); \
     } \
     NUMBALITE_SIM_INLINE unsigned __h##name##u2_mask(const T##2 a, const T##2 b) { \
-        return (__h##name##u(a.x, b.x) ? 0xffffu : 0) | (__h##name##u(a.y, b.y) ? 0xffff0000u : 0); \
+        return (__h##name##u(a.x, b.x) ? 0xffffu : 0) | \
+               (__h##name##u(a.y, b.y) ? 0xffff0000u : 0); \
     } \
     NUMBALITE_SIM_INLINE bool __hb##name##2(const T##2 a, const T##2 b) { \
         return __h##name(a.x, b.x) && __h##name(a.y, b.y); \
@@ -177,8 +180,10 @@
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmul_sat, __hmul2_sat, __saturatef(x *y)) \
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax, __hmax2, fmaxf(x, y)) \
     NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin, __hmin2, fminf(x, y)) \
-    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax_nan, __hmax2_nan, x != x || y != y ? __builtin_nanf("") : fmaxf(x, y)) \
-    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin_nan, __hmin2_nan, x != x || y != y ? __builtin_nanf("") : fminf(x, y)) \
+    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmax_nan, __hmax2_nan, \
+                                 x != x || y != y ? __builtin_nanf("") : fmaxf(x, y)) \
+    NUMBALITE_SIM_SIXTEEN_BINARY(T, __hmin_nan, __hmin2_nan, \
+                                 x != x || y != y ? __builtin_nanf("") : fminf(x, y)) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma, __hfma2, r) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma_sat, __hfma2_sat, __saturatef(r)) \
     NUMBALITE_SIM_SIXTEEN_FUSED(T, __hfma_relu, __hfma2_relu, r < 0 ? 0.0f : r) \

@@ -47,7 +47,8 @@ NUMBALITE_SIM_INLINE void sincos(float x, float *s, float *c) {
 /* sin and cos of pi * x: the argument is reduced exactly, to at most a quarter turn. */
 inline void sincospi(double x, double *s, double *c) {
     if (!(fabs(x) < 9007199254740992.0)) { /* even integers, infinities, NaN */
-        *s = fabs(x) < __builtin_inff() ? copysign(0.0, x) : static_cast<double>(__builtin_nanf(""));
+        *s =
+            fabs(x) < __builtin_inff() ? copysign(0.0, x) : static_cast<double>(__builtin_nanf(""));
         *c = fabs(x) < __builtin_inff() ? 1.0 : static_cast<double>(__builtin_nanf(""));
         return;
     }
@@ -311,7 +312,9 @@ NUMBALITE_SIM_INLINE float __powf(float x, float y) {
 NUMBALITE_SIM_INLINE float __fdividef(float a, float b) {
     /* As CUDA documents: 0 if the divisor is larger than 2**126, NaN for infinity over infinity. */
     float size = fabsf(b);
-    return size > 8.507059173023462e37f && size < __builtin_inff() ? (isinf(a) ? __builtin_nanf("") : a * 0.0f) : a / b;
+    return size > 8.507059173023462e37f && size < __builtin_inff()
+               ? (isinf(a) ? __builtin_nanf("") : a * 0.0f)
+               : a / b;
 }
 NUMBALITE_SIM_INLINE float __saturatef(float x) {
     return x >= 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; /* NaN returns 0 */

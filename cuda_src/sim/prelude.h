@@ -5,18 +5,19 @@
  * library. Users can write `#ifdef NUMBALITE_SIM` to distinguish the simulator from a GPU.
  *
  * Differences from a GPU, for otherwise valid CUDA C++:
- * - With compilers of the clang family, integer division by zero, shifts by the width or more, and
- *   conversions of floating-point numbers out of range return the results of a GPU
- *   (numbalite/compilers/sim/irpatch.py). With g++ only division does (division.h), except in sources
- *   that numbalite/compilers/sim/divisions.py does not change, for example those with bit-fields: there
- *   the CPU and the compiler determine the result. `x << 32` and `(int)1e10f` have the CPU's result.
- *   The intrinsics (__float2int_rz, __funnelshift_l...) return the GPU's results with both.
+ * - With compilers of the clang family, integer division by zero, shifts by the width or more,
+ *   and conversions of floating-point numbers out of range return the results of a GPU
+ *   (numbalite/compilers/sim/irpatch.py). With g++ only division does (division.h), except in
+ *   sources that numbalite/compilers/sim/divisions.py does not change, for example those with
+ *   bit-fields: there the CPU and the compiler determine the result. `x << 32` and `(int)1e10f`
+ *   have the CPU's result. The intrinsics (__float2int_rz, __funnelshift_l...) return the GPU's
+ *   results with both.
  * - The fast intrinsics (__sinf, __expf...) are as accurate as the normal functions.
- * - Threads of a warp run one after the other between warp operations: code that relies on warps in
- *   lockstep, without __syncwarp, is as incorrect as on any GPU since Volta. With compilers of the
- *   clang family, lanes do synchronize at volatile accesses to shared memory.
- * - A thread that waits by reading memory in a loop must read through volatile or with an atomic, or
- *   call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
+ * - Threads of a warp run one after the other between warp operations: code that relies on warps
+ *   in lockstep, without __syncwarp, is as incorrect as on any GPU since Volta. With compilers of
+ *   the clang family, lanes do synchronize at volatile accesses to shared memory.
+ * - A thread that waits by reading memory in a loop must read through volatile or with an atomic,
+ *   or call __nanosleep or __threadfence in the loop; with g++, volatile alone is not enough. */
 #ifndef NUMBALITE_SIM_PRELUDE_H
 #define NUMBALITE_SIM_PRELUDE_H
 
@@ -88,12 +89,10 @@
 #endif
 /* The body of a class template that must not be instantiated. */
 #define NUMBALITE_SIM_CANNOT_BE(name, message) \
-    { \
-        static_assert(::numbalite_sim::never<name>::value, "numbalite: " message); \
-    }
+    { static_assert(::numbalite_sim::never<name>::value, "numbalite: " message); }
 namespace numbalite_sim {
 template <class> struct never { static constexpr bool value = false; };
-template <class T> T copied(T); /* jumps.py determines with it the type that `auto` would have */
+template <class T> T copied(T); /* gotos.py determines with it the type that `auto` would have */
 } // namespace numbalite_sim
 #if defined(__has_builtin)
 #define NUMBALITE_SIM_HAS(builtin) __has_builtin(builtin)
@@ -107,7 +106,8 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
 
 /* numbalite/compilers/sim/translation.py replaces code that cannot be compiled by these. */
 #define NUMBALITE_SIM_ASM(instruction) \
-    static_assert(false, "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
+    static_assert(false, \
+                  "numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator")
 /* For headers of the user, where not all functions are called: an error only if a function that
  * contains it is compiled and used. hostlog.py reads the position at the end of the message. */
 #if defined(__has_attribute) && __has_attribute(error)
@@ -116,8 +116,10 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
 #define NUMBALITE_SIM_ASM_USED(instruction) \
     [] { \
         struct nl_asm { \
-            __attribute__((error("numbalite: inline PTX (asm) " instruction " cannot run on the CPU simulator, at " \
-                                 __FILE__ ":" NUMBALITE_SIM_TEXT(__LINE__)))) static void missing(); \
+            __attribute__((error("numbalite: inline PTX (asm) " instruction \
+                                 " cannot run on the CPU simulator, at " __FILE__ \
+                                 ":" NUMBALITE_SIM_TEXT(__LINE__)))) static void \
+            missing(); \
         }; \
         nl_asm::missing(); \
     }()
@@ -126,8 +128,9 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
 #endif
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
-    static_assert(false, "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \
-                         "simulator")
+    static_assert(false, \
+                  "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \
+                  "simulator")
 
 /* Precedes a variable with static lifetime: on a GPU its initial value must be a constant. */
 #ifdef NUMBALITE_SIM_CLANG
@@ -138,7 +141,7 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
 #define NUMBALITE_SIM_CONSTANT
 #endif
 
-/* Follows a declaration that jumps.py changed: GPU compilers allow a goto past it only for scalar
+/* Follows a declaration that gotos.py changed: GPU compilers allow a goto past it only for scalar
  * types. */
 #define NUMBALITE_SIM_JUMPED(name) \
     static_assert(!__is_class(decltype(name)) && !__is_union(decltype(name)), \
@@ -149,11 +152,13 @@ template <class T> T copied(T); /* jumps.py determines with it the type that `au
     static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
                          "write it, then comes __syncthreads()");
 #define NUMBALITE_SIM_ALIGNAS \
-    static_assert(false, "numbalite: alignas does not apply here: it stands before all other words, " \
-                         "alignas(16) extern __shared__ float s[];");
+    static_assert(false, \
+                  "numbalite: alignas does not apply here: it stands before all other words, " \
+                  "alignas(16) extern __shared__ float s[];");
 #define NUMBALITE_SIM_SHARED_TYPES(name) \
-    static_assert(false, "numbalite: extern __shared__ " #name " has another type further up: there is " \
-                         "one such memory, and its name has one type");
+    static_assert(false, \
+                  "numbalite: extern __shared__ " #name " has another type further up: there is " \
+                  "one such memory, and its name has one type");
 #define NUMBALITE_SIM_AUTOMATIC(space) \
     static_assert(false, "numbalite: a __" #space "__ variable inside of a function is static: " \
                          "static __" #space "__ float x;");

@@ -1,11 +1,12 @@
-/* sim/uninitialized: uninitialized local variables in instrumented images, for clang++. Each variable that
- * is declared without a value has a shadow variable of the same size, whose bytes are zero as long
- * as the corresponding bytes are unwritten (numbalite/compilers/sim/locals.py, which inserts calls
- * of these functions). */
+/* sim/uninitialized: uninitialized local variables in instrumented images, for clang++. Each
+ * variable that is declared without a value has a shadow variable of the same size, whose bytes are
+ * zero as long as the corresponding bytes are unwritten (numbalite/compilers/sim/locals.py, which
+ * inserts calls of these functions). */
 #ifndef NUMBALITE_SIM_UNINITIALIZED_H
 #define NUMBALITE_SIM_UNINITIALIZED_H
 
-#define NUMBALITE_SIM_UNSET extern "C" __attribute__((visibility("hidden"), used)) NUMBALITE_SIM_UNCHECKED
+#define NUMBALITE_SIM_UNSET \
+    extern "C" __attribute__((visibility("hidden"), used)) NUMBALITE_SIM_UNCHECKED
 
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void
 nl_sim_report_unset(const char *name, int count, long long i, long long j, long long k) {
