@@ -59,6 +59,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     """
 
     source_role = "kernel"
+    _adjoint: Dispatcher | None = None
 
     # `source` is what kernels are made from: a BodySource or a ModuleSource.
 
@@ -115,6 +116,23 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     def _name_in_scope(self, name):
         return self._source.find_name(name)
+
+    # --- derivatives
+
+    @property
+    def adjoint(self) -> Dispatcher | None:
+        """The kernel that computes the gradients of this one, for operators of PyTorch and JAX (numbalite.operators).
+
+        Its parameters: the inputs of this kernel, a cotangent for each array that this kernel writes, and a gradient for
+        each floating-point array that this kernel reads, which is 0 before. It is launched with the same grid and block.
+        """
+        return self._adjoint
+
+    @adjoint.setter
+    def adjoint(self, kernel: Dispatcher | None) -> None:
+        if kernel is not None and not isinstance(kernel, Dispatcher):
+            raise TypeError(f"{self.__name__}.adjoint is a kernel, not {kernel!r}")
+        self._adjoint = kernel
 
     # --- launching
 

@@ -29,7 +29,7 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
         f = vectorize(["float64(float64, float64)"], target="cuda")(...)
         f.derivative(1)(x, y)
     """
-    return _Family.of(ufunc).derivative(by)
+    return Family.of(ufunc).derivative(by)
 
 
 def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
@@ -38,7 +38,7 @@ def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
     ``tangents`` has an array or number for each of the ``primals``, None for 0; those of integers are None. Both
     are broadcast. Where the ufunc has several results, both items are tuples.
     """
-    return _Family.of(ufunc).jvp(tuple(primals), tuple(tangents))
+    return Family.of(ufunc).jvp(tuple(primals), tuple(tangents))
 
 
 def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
@@ -49,7 +49,7 @@ def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
     integer.
     """
     several = isinstance(cotangents, (tuple, list))
-    return _Family.of(ufunc).vjp(tuple(primals), tuple(cotangents) if several else (cotangents,))
+    return Family.of(ufunc).vjp(tuple(primals), tuple(cotangents) if several else (cotangents,))
 
 
 def defvjp(ufunc: Any, *rules: Any) -> Any:
@@ -60,10 +60,10 @@ def defvjp(ufunc: Any, *rules: Any) -> Any:
 
         relu.defvjp("x > 0 ? g : 0")
     """
-    return _Family.of(ufunc).define(rules)
+    return Family.of(ufunc).define(rules)
 
 
-class _Family:
+class Family:
     """A ufunc and its derivatives."""
 
     def __init__(self, ufunc, function, given, make):
@@ -75,7 +75,7 @@ class _Family:
         self.made: dict[tuple, Any] = {}
 
     @staticmethod
-    def of(ufunc: Any) -> _Family:
+    def of(ufunc: Any) -> Family:
         if isinstance(ufunc, _core.Ufunc):
             device: Any = ufunc
             return _cached(
@@ -125,12 +125,17 @@ class _Family:
             self.made[key] = make()
         return self.made[key]
 
-    def _signature(self, primals):
-        """The signature of the loop for these arguments."""
+    def gradients(self, dtypes):
+        """The ufunc of the vjp for inputs of these dtypes: the inputs and a cotangent for each result are its inputs,
+        the gradients by the floating-point inputs its results."""
+        return self._for_types("vjp", self.signature(dtypes))
+
+    def signature(self, dtypes):
+        """The signature of the loop for arguments of these dtypes."""
         nin, nout = self.ufunc.nin, self.ufunc.nout
-        if len(primals) != nin:
-            raise TypeError(f"{self.ufunc.__name__} has {nin} inputs, not {len(primals)}")
-        asked = (*map(_dtype_of, primals), *(None,) * nout)
+        if len(dtypes) != nin:
+            raise TypeError(f"{self.ufunc.__name__} has {nin} inputs, not {len(dtypes)}")
+        asked = (*dtypes, *(None,) * nout)
         loop = tuple(map(types.scalar, self.ufunc.resolve_dtypes(asked)))
         results = loop[nin:]
         returned = results[0] if nout == 1 else types.Tuple(results)
@@ -144,7 +149,7 @@ class _Family:
         name = self.ufunc.__name__
         if len(tangents) != len(primals):
             raise TypeError(f"{name}.jvp: {len(primals)} primals, {len(tangents)} tangents")
-        signature = self._signature(primals)
+        signature = self.signature(tuple(map(_dtype_of, primals)))
         given = []
         for i, (t, tangent) in enumerate(zip(signature.args, tangents, strict=True)):
             if is_floating(t):
@@ -159,7 +164,7 @@ class _Family:
         name, count = self.ufunc.__name__, self.ufunc.nout
         if len(cotangents) != count:
             raise TypeError(f"{name}.vjp: {count} results, {len(cotangents)} cotangents")
-        signature = self._signature(primals)
+        signature = self.signature(tuple(map(_dtype_of, primals)))
         found = self._for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
         found = iter(found if isinstance(found, tuple) else (found,))
         return tuple(
@@ -206,7 +211,7 @@ def _rule(rule, args, name):
 def _cached(place, *args):
     family = place.get("_family")
     if family is None:
-        family = place.setdefault("_family", _Family(*args))
+        family = place.setdefault("_family", Family(*args))
     return family
 
 

@@ -17,6 +17,7 @@ SHOWN = {
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
     "guide/memory.md": 1,
+    "guide/operators.md": 3,
     "programs.md": 1,
     "stopping.md": 1,
     "teaching.md": 1,

@@ -1,0 +1,53 @@
+"""Functions of numbalite as operators of a framework: what numbalite.torch and numbalite.jax have in common.
+
+An Operation describes a ufunc, a generalized ufunc or a kernel: the dtypes and shapes of its results, how it runs on
+arrays of a device or of the host, and its derivatives. The frameworks only translate this description.
+Uses types, kernels and ufuncs. Begin with __init__.py, then elementwise.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from numbalite import _core
+from numbalite.kernels.dispatcher import Dispatcher
+from numbalite.ufuncs.cudagufunc import CudaGUfunc
+from numbalite.ufuncs.cudaufunc import CudaUfunc
+
+from .elementwise import Elementwise
+from .generalized import Generalized
+from .launched import Launched
+from .operation import Operation
+
+__all__ = ["Elementwise", "Generalized", "Launched", "Operation", "operation"]
+
+
+def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
+    """The Operation of a ufunc, a generalized ufunc or a kernel; TypeError for other objects.
+
+    ``launch`` and ``out_shapes`` are for kernels, see Launched.
+    """
+    if isinstance(f, Dispatcher):
+        return Launched(f, launch, out_shapes)
+    kind = _kind(f)
+    if kind is None:
+        raise TypeError(
+            "an operator is made from a ufunc (vectorize), a generalized ufunc (guvectorize) or a kernel (cuda.jit, "
+            f"a module's kernel), not from {f!r}"
+        )
+    if launch is not None or out_shapes is not None:
+        raise TypeError(f"{f.__name__} is a ufunc: launch= and out_shapes= are for kernels")
+    return kind(f)
+
+
+def _kind(f):
+    if isinstance(f, CudaUfunc):
+        return Elementwise
+    if isinstance(f, CudaGUfunc):
+        return Generalized
+    owner = _core.ufunc_owner(f) if isinstance(f, np.ufunc) else None
+    if owner is None:
+        return None
+    return Elementwise if owner.layout is None else Generalized

@@ -1,0 +1,76 @@
+"""Operation: the description of a function that the frameworks translate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Operation:
+    """A function of arrays. Arrays are NumPy's on the host; on a device, any object that kernels accept."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """The names of the inputs."""
+    nin: int
+    nout: int
+    written: tuple[int, ...] = ()
+    """The numbers of the inputs that the function writes."""
+    cores: tuple[int, ...] | None = ()
+    """The number of core dimensions of each operand: the dimensions before them are broadcast. None: the function has
+    no loop dimensions."""
+    contiguous: tuple[int, ...] = ()
+    """The numbers of the inputs that must be contiguous."""
+    starts_at_zero = False
+    """Does it add to its results, which are 0 before?"""
+    not_differentiable = ""
+    """The reason why it has no derivative, and what the user can do; "" if it has one."""
+
+    def scalar(self, number: int) -> type | None:
+        """The Python type of an input that is a number; None for an array."""
+        return None
+
+    def dtypes(self, inputs: Sequence[np.dtype]) -> tuple[np.dtype, ...]:
+        """The dtypes of the results."""
+        raise NotImplementedError
+
+    def shapes(self, inputs: Sequence[Any]) -> tuple[tuple, ...]:
+        """The shapes of the results, for inputs with ``shape``; sizes may be symbols."""
+        raise NotImplementedError
+
+    def run_on_host(self, inputs: Sequence[Any], results: Sequence[np.ndarray]) -> None:
+        """Computes the results of NumPy arrays."""
+        raise NotImplementedError
+
+    def run_on_device(
+        self, inputs: Sequence[Any], results: Sequence[Any], stream: Any = None
+    ) -> None:
+        """Computes the results of device arrays; without a stream, on that of their library."""
+        raise NotImplementedError
+
+    def gradients(self, inputs: Sequence[np.dtype]) -> Operation:
+        """For the dtypes of inputs: the Operation whose inputs are those of this one and a cotangent for each result,
+        and whose results are the gradients by the inputs of `differentiated`, before sums over broadcast axes."""
+        raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
+
+    def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:
+        """The numbers of the inputs by which `gradients` derives."""
+        raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
+
+
+def broadcast(name: str, shapes: Sequence[Sequence]) -> tuple:
+    """The common shape; ValueError names the function. Sizes may be symbols of a framework."""
+    ndim = max(map(len, shapes), default=0)
+    result: list = [1] * ndim
+    for shape in shapes:
+        for axis, size in enumerate(shape, ndim - len(shape)):
+            if size == 1:
+                continue
+            if result[axis] == 1:
+                result[axis] = size
+            elif result[axis] != size:
+                listed = ", ".join(str(tuple(one)) for one in shapes)
+                raise ValueError(f"{name}: the shapes {listed} cannot be broadcast")
+    return tuple(result)

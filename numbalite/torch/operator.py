@@ -1,0 +1,202 @@
+"""`operator`: registers an Operation with PyTorch's dispatcher."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from numbalite.operators import Operation, operation
+
+from . import gradients, vmap
+from .dtypes import TORCH, to_numpy
+
+_libraries: dict[str, torch.library.Library] = {}
+_lock = threading.RLock()
+
+
+def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callable[[Any], Operator]:
+    """Makes an operator of PyTorch from a ufunc, a generalized ufunc or a kernel.
+
+    ``name`` is "namespace::name": the operator is also ``torch.ops.namespace.name``. Operands are tensors on one device.
+    Results are new, contiguous tensors. CUDA tensors are computed on torch's current stream, in memory of torch's
+    allocator; CPU tensors by the same source, compiled for the parallel target. Kernels run on CPU tensors on the
+    simulator alone.
+
+    A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
+    with const for the arrays that it only reads, and ``launch``: (grid, block), or a function of its arguments that
+    returns them. It sees numbers, and of tensors shape, ndim and size. It changes the other arrays and returns None;
+    with ``out_shapes``, a shape or a function of the inputs that returns one, they are results.
+
+        @operator("mylib::scale", launch=lambda x, a, y: (-(-x.size // 256), 256), out_shapes=lambda x, a: x.shape)
+        @cuda.jit("void(const float32[:], float32, float32[:])")
+        def scale(x, a, y):
+            "int i = grid<1>(); if (i < x.size()) y[i] = a * x[i];"
+
+    TypeError for other objects and unsuitable signatures, ValueError for an invalid name.
+    """
+    if not isinstance(name, str) or name.count("::") != 1 or not _is_name(name):
+        raise ValueError(
+            f"the name of an operator is 'namespace::name', as in 'mylib::f', not {name!r}"
+        )
+    return lambda f: Operator(name, operation(f, launch, out_shapes), f)
+
+
+def _is_name(name):
+    return all(part.isidentifier() and part.isascii() for part in name.split("::"))
+
+
+class Operator:
+    """An operator of PyTorch: call it with tensors.
+
+    ``overload`` is what torch.compile and torch.export see, a torch._ops.OpOverload; ``function`` is the ufunc or kernel.
+    """
+
+    def __init__(
+        self, name: str, described: Operation, function: Any = None, rule: Any = gradients.Rule
+    ):
+        self.name, self.operation, self.function = name, described, function
+        self.__name__ = name.partition("::")[2]
+        self.__doc__ = getattr(function, "__doc__", None)
+        namespace, _, plain = name.partition("::")
+        library = _library(name, namespace)
+        library.define(schema(plain, described), tags=(torch.Tag.pt2_compliant_tag,))
+        library.impl(plain, _on_host(described), "CPU")
+        library.impl(plain, _on_device(described), "CUDA")
+        torch.library.register_fake(name, _fake(described), lib=library)
+        self.overload = getattr(getattr(torch.ops, namespace), plain).default
+        vmap.register(self, library)
+        if not described.written:  # torch has no gradients of operators that change their arguments
+            rule(self).register(library)
+
+    def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
+        """Another operator, whose name begins with the name of this one."""
+        return Operator(_unused(f"{self.name}_{suffix}"), described, rule=rule)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.overload(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<torch operator {self.overload._schema}>"
+
+
+def _library(name, namespace):
+    """The library that registers one operator. An operator that is defined again replaces the earlier one."""
+    with _lock:
+        earlier = _libraries.pop(name, None)
+        if earlier is not None:
+            earlier._destroy()
+        library = _libraries[name] = torch.library.Library(namespace, "FRAGMENT")
+        return library
+
+
+def _unused(name: str) -> str:
+    """The name, or the first of name_2, name_3, ... that no operator of numbalite has."""
+    with _lock:
+        number, found = 1, name
+        while found in _libraries:
+            number += 1
+            found = f"{name}_{number}"
+        return found
+
+
+_SCHEMA_TYPES = {bool: "bool", int: "int", float: "float", complex: "complex"}
+
+
+def schema(name: str, described: Operation) -> str:
+    """The operator's schema: names, types, and which tensors are written."""
+    listed = []
+    for i, parameter in enumerate(described.parameters):
+        number = described.scalar(i)
+        if number is not None:
+            kind = "SymInt" if number is int else _SCHEMA_TYPES[number]
+        else:
+            kind = f"Tensor(a{i}!)" if i in described.written else "Tensor"
+        listed.append(f"{kind} {parameter}")
+    return f"{name}({', '.join(listed)}) -> {_returned(described)}"
+
+
+def _returned(described):
+    if described.nout == 1:
+        return "Tensor"
+    return f"({', '.join(['Tensor'] * described.nout)})"
+
+
+def _maker(described):
+    """A function of the arguments of a call: new tensors for its results."""
+    name = described.name
+    cached: dict[tuple, tuple] = {}
+    create = torch.zeros if described.starts_at_zero else torch.empty
+
+    def make(args):
+        tensors = [x for x in args if isinstance(x, torch.Tensor)]
+        key = tuple([x.dtype for x in tensors])
+        dtypes = cached.get(key)
+        if dtypes is None:
+            given = iter(to_numpy(name, tensors))
+            found = described.dtypes(
+                tuple(next(given) if isinstance(x, torch.Tensor) else None for x in args)
+            )
+            dtypes = cached[key] = tuple(TORCH[dtype] for dtype in found)
+        device = tensors[0].device
+        for x in tensors:
+            if x.device != device:
+                raise ValueError(f"{name}: the tensors are on {device} and {x.device}")
+        return [
+            create(shape, dtype=dtype, device=device)
+            for shape, dtype in zip(described.shapes(args), dtypes, strict=True)
+        ]
+
+    return make
+
+
+def _given(described, results):
+    """What the operator returns."""
+    if described.nout == 1:
+        return results[0]
+    return tuple(results) if results else None
+
+
+def _fake(described):
+    make = _maker(described)
+
+    def fake(*args):
+        return _given(described, make(args))
+
+    return fake
+
+
+def _on_device(described):
+    make = _maker(described)
+    contiguous = described.contiguous
+
+    def on_device(*args):
+        results = make(args)
+        inputs = [
+            x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x for x in args
+        ]
+        for i in contiguous:
+            inputs[i] = inputs[i].contiguous()
+        described.run_on_device(inputs, results)
+        return _given(described, results)
+
+    return on_device
+
+
+def _on_host(described):
+    make = _maker(described)
+
+    def on_host(*args):
+        results = make(args)
+        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in args]
+        for i in described.contiguous:
+            inputs[i] = inputs[i].contiguous()
+        described.run_on_host(
+            [x.numpy() if isinstance(x, torch.Tensor) else x for x in inputs],
+            [x.numpy() for x in results],
+        )
+        return _given(described, results)
+
+    return on_host

@@ -1,0 +1,455 @@
+"""numbalite.torch: operators against torch's own functions, opcheck, gradcheck."""
+
+import numpy as np
+import pytest
+from kit.sample import some
+
+from numbalite import cuda, guvectorize, vectorize
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+import torch
+
+from numbalite.torch import operator
+
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
+
+DD, DDD = ["float64(float64)"], ["float64(float64, float64)"]
+_count = iter(range(10**6))
+
+
+def unique():
+    return f"numbalite_test::f{next(_count)}"
+
+
+def ufunc(text, args="x", signatures=DD, target="cuda"):
+    return vectorize(signatures, target=target, source=text, args=args, name="f")
+
+
+def constants(*shape):
+    return torch.from_numpy(np.asarray(np.random.default_rng().uniform(0.1, 0.9, shape)))
+
+
+def doubles(*shape):
+    return constants(*shape).requires_grad_()
+
+
+# ---- twenty operators
+
+
+@guvectorize(
+    ["void(float64[:,:], float64[:,:], float64[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+)
+def matmul(a, b, c):
+    """
+    for (int i = 0; i < a.shape[0]; ++i)
+        for (int j = 0; j < b.shape[1]; ++j) {
+            double sum = 0;
+            for (int k = 0; k < a.shape[1]; ++k) sum += a(i, k) * b(k, j);
+            c(i, j) = sum;
+        }
+    """
+
+
+@guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cpu")
+def total(x, result):
+    "float sum = 0; for (int i = 0; i < x.size(); ++i) sum += x[i]; result[0] = sum;"
+
+
+@guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="parallel")
+def cross(a, b, c):
+    """
+    for (int i = 0; i < 3; ++i) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        c[i] = a[j] * b[k] - a[k] * b[j];
+    }
+    """
+
+
+@guvectorize(["void(float64[:], float64)"], "(n),()", target="cuda", writable_args=["x"])
+def scale_rows(x, a):
+    "for (int i = 0; i < x.size(); ++i) x[i] *= a;"
+
+
+@guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda", block=32)
+def block_total(x, result):
+    """
+    __shared__ double parts[32];
+    double sum = 0;
+    for (int i = threadIdx.x; i < x.size(); i += 32) sum += x[i];
+    parts[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        sum = 0;
+        for (int i = 0; i < 32; ++i) sum += parts[i];
+        result[0] = sum;
+    }
+    """
+
+
+@cuda.jit("void(const float64[:], float64, float64[:])")
+def axpy(x, a, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] += a * x[i];"
+
+
+@cuda.jit("void(const float64[:], const float64[:], float64[:])")
+def product(x, y, z):
+    "int i = grid<1>(); if (i < x.size()) z[i] = x[i] * y[i];"
+
+
+@cuda.jit("void(const float64[:], const float64[:], const float64[:], float64[:], float64[:])")
+def product_adjoint(x, y, g, gx, gy):
+    "int i = grid<1>(); if (i < x.size()) { gx[i] += g[i] * y[i]; gy[i] += g[i] * x[i]; }"
+
+
+product.adjoint = product_adjoint
+
+
+@cuda.jit("void(const float32[:], int32, float32[:], int32[:])")
+def python_body(x, n, values, numbers):
+    i = cuda.grid(1)
+    if i < n:
+        values[i] = x[i] * 2
+        numbers[i] = i
+
+
+MODULE = cuda.module("""
+__global__ void clamp(const float* x, float low, float* y, int n)
+{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i] < low ? low : x[i]; }
+""")
+
+
+def blocks(x, *rest):
+    return -(-max(x.size, 1) // 32), 32
+
+
+def floats(*shape):
+    return torch.from_numpy(np.random.default_rng().random(shape).astype("f4"))
+
+
+OPERATORS = {
+    "one input": (lambda: ufunc("return sin(x);"), {}, lambda: (doubles(3, 4),)),
+    "two inputs": (lambda: ufunc("return x * y;", "x, y", DDD), {}, lambda: (doubles(3, 4), doubles(4))),
+    "scalars": (lambda: ufunc("return x - y;", "x, y", DDD), {}, lambda: (doubles(), doubles())),
+    "empty": (lambda: ufunc("return x + y;", "x, y", DDD), {}, lambda: (doubles(0, 3), doubles(3))),
+    "transposed": (lambda: ufunc("return x / y;", "x, y", DDD), {}, lambda: (doubles(4, 3).T, doubles(3, 4))),
+    "parallel": (lambda: ufunc("return exp(x);", target="parallel"), {}, lambda: (doubles(5),)),
+    "on the cpu": (lambda: ufunc("return exp(x);", target="cpu"), {}, lambda: (doubles(5)[::2],)),
+    "two results": (
+        lambda: ufunc("return make_tuple(x + y, x * y);", "x, y", ["Tuple((float64, float64))(float64, float64)"]),
+        {}, lambda: (doubles(2, 3), doubles(2, 1)),
+    ),
+    "types": (
+        lambda: ufunc("return x * y;", "x, y", ["float32(float32, float32)", *DDD]), {},
+        lambda: (floats(4), doubles(4)),
+    ),
+    "an integer": (lambda: ufunc("return x * n;", "x, n", ["float64(float64, int32)"]), {}, lambda: (doubles(3), torch.arange(3, dtype=torch.int32))),
+    "comparison": (lambda: ufunc("return x > y;", "x, y", ["boolean(float64, float64)"]), {}, lambda: (doubles(3), doubles(3))),
+    "no signature": (lambda: ufunc("return x * x;", signatures=()), {}, lambda: (doubles(3),)),
+    "matrix product": (lambda: matmul, {}, lambda: (constants(2, 3, 4), constants(4, 5))),
+    "a sum": (lambda: total, {}, lambda: (floats(2, 5),)),
+    "fixed dimensions": (lambda: cross, {}, lambda: (constants(4, 3), constants(3))),
+    "a written input": (lambda: scale_rows, {}, lambda: (constants(4, 3), constants(4))),
+    "a block": (lambda: block_total, {}, lambda: (constants(3, 100),)),
+    "a kernel that writes": (lambda: axpy, {"launch": blocks}, lambda: (constants(40), 2.0, torch.zeros(40).double())),
+    "a kernel with results": (lambda: product, {"launch": blocks, "out_shapes": lambda x, y: x}, lambda: (doubles(40), doubles(40))),
+    "a Python body": (lambda: python_body, {"launch": blocks, "out_shapes": lambda x, n: [x.shape, (n,)]}, lambda: (floats(40), 40)),
+    "a kernel of a module": (lambda: MODULE.clamp, {"launch": lambda *args: (-(-args[3] // 32), 32)}, lambda: (floats(40), 0.5, torch.zeros(40), 40)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPERATORS.values(), ids=OPERATORS)
+def test_opcheck(case):
+    make, options, arguments = case
+    function = make()
+    op = operator(unique(), **options)(function)
+    found = torch.library.opcheck(op.overload, arguments())
+    assert set(found.values()) == {"SUCCESS"}, found
+
+
+@pytest.mark.parametrize("name", ["two inputs", "two results", "types", "matrix product", "fixed dimensions", "an integer"])  # fmt: skip
+def test_results_are_those_of_numpy(name):
+    make, options, arguments = OPERATORS[name]
+    function, given = make(), arguments()
+    found = operator(unique(), **options)(function)(*given)
+    expected = function(*(x.detach().numpy() for x in given))
+    several = isinstance(expected, tuple)
+    for f, e in zip(
+        found if several else [found], expected if several else [expected], strict=True
+    ):
+        np.testing.assert_array_equal(f.detach().numpy(), e)
+        assert f.is_contiguous() and f.detach().numpy().dtype == e.dtype
+
+
+def test_kernels_change_their_arrays_or_return_results():
+    x, y = torch.arange(5.0).double(), torch.ones(5).double()
+    assert operator(unique(), launch=blocks)(axpy)(x, 3.0, y) is None
+    torch.testing.assert_close(y, 1 + 3 * x)
+    op = operator(unique(), launch=(2, 32), out_shapes=lambda x, n: [x.shape, (n,)])(python_body)
+    values, numbers = op(x.float(), 3)
+    torch.testing.assert_close(values[:3], 2 * x.float()[:3])
+    assert numbers.tolist() == [0, 1, 2] and numbers.dtype == torch.int32
+
+
+def test_a_non_contiguous_tensor_for_a_pointer_is_copied():
+    source = "__global__ void copy(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }"
+    op = operator(unique(), launch=(1, 4), out_shapes=lambda x: x.shape)(cuda.module(source).copy)
+    x = torch.arange(8.0)[::2]
+    torch.testing.assert_close(op(x), x)
+
+
+# ---- gradients
+
+FUNCTIONS = (
+    "sqrt rsqrt cbrt rcbrt sin cos tan sinpi cospi asin acos atan sinh cosh tanh asinh atanh exp exp2 exp10 expm1 log "
+    "log2 log10 log1p erf erfc erfcx erfinv erfcinv normcdf normcdfinv lgamma tgamma fabs j0 j1 y0 y1"
+).split()
+OF_TWO = [
+    "pow(x, y)", "atan2(x, y)", "hypot(x, y)", "fmod(x, y)", "fmax(x, y)", "fmin(x, y)", "fdim(x, y)",
+    "copysign(x, -y)", "fma(x, y, x)", "pow(x, 3) * pow(2.0, y)", "x * 3 - 2 / y + (1 - x) / 7",
+]  # fmt: skip
+
+
+def in_groups(items, size=6):
+    return [items[i : i + size] for i in range(0, len(items), size)]
+
+
+def group(texts, args):
+    """An operator with a result for each expression."""
+    results = ", ".join(["float64"] * len(texts))
+    inputs = ", ".join(["float64"] * (args.count(",") + 1))
+    return operator(unique())(
+        ufunc(f"return make_tuple({', '.join(texts)});", args, [f"Tuple(({results}))({inputs})"])
+    )
+
+
+@pytest.mark.parametrize("names", some(3, in_groups(FUNCTIONS), of="gradcheck"), ids=lambda n: n[0])
+def test_gradcheck_of_functions(names):
+    op = group([f"{name}(x)" for name in names], "x")
+    assert torch.autograd.gradcheck(op, (doubles(4),))
+
+
+@pytest.mark.parametrize("texts", in_groups(OF_TWO, 11), ids=["all"])
+def test_gradcheck_of_functions_of_two_numbers(texts):
+    assert torch.autograd.gradcheck(group(texts, "x, y"), (doubles(4), doubles(4)))
+
+
+def expression(random, depth):
+    """A random smooth expression of x, y and t."""
+    if depth == 0:
+        return random.choice(["x", "y", "t", f"{random.uniform(0.5, 2):.3f}"])
+    a, b = expression(random, depth - 1), expression(random, depth - 1)
+    return random.choice(
+        [f"({a} + {b})", f"({a} * {b})", f"sin({a})", f"tanh({a} - {b})", f"({a} / (2 + cos({b})))"]
+    )
+
+
+def program(random):
+    """A random body with a loop and a branch."""
+    first, second, third = (expression(random, 2) for _ in range(3))
+    return f"""
+    double t = 0.5;
+    for (int i = 0; i < {random.integers(1, 4)}; ++i)
+        t = x * {random.uniform(0.5, 1):.3f} > y ? {first} : {second};
+    return {third} + 0.5 * t * x;
+    """
+
+
+@pytest.mark.parametrize("seed", some(4, range(50), of="programs"))
+def test_gradcheck_of_random_programs(seed):
+    op = operator(unique())(ufunc(program(np.random.default_rng(seed)), "x, y", DDD))
+    x, y = doubles(6), doubles(6)
+    assert torch.autograd.gradcheck(op, (x, y))
+
+
+def test_gradients_by_broadcast_tensors_are_summed():
+    op = operator(unique())(ufunc("return sin(x) * y * y;", "x, y", DDD))
+    for shapes in [((3, 4), (4,)), ((3, 1), (1, 4)), ((), (2, 3)), ((2, 1, 3), (5, 1))]:
+        inputs = tuple(doubles(*shape) for shape in shapes)
+        assert torch.autograd.gradcheck(op, inputs)
+        assert torch.autograd.gradgradcheck(op, inputs)
+
+
+def test_gradients_of_all_orders():
+    op = operator(unique())(ufunc("return sin(x) * exp(y);", "x, y", DDD))
+    x, y = doubles(3), doubles(3)
+    found = op(x, y)
+    for _ in range(3):
+        (found,) = torch.autograd.grad(found.sum(), x, create_graph=True)
+    torch.testing.assert_close(found, -torch.cos(x) * torch.exp(y))
+
+
+def test_gradients_of_two_results_and_types():
+    two = ["Tuple((float64, float64))(float64, float64)"]
+    op = operator(unique())(ufunc("return make_tuple(x * y, sin(x));", "x, y", two))
+    assert torch.autograd.gradcheck(op, (doubles(3, 2), doubles(2)))
+    assert torch.autograd.gradgradcheck(op, (doubles(3, 2), doubles(2)))
+    mixed = operator(unique())(
+        ufunc("return x * y * n;", "x, y, n", ["float64(float64, float64, int64)"])
+    )
+    x, y, n = floats(3).requires_grad_(), doubles(3), torch.arange(3)
+    mixed(x, y, n).sum().backward()
+    assert x.grad.dtype == torch.float32
+    torch.testing.assert_close(x.grad, (y * n).detach().float())
+
+
+def test_rules_of_the_user():
+    f = ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g")
+    x = torch.tensor([-1.0, 1.0]).double().requires_grad_()
+    operator(unique())(f)(x).sum().backward()
+    assert x.grad.tolist() == [5, 1]
+
+
+def test_adjoints_of_kernels():
+    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
+    assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
+    x = doubles(7)
+    op(x, x).sum().backward()
+    torch.testing.assert_close(x.grad, 2 * x.detach())
+
+
+# ---- transforms
+
+
+def test_compiled_programs_are_one_graph():
+    op = operator(unique())(ufunc("return sin(x) * y;", "x, y", DDD))
+    compiled = torch.compile(lambda x, y: op(x, y).sum(), fullgraph=True, backend="aot_eager")
+    x, y = doubles(3, 4), doubles(4)
+    compiled(x, y).backward()
+    torch.testing.assert_close(x.grad, torch.cos(x.detach()) * y.detach())
+    torch.testing.assert_close(y.grad, torch.sin(x.detach()).sum(0))
+    for shape in [(5, 4), (6, 4)]:  # with symbols for the sizes
+        x = doubles(*shape)
+        torch.testing.assert_close(compiled(x, y), (torch.sin(x) * y).sum())
+
+
+def test_export():
+    op = operator(unique())(ufunc("return x * x;"))
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return op(x) + 1
+
+    x = doubles(3).detach()
+    exported = torch.export.export(Module(), (x,))
+    assert op.overload in [node.target for node in exported.graph.nodes]
+    torch.testing.assert_close(exported.module()(x), x * x + 1)
+
+
+@pytest.mark.parametrize("dims", [(0, None), (1, 0), (None, 1), (2, 1)])
+def test_vmap_of_ufuncs(dims):
+    op = operator(unique())(ufunc("return x - y * y;", "x, y", DDD))
+    x, y = doubles(3, 3, 3), doubles(3, 3)
+    expected = torch.vmap(lambda x, y: x - y * y, dims)(x, y)
+    torch.testing.assert_close(torch.vmap(op, dims)(x, y), expected)
+
+
+def test_vmap_of_gufuncs_and_kernels():
+    op = operator(unique())(matmul)
+    a, b = doubles(2, 3, 4, 5), doubles(5, 6, 2)
+    found = torch.vmap(op, (0, 2))(a, b)
+    torch.testing.assert_close(found, torch.vmap(torch.matmul, (0, 2))(a, b))
+    written = operator(unique())(scale_rows)
+    x, s = torch.ones(3, 4, 2).double(), torch.arange(3.0).double()
+    torch.vmap(lambda x, s: (written(x, s), x)[1])(x, s)
+    torch.testing.assert_close(x, s[:, None, None].expand(3, 4, 2))
+    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
+    x, y = doubles(4, 3), doubles(4)
+    torch.testing.assert_close(torch.vmap(op, (1, None), 1)(x, y), x * y[:, None])
+
+
+def test_batches_of_gradients():
+    op = operator(unique())(ufunc("return sin(x) * y;", "x, y", DDD))
+    x, y = doubles(4), constants(4)
+    found = torch.autograd.functional.jacobian(lambda x: op(x, y), x, vectorize=True)
+    torch.testing.assert_close(found, torch.diag(torch.cos(x) * y))
+
+
+# ---- mistakes
+
+
+def test_what_is_refused():
+    f = ufunc("return x + y;", "x, y", DDD)
+    for name in ("f", "a::b::c", "a::", "a::1", 5):
+        with pytest.raises(ValueError, match="'namespace::name'"):
+            operator(name)(f)
+    with pytest.raises(TypeError, match="made from a ufunc"):
+        operator(unique())(np.sin)
+    with pytest.raises(TypeError, match="launch= is"):
+        operator(unique())(product)
+    with pytest.raises(TypeError, match="are for kernels"):
+        operator(unique(), launch=(1, 1))(f)
+    with pytest.raises(TypeError, match="one signature"):
+        operator(unique(), launch=(1, 1))(cuda.jit(lambda x: None))
+    with pytest.raises(TypeError, match="all its arrays are const"):
+        reads = cuda.jit("void(const float32[:])")(_reads)
+        operator(unique(), launch=(1, 1))(reads)
+    op = operator(unique())(f)
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        op(doubles(3), doubles(4))
+    with pytest.raises(TypeError, match="torch.bfloat16 is not a dtype"):
+        op(torch.zeros(3, dtype=torch.bfloat16), doubles(3))
+    with pytest.raises(ValueError, match="on cpu and meta|on meta and cpu"):
+        op(doubles(3), torch.zeros(3, device="meta", dtype=torch.float64))
+
+
+def _reads(x):
+    "x[0];"
+
+
+def test_without_a_derivative_only_backward_fails():
+    op = operator(unique())(matmul)
+    result = op(doubles(2, 3), doubles(3, 2))
+    with pytest.raises(NotImplementedError, match="ufuncs of vectorize"):
+        result.sum().backward()
+    kernel = cuda.jit("void(const float64[:], const float64[:], float64[:])")(_product)
+    op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x)(kernel)
+    result = op(doubles(2), doubles(2))
+    with pytest.raises(NotImplementedError, match="set _product.adjoint to a kernel"):
+        result.sum().backward()
+    kernel.adjoint = kernel
+    with pytest.raises(TypeError, match=r"has \(x, y, cotangent_z, gradient_x, gradient_y\)"):
+        op(doubles(2), doubles(2)).sum().backward()
+    with pytest.raises(TypeError, match="adjoint is a kernel"):
+        kernel.adjoint = 5
+
+
+def _product(x, y, z):
+    "z[0] = x[0] * y[0];"
+
+
+def test_an_operator_can_be_defined_again():
+    name = unique()
+    x = doubles(3)
+    torch.testing.assert_close(operator(name)(ufunc("return x;"))(x), x)
+    op = operator(name)(ufunc("return 2 * x;"))
+    torch.testing.assert_close(op(x), 2 * x)
+    op(x).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_training_losses_equal_those_of_torch():
+    sigmoid = operator(unique())(ufunc("return 1 / (1 + exp(-x));"))
+    random = np.random.default_rng(0)
+    x = torch.from_numpy(random.normal(size=(64, 4)))
+    y = torch.from_numpy((random.random((64, 1)) > 0.5).astype("f8"))
+
+    def losses(activation):
+        random = np.random.default_rng(1)
+        weights = [
+            torch.from_numpy(random.normal(size=s)).requires_grad_() for s in [(4, 8), (8, 1)]
+        ]
+        found = []
+        for _ in range(200):
+            loss = ((activation(activation(x @ weights[0]) @ weights[1]) - y) ** 2).mean()
+            found.append(loss.item())
+            for w, g in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+                w.data -= 0.5 * g
+        return found
+
+    expected = losses(torch.sigmoid)
+    assert expected[-1] < expected[0]
+    np.testing.assert_allclose(losses(sigmoid), expected, rtol=1e-9)
