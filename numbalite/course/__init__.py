@@ -17,12 +17,12 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.course.assessment import Assessment, exercise, unwritten
     from numbalite.course.catalogue import exercises
     from numbalite.course.checked import examine
-    from numbalite.course.compare import tolerance
     from numbalite.course.device import size, stamp, where
     from numbalite.course.judging import assess, judge
     from numbalite.course.tasks import check
     from numbalite.course.timing import timed
     from numbalite.course.verdict import Verdict
+    from numbalite.types.tolerance import tolerance
 
 _WHERE = {
     "assess": "judging",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import tolerance
+from numbalite.types.tolerance import tolerance
 
 EXERCISES: dict[str, type[Assessment]] = {}
 """Name -> Assessment class, in the order of the course; the modules of the sections fill it."""

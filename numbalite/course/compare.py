@@ -1,4 +1,4 @@
-"""Is an array what it should be? The tolerance of each dtype, and the first element that is wrong."""
+"""Is an array what it should be? Finds the first element that is wrong."""
 
 from __future__ import annotations
 
@@ -6,30 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-
-class Tolerance(NamedTuple):
-    """What may differ: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
-
-    rtol: float
-    atol: float
-    absolute: float = 0.0
-
-
-def tolerance(dtype, terms=1) -> Tolerance:
-    """How far a value of this dtype may be from the right one.
-
-    A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
-    by its square root. Integers, booleans and dates have to be equal.
-
-    >>> from numbalite.course import tolerance
-    >>> tolerance(np.float32).rtol
-    1.9073486328125e-06
-    """
-    dtype = np.dtype(dtype)
-    if dtype.kind not in "fc":
-        return Tolerance(0.0, 0.0)
-    step = float(np.finfo(dtype).eps)
-    return Tolerance(16 * step * terms**0.5, 2 * step * terms**0.5)
+from numbalite.types.tolerance import tolerance
 
 
 class Mismatch(NamedTuple):

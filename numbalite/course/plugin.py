@@ -124,7 +124,8 @@ def assert_close():
     import numpy as np
 
     from numbalite import cuda
-    from numbalite.course.compare import mismatch, number, tolerance
+    from numbalite.course.compare import mismatch, number
+    from numbalite.types.tolerance import tolerance
 
     def on_host(value):
         if cuda.is_cuda_array(value):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from numbalite.types.tolerance import Tolerance
+
 from .assessment import Assessment, drawn, exercise, plural, stretched
-from .compare import Tolerance
 
 
 class _Ufunc(Assessment):

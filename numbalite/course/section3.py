@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from numbalite.types.tolerance import Tolerance
+
 from .assessment import Assessment, blocks, exercise, plural, unwritten
-from .compare import Tolerance
 
 
 class _Shared(Assessment):

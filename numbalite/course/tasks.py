@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from numbalite.course import timeouts
+from numbalite.types.tolerance import tolerance
 
-from .compare import mismatch, number, row, tolerance
+from .compare import mismatch, number, row
 from .mistakes import UNFILLED, Failed, explain, is_unfilled
 from .verdict import Verdict
 

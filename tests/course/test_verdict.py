@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from numbalite.course import Verdict, assess, tolerance
-from numbalite.course.compare import Tolerance, mismatch, row
+from numbalite.course.compare import mismatch, row
 from numbalite.course.verdict import duration
 from numbalite.course.work import HostArray, OnTheHost, Work, guarded, plain
+from numbalite.types.tolerance import Tolerance
 
 
 def test_assess_shows_the_verdict(capsys):

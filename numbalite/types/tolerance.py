@@ -1,0 +1,32 @@
+"""How far a computed value may be from the right one, by its dtype."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Tolerance(NamedTuple):
+    """What may differ: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
+
+    rtol: float
+    atol: float
+    absolute: float = 0.0
+
+
+def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
+    """How far a value of this dtype may be from the right one.
+
+    A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
+    by its square root. Integers, booleans and dates have to be equal.
+
+    >>> from numbalite.course import tolerance
+    >>> tolerance(np.float32).rtol
+    1.9073486328125e-06
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "fc":
+        return Tolerance(0.0, 0.0)
+    step = float(np.finfo(dtype).eps)
+    return Tolerance(16 * step * terms**0.5, 2 * step * terms**0.5)
