@@ -63,7 +63,7 @@ def _free_names(text):
             if word == "define" and own:
                 names.defined.add(own[0])
             for name in used:
-                _use(names, name, "value" if word == "define" else "directive")
+                _use(names, name, "value" if word in ("define", "pragma") else "directive")
     for i, token in enumerate(tokens):
         if token.kind != "name" or not _is_value(tokens, i):
             continue

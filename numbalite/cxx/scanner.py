@@ -187,12 +187,18 @@ def _unspliced(text):
     return re.sub(r"\\\r?\n", "", text) if "\\" in text else text
 
 
+_UNROLLED = re.compile(r"^\s*unroll\b[\s(]*([^\W\d]\w*)")
+"""The count of a #pragma unroll, if it is a name."""
+
+
 def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     """(word, names that a #define defines or has as parameters, names that the line uses)."""
     text = _unspliced(text)
     word = directive_word(text)
     body = text[text.index(word) + len(word) :] if word else ""
-    if word in ("include", "import", "pragma", "line", "error", "warning", "undef", ""):
+    if word == "pragma":
+        return word, [], _UNROLLED.findall(body)
+    if word in ("include", "import", "line", "error", "warning", "undef", ""):
         return word, [], []
     names = [t.text for t in tokenize(" " + body) if t.kind == "name"]
     if word != "define":

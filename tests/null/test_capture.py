@@ -96,6 +96,17 @@ def test_what_is_not_looked_up():
     assert found.constants == {"x": 2}
 
 
+@pytest.mark.parametrize(
+    "pragma", ["#pragma unroll N", "#pragma unroll(N)", "# pragma  unroll ( N )"]
+)
+def test_the_count_of_an_unrolled_loop(pragma):
+    found = captured(
+        f"{pragma}\nfor (int i = 0; i < 4; i++) x[i] = 1;", ["x"], N=4, unroll=1, pragma=2
+    )
+    assert found.constants == {"N": 4}
+    assert not captured("#pragma unroll 4\n#pragma once\nx[0] = 1;", ["x"], once=1).names()
+
+
 def test_a_number_is_not_called():
     """``grid`` is a usual name for a number of blocks."""
     assert captured("int i = grid<1>();", grid=128).constants == {}
