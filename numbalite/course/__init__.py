@@ -3,7 +3,7 @@
 ``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` says
 on a plot where that was,
 ``examine`` looks for mistakes in a launch on either.
-Importing this loads no driver and no compiler. Uses cxx, compilers, kernels, ufuncs and cuda. Begin with judging.py.
+Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, ufuncs and cuda. Begin with judging.py.
 """
 
 from __future__ import annotations

@@ -120,6 +120,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     )
     from numbalite.runtime.memory import host_memory_pool, memory_pool
     from numbalite.runtime.pointers import MappedMemory, MemoryPointer, PinnedMemory
+    from numbalite.tuning.tuned import autotune
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce, reduce
@@ -139,6 +140,7 @@ _LATER = {
     "checks": "numbalite.runtime.checks:checks",
     "limit": "numbalite.runtime.limits:limit",
     "profile": "numbalite.profiler.session:profile",
+    "autotune": "numbalite.tuning.tuned:autotune",
     "reduce": "numbalite.ufuncs.reduction:Reduce",
     "Reduce": "numbalite.ufuncs.reduction",
     "scan": "numbalite.algorithms.scan:Scan",
@@ -231,6 +233,7 @@ __all__ = [
     "TorchMemoryManager",
     "arange",
     "as_cuda_array",
+    "autotune",
     "checks",
     "close",
     "compile",

@@ -51,6 +51,10 @@ class Scope:
     def get(self, name):
         return self.find(name)[1]
 
+    def changed(self, values: dict) -> Scope:
+        """A copy in which these names have these values."""
+        return Scope({**self.locals, **values}, self.globals, self.later)
+
     def freeze(self, names) -> Scope:
         """A copy with the present values of these names: what pickling takes along."""
         found = {name: self.get(name) for name in names if self.find(name)[0]}

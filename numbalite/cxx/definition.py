@@ -131,6 +131,10 @@ class Definition:
         scope.locals.update((member.dotted, member.value) for member in self.members)
         return self._with_scope(scope)
 
+    def with_names(self, values: dict) -> Definition:
+        """A copy in whose scope these names have these values."""
+        return self._with_scope(self.scope.changed(values))
+
     def _with_scope(self, scope):
         return Definition(
             self.name, self.parameters, self.text, scope,

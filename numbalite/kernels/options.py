@@ -110,6 +110,11 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
     return options
 
 
+def changed(options: Options, given: dict) -> Options:
+    """Options with other values, which are checked as those of cuda.jit."""
+    return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
+
+
 def check_names(what, given, known):
     """TypeError for an option of `what` that is not among the known ones."""
     for name in given:

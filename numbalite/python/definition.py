@@ -117,6 +117,10 @@ class PythonDefinition(Definition):
                           self.function.first_line, found, self.defaults)  # fmt: skip
         return PythonDefinition(function, qualname=self.qualname, module=self.module, doc=self.doc)
 
+    def with_names(self, values: dict) -> PythonDefinition:
+        function = self.function.with_names(values)
+        return PythonDefinition(function, qualname=self.qualname, module=self.module, doc=self.doc)
+
     def __reduce__(self) -> Any:
         values = {}
         for name, value in self.frozen().scope.locals.items():

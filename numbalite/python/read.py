@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
 import linecache
 import textwrap
@@ -47,6 +48,12 @@ class Function:
         """Its lines, from which the tree was parsed."""
         self.used: dict[str, set] | None = None
         """The names that it reads (cachekey.py), when they have been collected."""
+
+    def with_names(self, values: dict[str, Any]) -> Function:
+        """A copy in whose scope these names have these values."""
+        made = copy.copy(self)
+        made._scope = lambda: self._scope().changed(values)
+        return made
 
     def place(self, node: ast.AST) -> Place:
         """Where a node stands."""

@@ -1,0 +1,166 @@
+"""The variants of a kernel: one for each combination of the constants' values."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from numbalite import _core
+from numbalite.errors import CompileError, TranslationError
+from numbalite.kernels import options
+from numbalite.kernels.dispatcher import Dispatcher
+from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, threads_of
+from numbalite.kernels.source import BodySource
+from numbalite.kernels.targets import current_device, target_of
+from numbalite.tuning.table import FAILED, PRUNED, SKIPPED, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numbalite.kernels.kernel import Kernel
+
+OPTIONS = ("max_registers", "launch_bounds", "shared_memory_carveout", "cluster")
+"""Names in ``over`` that are options of cuda.jit."""
+_WARP = 32
+_THREADS_OF_MULTIPROCESSOR = 39  # CUdevice_attribute
+_FEW_WARPS, _MANY_WARPS = 4, 16
+_SPILLED = 256  # bytes of local memory that a variant may have in addition to the smallest one
+
+
+def combinations(over: Mapping, where: Callable | None) -> list[dict]:
+    """All combinations of values that ``where`` accepts."""
+    found = [dict(zip(over, values)) for values in itertools.product(*over.values())]
+    return [constants for constants in found if where is None or where(**constants)]
+
+
+def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
+    """A function from constants to variants of a kernel with a body."""
+    source = kernel._source
+
+    def make(constants: dict) -> Dispatcher:
+        chosen = {name: v for name, v in constants.items() if name in OPTIONS}
+        names = {name: v for name, v in constants.items() if name not in OPTIONS}
+        changed = options.changed(source.options, chosen)
+        made = BodySource(source.definition.with_names(names), changed)
+        return type(kernel)(made, kernel._given, kernel._py_func)
+
+    return make
+
+
+class Variant:
+    """A kernel with values for the constants, for the arguments of one call."""
+
+    def __init__(self, constants: dict, make: Callable[[dict], Dispatcher]) -> None:
+        self.constants = constants
+        self.status, self.why = SKIPPED, "not selected by the search"
+        self.configuration: tuple = ()
+        self.registers: int | None = None
+        self.local_bytes: int | None = None
+        self.occupancy: float | None = None
+        self.warps = 0
+        self.times: list = []
+        self.problem: Exception | None = None
+        """Why it does not compile."""
+        self._make = make
+        self.kernel: Dispatcher | None = None
+        self._overload: Kernel | None = None
+
+    @property
+    def is_left(self) -> bool:
+        return self.status == SKIPPED
+
+    def drop(self, status: str, why: Any) -> None:
+        self.status, self.why = status, str(why).splitlines()[0] if str(why) else ""
+
+    def compile(self, target: tuple, args: tuple) -> None:
+        """Compiles, without a device: called in several threads."""
+        try:
+            self.kernel = self._make(self.constants)
+            self._overload = self.kernel.overload_for(args)
+            self._overload.images.image(target)
+        except (CompileError, TranslationError) as problem:
+            self.problem = problem
+            self.drop(FAILED, problem)
+
+    def code(self, target: tuple) -> Any:
+        """What identifies the compiled code and the launch."""
+        assert self._overload is not None
+        return self._overload.images.image(target).data, repr(self.configuration[:2]), self.shared
+
+    @property
+    def shared(self) -> int:
+        return self.configuration[3] if len(self.configuration) > 3 else 0
+
+    def read_resources(self) -> None:
+        """Reads what the compiler used, and the occupancy; drops a variant that cannot be launched."""
+        assert self._overload is not None
+        overload, threads = self._overload, threads_of(self.configuration[1])
+        loaded = overload.load()
+        self.registers, self.local_bytes = overload.regs_per_thread, overload.local_mem_per_thread
+        if not 0 < threads <= overload.max_threads_per_block:
+            most = overload.max_threads_per_block
+            self.drop(PRUNED, f"blocks of {threads} threads, {most} are possible")
+            return
+        blocks = loaded.occupancy(threads, self.shared)
+        if not blocks:
+            self.drop(PRUNED, "no block fits on a multiprocessor: too much shared memory")
+            return
+        device = current_device()
+        most = _core.device_attribute(device, _THREADS_OF_MULTIPROCESSOR) // _WARP
+        self.warps = blocks * -(-threads // _WARP)
+        self.occupancy = min(1.0, self.warps / most)
+
+    def features(self) -> list:
+        """Coordinates for the search: the constants, the resources and the shape of the launch."""
+        grid = threads_of(self.configuration[0])
+        full = grid / max(1, self.warps * _core.device_attribute(0, MULTIPROCESSOR_COUNT))
+        return [*self.constants.values(), self.registers or 0, self.occupancy or 0.0, full]
+
+    def trial(self) -> Trial:
+        low, time, high = _quartiles(self.times) if self.times else (None, None, None)
+        return Trial(
+            self.constants, self.status, self.why, time, low, high, len(self.times), self.registers,
+            self.local_bytes, self.occupancy,
+        )  # fmt: skip
+
+
+def _quartiles(times):
+    ordered = sorted(times)
+    return tuple(ordered[min(len(ordered) - 1, len(ordered) * k // 4)] for k in (1, 2, 3))
+
+
+def compile_all(variants: list[Variant], args: tuple) -> None:
+    """Compiles variants in parallel. If none compiles, raises the error of the first."""
+    target = target_of(current_device())
+    workers = min(len(variants), len(os.sched_getaffinity(0)), 16)
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda variant: variant.compile(target, args), variants))
+    if all(variant.problem for variant in variants):
+        assert variants[0].problem is not None
+        raise variants[0].problem.with_traceback(None)
+
+
+def prune(variants: list[Variant]) -> None:
+    """Drops compiled variants that cannot win: equal code, spilled registers, few resident warps."""
+    target = target_of(current_device())
+    seen: dict = {}
+    for variant in filter(lambda v: v.is_left, variants):
+        same = seen.setdefault(variant.code(target), variant)
+        if same is not variant:
+            variant.drop(PRUNED, f"the same code and launch as {same.trial()}")
+    left = [v for v in variants if v.is_left]
+    if not left:
+        return
+    least = min(v.local_bytes or 0 for v in left)
+    most = max(v.warps for v in left)
+    for variant in left:
+        if (variant.local_bytes or 0) > least + _SPILLED:
+            variant.drop(
+                PRUNED, f"{variant.local_bytes} bytes of local memory a thread, others have {least}"
+            )
+        elif variant.warps < _FEW_WARPS and most >= _MANY_WARPS:
+            variant.drop(
+                PRUNED, f"{variant.warps} resident warps a multiprocessor, others have {most}"
+            )

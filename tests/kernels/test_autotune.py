@@ -1,0 +1,403 @@
+"""cuda.autotune. The simulator measures nothing; here, most tests let it measure, to test all but the times."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from numbalite import cuda
+from numbalite.compilers import cache
+from numbalite.errors import CompileError, SimulatorWarning
+from numbalite.tuning import measure, tuned
+from numbalite.tuning.table import Tuning
+
+SAXPY = """
+#pragma unroll
+for (int k = 0; k < UNROLL; k++) {
+    int i = (blockIdx.x * UNROLL + k) * BLOCK + threadIdx.x;
+    if (i < n) y[i] += a * x[i];
+}
+"""
+SPACE = {"BLOCK": [64, 128, 256], "UNROLL": [1, 2]}
+
+
+def grid(n, BLOCK, UNROLL):
+    return -(-n // (BLOCK * UNROLL)), BLOCK
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr("numbalite.config.CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def measuring(monkeypatch):
+    """The simulator measures, too."""
+    monkeypatch.setattr(tuned, "measures_here", lambda: True)
+
+
+def make(key=("n",), over=SPACE, **given):
+    @cuda.autotune(over=over, key=key, **given)
+    @cuda.jit
+    def saxpy(a, x, y, n):
+        r"""
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) {
+            int i = (blockIdx.x * UNROLL + k) * BLOCK + threadIdx.x;
+            if (i < n) y[i] += a * x[i];
+        }
+        """
+
+    return saxpy
+
+
+def data(n):
+    return cuda.to_device(np.arange(n, dtype=np.float32)), cuda.to_device(np.ones(n, np.float32))
+
+
+def check(kernel, n, configuration=grid):
+    x, y = data(n)
+    kernel[configuration](2.0, x, y, n)
+    assert np.array_equal(y.copy_to_host(), 1 + 2 * np.arange(n, dtype=np.float32))
+    assert np.array_equal(x.copy_to_host(), np.arange(n, dtype=np.float32))
+
+
+@pytest.mark.sim
+def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
+    monkeypatch.setattr(tuned, "_noted", set())
+    kernel = make()
+    with pytest.warns(SimulatorWarning, match="saxpy: the simulator measures no times"):
+        check(kernel, 1000)
+    check(kernel, 100_000)  # no second note
+    assert kernel.tuning.best.constants == {"BLOCK": 64, "UNROLL": 1}
+    assert kernel.tuning.origin == "simulator"
+    assert kernel.tuning.measured == 0
+
+
+def test_measures_all_variants_of_a_small_space(measuring):
+    kernel = make(prune=False)
+    check(kernel, 1000)
+    table = kernel.tuning
+    assert table.measured == len(table) == 6
+    assert all(trial.time > 0 and trial.low <= trial.time <= trial.high for trial in table)
+    assert [trial.time for trial in table] == sorted(trial.time for trial in table)
+    assert table.best.registers is not None
+    assert 0 < table.best.occupancy <= 1
+
+
+def test_one_choice_for_each_class_of_sizes(measuring):
+    kernel = make()
+    check(kernel, 600)
+    check(kernel, 1000)
+    assert len(kernel.tunings) == 1
+    check(kernel, 1024)
+    assert [table.sizes for table in kernel.tunings] == ["n: 2**9", "n: 2**10"]
+    x, y = (cuda.to_device(np.ones(600)) for _ in range(2))
+    kernel[grid](2.0, x, y, 600)  # float64
+    assert len(kernel.tunings) == 3
+
+
+def test_all_arrays_are_the_key_by_default(measuring):
+    kernel = make(key=None)
+    check(kernel, 600)
+    assert kernel.tuning.sizes == "x: 2**9, y: 2**9"
+
+
+def test_second_process_measures_nothing(measuring):
+    check(make(), 1000)
+    again = make()
+    check(again, 900)
+    assert again.tuning.origin == "disk cache"
+    assert again.tuning.measured == 0
+    assert len(again.tuning) == 6
+    other = make(over={**SPACE, "UNROLL": [1, 4]})
+    check(other, 1000)
+    assert other.tuning.origin == "measured"
+
+
+def test_a_damaged_table_is_measured_again(measuring, monkeypatch):
+    check(make(), 1000)
+    monkeypatch.setattr(
+        Tuning, "from_bytes", staticmethod(lambda data: 1 // len(data[:0] or b"x") and None)
+    )
+    again = make()
+    check(again, 1000)
+    assert again.tuning.origin == "measured"
+
+
+@pytest.mark.parametrize(
+    "stored", [b"", b"[]", b"{}", b'{"trials": []}', b"\xff", b'{"trials": [{}]}']
+)
+def test_stored_bytes_that_are_no_table(stored):
+    with pytest.raises(ValueError):
+        Tuning.from_bytes(stored)
+
+
+def test_python_bodies(measuring):
+    @cuda.autotune(over={"BLOCK": [32, 64], "ITEMS": [1, 4]})
+    @cuda.jit
+    def blocksum(x, out):
+        shared = cuda.shared.array(BLOCK, np.float64)  # noqa: F821
+        t, total = cuda.threadIdx.x, 0.0
+        for k in range(ITEMS):  # noqa: F821
+            i = (cuda.blockIdx.x * ITEMS + k) * BLOCK + t  # noqa: F821
+            if i < x.size:
+                total += x[i]
+        shared[t] = total
+        cuda.syncthreads()
+        if t == 0:
+            total = 0.0
+            for k in range(BLOCK):  # noqa: F821
+                total += shared[k]
+            cuda.atomic.add(out, 0, total)
+
+    x, out = cuda.to_device(np.arange(1000.0)), cuda.to_device(np.zeros(1))
+    blocksum[lambda x, BLOCK, ITEMS, **_: (-(-x.size // (BLOCK * ITEMS)), BLOCK)](x, out)
+    assert out[0] == 499500
+    assert blocksum.tuning.measured == 4
+
+
+def test_options_are_constants_too(measuring):
+    kernel = make(over={**SPACE, "max_registers": [32, 64]})
+    check(kernel, 500, lambda n, BLOCK, UNROLL, **_: grid(n, BLOCK, UNROLL))
+    assert kernel.variant(BLOCK=64, UNROLL=2, max_registers=32).options.max_registers == 32
+
+
+def test_a_function_that_returns_the_kernel(measuring):
+    source = """
+    template<int BLOCK, int ITEMS> __global__ void fill(int *x, int n) {
+        for (int k = 0; k < ITEMS; k++) {
+            int i = (blockIdx.x * ITEMS + k) * BLOCK + threadIdx.x;
+            if (i < n) x[i] = i;
+        }
+    }
+    """
+
+    @cuda.autotune(over={"BLOCK": [64, 128], "ITEMS": [1, 2]}, key=["n"])
+    def fill(BLOCK, ITEMS):
+        return cuda.jit(source=source, name=f"fill<{BLOCK}, {ITEMS}>")
+
+    x = cuda.device_array(1000, np.int32)
+    fill[lambda n, BLOCK, ITEMS: (-(-n // (BLOCK * ITEMS)), BLOCK)](x, 1000)
+    assert np.array_equal(x.copy_to_host(), np.arange(1000))
+    assert fill.tuning.measured == 4
+
+
+def test_results_of_variants_are_compared(measuring):
+    @cuda.autotune(over={"BLOCK": [64, 128]})
+    @cuda.jit
+    def wrong(x):
+        "x[grid<1>()] = BLOCK;"
+
+    x = cuda.to_device(np.zeros(128, np.float32))
+    with pytest.raises(
+        measure.VariantError, match=r"x differs by 128 of 128 elements between BLOCK="
+    ):
+        wrong[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
+    assert not x.copy_to_host().any()  # only copies were written
+
+
+@pytest.mark.parametrize(("given", "passes"), [(None, True), (1e-9, False), (1e-2, True)])
+def test_tolerance(measuring, given, passes):
+    @cuda.autotune(over={"BLOCK": [64, 128]}, tolerance=given)
+    @cuda.jit
+    def nearly(x):
+        "x[grid<1>()] = 1 + BLOCK * 1e-7f;"
+
+    x = cuda.to_device(np.zeros(128, np.float32))
+    launch = nearly[lambda BLOCK, **_: (128 // BLOCK, BLOCK)]
+    if passes:
+        launch(x)
+    else:
+        with pytest.raises(measure.VariantError):
+            launch(x)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [np.s_[:, :], np.s_[::2, 1:], np.s_[::-1, ::3], np.s_[1:1, :], np.s_[:, 5:6]],
+    ids=str,
+)
+def test_layouts_of_arguments(measuring, view):
+    @cuda.autotune(over={"BLOCK": [32, 64]})
+    @cuda.jit
+    def double(x, columns):
+        """
+        for (int k = threadIdx.x; k < x.size(); k += BLOCK)
+            x(k / columns, k % columns) *= 2;
+        """
+
+    whole = np.arange(77.0).reshape(7, 11)
+    device = cuda.to_device(whole)
+    part = device[view]
+    double[lambda BLOCK, **_: (1, BLOCK)](part, part.shape[-1])
+    expected = whole.copy()
+    expected[view] *= 2
+    assert np.array_equal(device.copy_to_host(), expected)
+
+
+def test_host_arrays(measuring):
+    kernel = make()
+    x, y = np.arange(500, dtype=np.float32), np.ones(500, np.float32)
+    kernel[grid](2.0, cuda.In(x), y, 500)
+    assert np.array_equal(y, 1 + 2 * x)
+
+
+def test_an_array_passed_twice(measuring):
+    kernel = make()
+    x, _ = data(300)
+    kernel[grid](2.0, x, x, 300)
+    assert np.array_equal(x.copy_to_host(), 3 * np.arange(300, dtype=np.float32))
+
+
+def test_arguments_by_name_and_fixed_configurations(measuring):
+    @cuda.autotune(over={"UNROLL": [1, 2, 4]})
+    @cuda.jit
+    def add(a, x):
+        """
+        #pragma unroll UNROLL
+        for (int i = threadIdx.x; i < x.size(); i += blockDim.x) x[i] += a;
+        """
+
+    x = cuda.to_device(np.zeros(300, np.float32))
+    add[1, 64](x=x, a=2.0)
+    add[1, 64](3.0, x=x)
+    assert (x.copy_to_host() == 5).all()
+
+
+def test_variants_that_cannot_win_are_not_launched(measuring):
+    @cuda.autotune(over={"BLOCK": [64, 4096], "UNUSED": [1, 2]})
+    @cuda.jit
+    def one(x):
+        "x[grid<1>()] = 1;"
+
+    x = cuda.to_device(np.zeros(128, np.float32))
+    one[lambda BLOCK, **_: (128 // min(BLOCK, 128), BLOCK)](x)
+    assert one.tuning.measured == 1
+    reasons = [trial.why for trial in one.tuning]
+    assert sum("blocks of 4096 threads" in why for why in reasons) == 2
+    assert sum("the same code and launch" in why for why in reasons) == 1
+
+
+def test_no_variant_can_be_launched(measuring):
+    kernel = make(over={"BLOCK": [4096], "UNROLL": [1]})
+    x, y = data(10)
+    with pytest.raises(RuntimeError, match="no variant can be launched.*4096 threads"):
+        kernel[grid](2.0, x, y, 10)
+
+
+def test_some_variants_do_not_compile(measuring):
+    @cuda.autotune(over={"BLOCK": [64, 128]})
+    @cuda.jit
+    def picky(x):
+        """
+        static_assert(BLOCK > 64, "blocks are larger");
+        x[grid<1>()] = 1;
+        """
+
+    x = cuda.to_device(np.zeros(128, np.float32))
+    picky[lambda BLOCK, **_: (128 // BLOCK, BLOCK)](x)
+    assert picky.tuning.best.constants == {"BLOCK": 128}
+    assert picky.tuning[-1].status == "failed"
+
+
+def test_no_variant_compiles(measuring):
+    @cuda.autotune(over={"BLOCK": [64, 128]})
+    @cuda.jit
+    def broken(x):
+        "x[0] = BLOCK + unknown;"
+
+    with pytest.raises(CompileError, match="unknown"):
+        broken[lambda BLOCK, **_: (1, BLOCK)](cuda.to_device(np.zeros(1)))
+
+
+def test_trials_and_where(measuring):
+    over = {"BLOCK": [32, 64, 96, 128, 160, 192, 224, 256], "UNROLL": [1, 2, 4, 8]}
+    kernel = make(over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512)
+    check(kernel, 3000)
+    assert kernel.tuning.measured == 5
+    assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
+
+
+def test_large_spaces_are_searched(measuring):
+    kernel = make(
+        over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
+    )
+    check(kernel, 3000)
+    assert kernel.tuning.measured == 10
+    assert sum(trial.status == "skipped" for trial in kernel.tuning) > 50
+
+
+def test_the_table_can_be_exported(measuring, tmp_path):
+    kernel = make()
+    check(kernel, 1000)
+    exported = json.loads(json.dumps(kernel.tuning.as_dict()))
+    assert exported["trials"][0]["constants"] == kernel.tuning.best.constants
+    kernel.tuning.to_csv(tmp_path / "table.csv")
+    with open(tmp_path / "table.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6
+    assert rows[0]["BLOCK"] == str(kernel.tuning.best.constants["BLOCK"])
+    text = repr(kernel.tuning)
+    assert text.startswith("saxpy on ")
+    assert "BLOCK  UNROLL" in text
+
+
+def test_the_disk_cache_counts_and_removes_tables(measuring):
+    check(make(), 1000)
+    assert cache.usage()[1] > 0
+    cache.clear()
+    again = make()
+    check(again, 1000)
+    assert again.tuning.origin == "measured"
+
+
+def test_a_capture_needs_a_tuned_kernel(measuring):
+    kernel = make()
+    x, y = data(100)
+    stream = cuda.stream()
+    with pytest.raises(RuntimeError, match="not tuned for this call yet"), stream.capture():
+        kernel[lambda n, BLOCK, UNROLL: (*grid(n, BLOCK, UNROLL), stream)](2.0, x, y, 100)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"over": {}}, TypeError, "over is a dict"),
+        ({"over": {"BLOCK": []}}, ValueError, "has no values"),
+        ({"over": {"BLOCK": "64"}}, TypeError, "is a list of values"),
+        ({"over": {"not a name": [1]}}, TypeError, "not a name"),
+        ({"over": {"n": [1]}}, ValueError, "is a parameter of saxpy"),
+        ({"key": ["m"]}, ValueError, "key has 'm'; the parameters of saxpy are a, x, y, n"),
+        ({"key": "n"}, TypeError, "key is a list of names"),
+        ({"trials": 0}, ValueError, "at least 1"),
+        ({"trials": 1.5}, TypeError, "number of variants"),
+        ({"where": lambda **_: False}, ValueError, "accepts no combination"),
+    ],
+)
+def test_mistakes(given, error, message):
+    with pytest.raises(error, match=message):
+        make(**given)
+
+
+def test_mistakes_in_launches(measuring):
+    kernel = make()
+    x, y = data(10)
+    with pytest.raises(TypeError, match=r"returns \(grid, block\)"):
+        kernel[lambda **_: 32](2.0, x, y, 10)
+    with pytest.raises(TypeError, match="missing"):
+        kernel[lambda n, OTHER: (1, 32)](2.0, x, y, 10)
+    with pytest.raises(TypeError, match="parameters a, x, y, n; the call has 2 arguments"):
+        kernel[grid](2.0, x)
+    with pytest.raises(TypeError, match="4 arguments, and n="):
+        kernel[grid](2.0, x, y, 10, n=10)
+    with pytest.raises(ValueError, match="no variant"):
+        kernel.variant(BLOCK=1, UNROLL=1)
+
+
+def test_functions_that_are_no_kernels():
+    with pytest.raises(TypeError, match=r"put @cuda\.jit under it"):
+        cuda.autotune(over={"BLOCK": [1]})(lambda x: None)
+    with pytest.raises(TypeError, match="is made of a whole source"):
+        cuda.autotune(over={"BLOCK": [1]})(cuda.jit("__global__ void k(int *x) { *x = 1; }"))

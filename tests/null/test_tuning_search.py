@@ -1,0 +1,94 @@
+"""The search of cuda.autotune, on computed landscapes, with random variants as the comparison."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from numbalite.tuning import search
+
+SPACES = 60
+
+
+def landscape(seed):
+    """(coordinates, times) of a random space: a bowl, an interaction of two constants, and a cliff."""
+    rng = np.random.default_rng(seed)
+    axes = [
+        [32, 64, 128, 256, 512, 1024],
+        [1, 2, 4, 8, 16][: rng.integers(4, 6)],
+        [1, 2, 4, 8][: rng.integers(2, 5)],
+        [False, True],
+    ]
+    points = search.features(list(itertools.product(*axes)))
+    steepness, best = rng.uniform(0, 1.5, points.shape[1]), rng.random(points.shape[1])
+    times = (steepness * (points - best) ** 2).sum(axis=1)
+    i, j = rng.choice(points.shape[1], 2, replace=False)
+    times += rng.uniform(0, 1) * abs(points[:, i] + points[:, j] - 1)
+    times += rng.uniform(0, 1) * (points[:, i] * points[:, j] > 0.8)
+    return points, np.exp(times + 0.004 * rng.standard_normal(len(times)))
+
+
+def found(points, times, start, budget):
+    """(the measured rows, the best time among them)"""
+    rows = []
+
+    def measured(row):
+        rows.append(row)
+        return times[row]
+
+    search.search(points, start, budget, measured)
+    return rows, times[rows].min()
+
+
+def test_finds_faster_variants_than_random_ones():
+    near = random_near = 0
+    for seed in range(SPACES):
+        points, times = landscape(seed)
+        rng = np.random.default_rng(seed)
+        budget = max(10, len(times) // 10)
+        rows, best = found(points, times, int(rng.integers(len(times))), budget)
+        assert len(rows) == len(set(rows)) == budget
+        near += best < 1.02 * times.min()
+        drawn = rng.choice(len(times), budget, replace=False)
+        random_near += times[drawn].min() < 1.02 * times.min()
+    assert near > 0.55 * SPACES
+    assert near > random_near + 0.15 * SPACES
+
+
+def test_begins_with_the_given_variant():
+    points, times = landscape(1)
+    assert found(points, times, 7, 5)[0][0] == 7
+
+
+def test_variants_that_fail_do_not_count():
+    points, times = landscape(2)
+    launched = []
+
+    def measured(row):
+        if row % 2:
+            return None
+        launched.append(row)
+        return times[row]
+
+    search.search(points, 1, 12, measured)
+    assert len(launched) == 12
+    search.search(points, 0, 10**6, lambda row: None)  # ends, although nothing can be measured
+
+
+def test_small_spaces_are_measured_completely():
+    points = search.features([(64,), (128,), (256,)])
+    assert sorted(found(points, np.array([3.0, 1.0, 2.0]), 0, 10)[0]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ([64, 128, 256], [0, 0.5, 1]),
+        ([0, 1, 4], [0, 0.25, 1]),
+        ([False, True], [0, 1]),
+        (["rows", "columns"], [1, 0]),
+        ([1, 1, 1], [0, 0, 0]),
+    ],
+)
+def test_features(column, expected):
+    assert search.features([(value,) for value in column])[:, 0].tolist() == expected
