@@ -14,9 +14,16 @@ import time
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
+from numbalite import config
+
 _LEAST = 0.05
 """Seconds that one measurement takes at least, as far as that is up to us."""
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+_STOPPABLE = """
+kernels are stoppable here, which can slow down loops of few instructions; to measure without:
+numbalite.config.STOPPABLE = False, and run the cell of the kernel again"""
 
 
 class GpuTiming:
@@ -25,16 +32,18 @@ class GpuTiming:
     ``times`` has one entry for each measurement, ``median best worst`` are of these; ``loops`` runs make
     a measurement; ``launches`` are the kernels that one run launches. ``host`` is how long the host needs
     to enqueue one run. ``bytes`` is what -b said, ``bandwidth`` is bytes per second at the median, or
-    None. ``simulated`` tells that these are a CPU's times.
+    None. ``simulated`` tells that these are a CPU's times, ``stoppable`` that kernels are compiled with
+    ``stoppable=True`` by default.
     """
 
-    def __init__(self, times, host, loops, launches, bytes=None, simulated=False):
+    def __init__(self, times, host, loops, launches, bytes=None, simulated=False, stoppable=False):
         self.times = list(times)
         self.host = host
         self.loops = loops
         self.launches = launches
         self.bytes = bytes
         self.simulated = simulated
+        self.stoppable = stoppable
 
     median = property(lambda self: statistics.median(self.times))
     best = property(lambda self: min(self.times))
@@ -63,6 +72,8 @@ class GpuTiming:
             text += "\nsimulated: this is the time of a CPU, and says nothing about a GPU"
         elif self.is_host_bound:
             text += f"\nthe GPU waits for the host, which needs {duration(self.host)} per loop"
+        elif self.stoppable and self.launches:
+            text += _STOPPABLE
         return text
 
     __repr__ = __str__
@@ -184,6 +195,7 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
         sum(call.startswith("cuLaunch") for call in calls),
         size,
         simulated,
+        config.STOPPABLE and not simulated,
     )
 
 

@@ -99,3 +99,13 @@ def test_words():
     bound = GpuTiming([2e-6], 3e-6, 10, 1)
     assert bound.is_host_bound and "the GPU waits for the host, which needs 3 µs" in str(bound)
     assert not GpuTiming([2e-6], 3e-6, 10, 1, simulated=True).is_host_bound
+
+
+def test_the_result_mentions_stoppable_kernels():
+    assert "STOPPABLE = False" in str(GpuTiming([2e-6], 1e-6, 10, 1, stoppable=True))
+    for other in (
+        GpuTiming([2e-6], 1e-6, 10, 1),
+        GpuTiming([2e-6], 1e-6, 10, 0, stoppable=True),
+        GpuTiming([2e-6], 3e-6, 10, 1, stoppable=True),
+    ):
+        assert "STOPPABLE" not in str(other)
