@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.kernels.decorators import jit
+from numbalite.kernels.decorators import builtin
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,4 +52,4 @@ def of(dtype: np.dtype, descending: bool = False) -> Order:
 @functools.lru_cache(4 * _KEPT)
 def kernel(header: str, name: str, head: str = "") -> Any:
     """The kernel of this name expression from a header of cuda_src/numbalite; ``head`` comes before it."""
-    return jit(source=f'{head}#include "numbalite/{header}.cuh"\n', name=name)
+    return builtin(f'{head}#include "numbalite/{header}.cuh"\n', name)

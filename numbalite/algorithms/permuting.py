@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.kernels.decorators import jit
+from numbalite.kernels.decorators import builtin
 from numbalite.ndarray.arrays import device_array
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_BLOCKS = 1 << 16
 @functools.cache
 def kernel(name: str) -> Any:
     """The kernel of permute.cuh of this name; a name may have template arguments."""
-    return jit(source='#include "numbalite/permute.cuh"\n', name=name)
+    return builtin('#include "numbalite/permute.cuh"\n', name)
 
 
 def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:

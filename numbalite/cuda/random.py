@@ -88,9 +88,9 @@ _THREADS, _RUN = 128, 16  # random_init.cuh: a thread makes that many states
 
 @functools.cache
 def _kernel():
-    from numbalite.kernels.decorators import jit
+    from numbalite.kernels.decorators import builtin
 
-    return jit(source='#include "numbalite/random_init.cuh"\n', name="nl_random_init")
+    return builtin('#include "numbalite/random_init.cuh"\n', "nl_random_init")
 
 
 def init_xoroshiro128p_states(

@@ -330,6 +330,11 @@ def _from_function(function, given, parsed):
 # --- sources -----------------------------------------------------------------------------------------
 
 
+def builtin(source: str, name: str, **more: Any) -> Any:
+    """One of numbalite's own kernels, from a source. It always ends, so it is never compiled as stoppable."""
+    return jit(source=source, name=name, stoppable=False, **more)
+
+
 def _from_source(code, given, name, parsed, frame):
     from numbalite.kernels import module as modules
 

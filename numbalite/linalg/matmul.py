@@ -13,7 +13,7 @@ from numbalite.compilers import templates
 from numbalite.functions import arguments
 from numbalite.functions.geometry import moveaxis
 from numbalite.functions.reductions import sum_of_products
-from numbalite.kernels.decorators import jit
+from numbalite.kernels.decorators import builtin
 from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT
 from numbalite.ndarray import assign
 from numbalite.runtime import shapes
@@ -291,7 +291,7 @@ def _flat(array, count):
 @functools.cache
 def _kernel(dtype):
     source = templates.fill("matmul")
-    return jit(source=source, name=f"matmul<{dtype.name}>")
+    return builtin(source, f"matmul<{dtype.name}>")
 
 
 def _by_cublas(a, b, out, stacked, stream):

@@ -83,9 +83,9 @@ def _copied(target, parts):
 
 @functools.cache
 def _kernel(word, ndim, count):
-    from numbalite.kernels.decorators import jit
+    from numbalite.kernels.decorators import builtin
 
-    return jit(source=source(count), name=f"join<{word.name}, {ndim}>")
+    return builtin(source(count), f"join<{word.name}, {ndim}>")
 
 
 def source(count: int) -> str:

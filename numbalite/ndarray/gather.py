@@ -91,8 +91,8 @@ def text(count: int, is_checked: bool) -> str:
 
 @functools.cache
 def _kernel(word, index, dims, mode, scatters, several, count):
-    from numbalite.kernels.decorators import jit
+    from numbalite.kernels.decorators import builtin
 
     is_checked = _core.driver_has("host_code")
     name = f"gather<{word.name}, {index.name}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
-    return jit(source=text(count, is_checked), name=name, **({"debug": True} if is_checked else {}))
+    return builtin(text(count, is_checked), name, **({"debug": True} if is_checked else {}))

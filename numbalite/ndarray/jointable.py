@@ -42,6 +42,6 @@ def joined(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray
 @functools.cache
 def _kernel(word):
     from numbalite.compilers import templates
-    from numbalite.kernels.decorators import jit
+    from numbalite.kernels.decorators import builtin
 
-    return jit(source=templates.fill("join_table"), name=f"join_table<{word.name}>")
+    return builtin(templates.fill("join_table"), f"join_table<{word.name}>")

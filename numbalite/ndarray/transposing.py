@@ -70,6 +70,6 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
 def _kernel(dtype, side, wide):
     name = f"transpose<{dtype.name}, {side}, {wide}>"
     from numbalite.compilers import templates
-    from numbalite.kernels.decorators import jit
+    from numbalite.kernels.decorators import builtin
 
-    return jit(source=templates.fill("transpose"), name=name)
+    return builtin(templates.fill("transpose"), name)

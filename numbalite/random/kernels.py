@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.kernels.decorators import jit
+from numbalite.kernels.decorators import builtin
 
 if TYPE_CHECKING:
     from typing import Any
@@ -116,7 +116,7 @@ def _kernel(way, name, dtype, kinds, arrays):
     for kind, is_array in zip(kinds, arrays or [False] * len(kinds), strict=True):
         words.append(f"const {types.cuda_name(kind)} *" if is_array else types.cuda_name(kind))
     half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
-    return jit(
-        source=f'{half}#include "numbalite/random_{way}.cuh"\n',
-        name=f"nl_random_{way}<numbalite::nl_random::{name}, {', '.join(words)}>",
+    return builtin(
+        f'{half}#include "numbalite/random_{way}.cuh"\n',
+        f"nl_random_{way}<numbalite::nl_random::{name}, {', '.join(words)}>",
     )
