@@ -17,7 +17,7 @@ from _thread import allocate_lock
 from typing import TYPE_CHECKING
 
 from numbalite import config, frontend
-from numbalite.compilers import cache, headers, linking, toolkit
+from numbalite.compilers import cache, headers, linking, pack, toolkit
 from numbalite.compilers.image import Image, shared_object, sum_of
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
@@ -55,6 +55,8 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
         source = source.replace(stoppable=False)  # kernels are always stoppable
     key = _key(source, target)
     image = None if again else cache.load(key)
+    if image is None and not again:
+        image = pack.load(source, target)
     if image is None:
         image = _compile(source, target)
         cache.store(key, _renamed(image, _lasting))

@@ -1,0 +1,151 @@
+"""Packs: compiled images of numbalite's own kernels that come with the package, so that first calls do not compile.
+
+There is one file for each architecture, images/sm_90.pack in the package. A pack is valid for the CUDA C++ files and
+the compiler modules from which it was made, whose digest it contains; in a package whose files differ, it is ignored. A
+key covers the complete source and its options, but neither paths nor the user's compiler: numbalite's own sources
+include only numbalite's headers and those of the toolkit. If the driver rejects an image, the source is compiled
+(kernels/images.py).
+
+Layout: MAGIC, the digest, the number of images and of blocks as 32-bit integers; for each image its key, its block, and
+offset and size in the decompressed block; for each block its offset in the file and its size. The blocks, of about
+BLOCK bytes each, are compressed by LZMA: images of one block share most of their code.
+
+`.ci/images` makes the packs of a release.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from numbalite.compilers import cache, headers
+from numbalite.compilers.image import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numbalite.compilers.source import Source
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDER = os.path.join(_PACKAGE, "images")
+BLOCK = 1 << 20
+_MAGIC = b"numbalite pack\1"
+_COUNTS, _IMAGE, _SPAN = Struct("<16s2I"), Struct("<16s3I"), Struct("<2I")
+
+
+class Pack:
+    """The images of one file."""
+
+    def __init__(self, raw: bytes):
+        """ValueError if the bytes are not a pack."""
+        start = len(_MAGIC) + _COUNTS.size
+        if raw[: len(_MAGIC)] != _MAGIC or len(raw) < start:
+            raise ValueError("not a pack")
+        self.digest, images, blocks = _COUNTS.unpack_from(raw, len(_MAGIC))
+        end = start + images * _IMAGE.size
+        if end + blocks * _SPAN.size > len(raw):
+            raise ValueError("the pack is truncated")
+        self._raw = raw
+        self._images = {key: span for key, *span in _IMAGE.iter_unpack(raw[start:end])}
+        self._blocks = list(_SPAN.iter_unpack(raw[end : end + blocks * _SPAN.size]))
+        self._block = functools.lru_cache(2)(self._decompressed)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def _decompressed(self, number):
+        import lzma
+
+        offset, size = self._blocks[number]
+        return lzma.decompress(self._raw[offset : offset + size])
+
+    def get(self, key: bytes) -> Image | None:
+        """The image of a key, or None. A damaged image counts as missing."""
+        import lzma
+
+        span = self._images.get(key)
+        if span is None:
+            return None
+        number, offset, size = span
+        try:
+            return Image.from_bytes(self._block(number)[offset : offset + size])
+        except (ValueError, IndexError, lzma.LZMAError):
+            return None
+
+
+def write(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
+    """Writes a pack of (key, image); images that are used together should follow each other."""
+    import lzma
+
+    blocks: list[list[bytes]] = [[]]
+    index, size = [], 0
+    for key, image in images:
+        made = image.replace(ptx=None, log="").to_bytes()
+        if size + len(made) > BLOCK and blocks[-1]:
+            blocks.append([])
+            size = 0
+        index.append((key, len(blocks) - 1, size, len(made)))
+        blocks[-1].append(made)
+        size += len(made)
+    packed = [lzma.compress(b"".join(parts), preset=9 | lzma.PRESET_EXTREME) for parts in blocks]
+    offset = len(_MAGIC) + _COUNTS.size + len(index) * _IMAGE.size + len(packed) * _SPAN.size
+    parts = [_MAGIC, _COUNTS.pack(contents(), len(index), len(packed))]
+    parts += [_IMAGE.pack(*entry) for entry in index]
+    for block in packed:
+        parts.append(_SPAN.pack(offset, len(block)))
+        offset += len(block)
+    with open(path, "wb") as file:
+        file.write(b"".join((*parts, *packed)))
+
+
+def load(source: Source, target: tuple) -> Image | None:
+    """The image of a source in the pack for a target, or None."""
+    if target[0] != "cuda":
+        return None
+    found = _for_target(target[1], target[2])
+    return None if found is None else found.get(key_of(source))
+
+
+def key_of(source: Source) -> bytes:
+    """The key of a source: equal for equal packages in different folders."""
+    return cache.digest(cache.SCHEMA, tuple(portable(source)))
+
+
+def portable(source: Source) -> Source:
+    """The source without the path of this package."""
+    return source.replace(
+        text=source.text.replace(_PACKAGE, "numbalite"),
+        name=source.name.replace(_PACKAGE, "numbalite"),
+    )
+
+
+@functools.cache
+def _for_target(major: int, minor: int) -> Pack | None:
+    """The pack for a compute capability: that of its own architecture, or of an earlier one with the same major number."""
+    for number in range(minor, -1, -1):
+        try:
+            with open(os.path.join(FOLDER, f"sm_{major}{number}.pack"), "rb") as file:
+                pack = Pack(file.read())
+        except (OSError, ValueError):
+            continue
+        if pack.digest == contents():
+            return pack
+    return None
+
+
+@functools.cache
+def contents() -> bytes:
+    """A digest of the names and contents of the files from which images for GPUs are made."""
+    source = headers.cuda_src()
+    folders = [f"{source}/{name}" for name in ("numbalite", "templates", "templates/elements")]
+    paths = [f"{source}/numbalite.cuh"]
+    for folder in (*folders, f"{_PACKAGE}/compilers"):
+        paths += sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+    digest = cache.blake2b(digest_size=16)
+    for path in paths:
+        with open(path, "rb") as file:
+            text = file.read()
+        digest.update(f"{os.path.basename(path)} {len(text)}\n".encode() + text)
+    return digest.digest()

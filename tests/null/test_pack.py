@@ -1,0 +1,101 @@
+"""Packs: compiled images that come with the package."""
+
+import pathlib
+import random
+
+import pytest
+
+from numbalite import compilers
+from numbalite.compilers import cache, pack
+from numbalite.compilers.image import Image
+from numbalite.compilers.source import Source
+
+TARGET = "cuda", 9, 0
+
+
+def image(number):
+    text = random.Random(number).randbytes(50 * number)
+    return Image("cubin", text, "sm_90", {"k": f"k{number}"}, {}, source=f"source {number}")
+
+
+def entries(count):
+    return [(cache.digest(number), image(number)) for number in range(count)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for packs; what was read of others is forgotten."""
+    monkeypatch.setattr(pack, "FOLDER", str(tmp_path))
+    pack._for_target.cache_clear()
+    yield tmp_path
+    pack._for_target.cache_clear()
+
+
+@pytest.mark.parametrize("block", [1, 3000, 1 << 20])
+def test_images_are_read_as_they_were_written(folder, monkeypatch, block):
+    monkeypatch.setattr(pack, "BLOCK", block)
+    written = entries(40)
+    pack.write(folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
+    read = pack.Pack((folder / "a.pack").read_bytes())
+    assert len(read) == 40 and read.digest == pack.contents()
+    for key, expected in random.Random(block).sample(written, 40):
+        assert read.get(key) == expected
+    assert read.get(cache.digest("another")) is None
+
+
+def test_a_damaged_pack_loses_images_and_raises_nothing_else(folder):
+    path = folder / "a.pack"
+    written = entries(5)
+    pack.write(path, written)
+    raw = path.read_bytes()
+    draw = random.Random(1)
+    for _ in range(300):
+        damaged = bytearray(raw[: draw.randrange(len(raw))] if draw.random() < 0.3 else raw)
+        for _ in range(draw.randrange(1, 4)):
+            if damaged:
+                damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        try:
+            read = pack.Pack(bytes(damaged))
+        except ValueError:
+            continue
+        for key, _ in written:
+            assert isinstance(read.get(key), Image | None)
+
+
+def test_the_key_does_not_depend_on_the_folder_of_the_package():
+    package = str(pathlib.Path(compilers.__file__).parents[1])
+    here = Source(f'#line 1 "{package}/ufuncs/add.py"\nint x;', f"{package}/add.cu", ("k",))
+    assert pack.portable(here).text == '#line 1 "numbalite/ufuncs/add.py"\nint x;'
+    assert pack.key_of(here) == pack.key_of(pack.portable(here))
+    for other in (
+        here.replace(text="int y;"),
+        here.replace(kernels=("l",)),
+        here.replace(options=("-DN=1",)),
+        here.replace(stoppable=True),
+    ):
+        assert pack.key_of(other) != pack.key_of(here)
+
+
+def test_a_packed_image_is_used_instead_of_a_compilation(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+    source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
+    packed = image(3)
+    pack.write(folder / "sm_90.pack", [(pack.key_of(source), packed)])
+    count = compilers.compile_count()
+    assert compilers.compile_source(source, TARGET) == packed
+    assert compilers.compile_source(source, ("cuda", 9, 1)) == packed  # the same major number
+    assert compilers.compile_count() == count
+    assert compilers.compile_source(source, ("cuda", 8, 0)) != packed
+    assert compilers.compile_source(source, TARGET, again=True) != packed  # the driver refused it
+    assert compilers.compile_source(source, TARGET) != packed  # from the cache
+    assert compilers.compile_count() == count + 2
+
+
+def test_a_pack_of_other_files_is_ignored(folder, monkeypatch):
+    source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
+    pack.write(folder / "sm_90.pack", [(pack.key_of(source), image(3))])
+    assert pack.load(source, TARGET) is not None
+    pack._for_target.cache_clear()
+    monkeypatch.setattr(pack, "contents", lambda: bytes(16))
+    assert pack.load(source, TARGET) is None
+    assert pack.load(source, ("sim",)) is None
