@@ -251,7 +251,7 @@ def warn(
 
     from numbalite import _core
 
-    _core.record_nothing()  # a call that is repeated would not warn again
+    _core.invalidate_trace()  # a call that is repeated would not warn again
     others = (os.path.dirname(os.path.abspath(__file__)) + os.sep, *skip)
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(others):

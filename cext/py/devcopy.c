@@ -354,8 +354,8 @@ PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     int blocking;
     nl_host_array host;
     int result = -1;
-    if (nl_py_is_recording())
-        return nl_py_record_method(self, "_write", args, kwargs);
+    if (nl_py_is_tracing())
+        return nl_py_trace_method(self, "_write", args, kwargs);
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
@@ -475,8 +475,8 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_layout to_layout, from_layout;
     nl_error err;
     int result = -1;
-    if (nl_py_is_recording())
-        return nl_py_record_method(self, "_copy", args, kwargs);
+    if (nl_py_is_tracing())
+        return nl_py_trace_method(self, "_copy", args, kwargs);
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (!nl_py_array_check(a->state, src)) {
@@ -531,8 +531,8 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_layout layout;
     nl_error err;
     int result = -1;
-    if (nl_py_is_recording())
-        return nl_py_record_method(self, "_fill", args, kwargs);
+    if (nl_py_is_tracing())
+        return nl_py_trace_method(self, "_fill", args, kwargs);
     if (parse(a, args, kwargs, "value", &value, &stream, &blocking, &stream_object) < 0)
         return NULL;
     if (check_writable(a) < 0)

@@ -112,7 +112,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     entry *table = (entry *)PyBytes_AS_STRING(bytes);
     int filled = fill(state, parts, &j, table);
     if (filled == 1) {
-        nl_py_record_nothing(); /* a replay would use the addresses in this table */
+        nl_py_trace_invalidate(); /* a replay would use the addresses in this table */
         divide(&j, table, count);
         shape = shape_of_result(first, &j);
         if (shape)

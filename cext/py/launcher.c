@@ -387,15 +387,15 @@ static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ss
     PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
     nl_launch shape = l->shape;
     if (nargs > INLINE_ARGS || keywords) {
-        nl_py_record_nothing();
-        return nl_py_record_call((PyObject *)l, args, (size_t)nargs, keywords);
+        nl_py_trace_invalidate();
+        return nl_py_trace_call((PyObject *)l, args, (size_t)nargs, keywords);
     }
     shape.stream = NULL;
     memcpy(given + 1, args, (size_t)nargs * sizeof *args);
     launcher = nl_py_launcher_new(l->dispatcher, &shape, 1, NULL);
     on = launcher ? PyObject_GetAttrString(launcher, "_on") : NULL;
     if (on)
-        result = nl_py_record_call(on, given, (size_t)nargs + 1, NULL);
+        result = nl_py_trace_call(on, given, (size_t)nargs + 1, NULL);
     Py_XDECREF(on);
     Py_XDECREF(launcher);
     return result;
@@ -405,10 +405,10 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
                                      PyObject *keywords) {
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (nl_py_is_recording() && l->stream)
+    if (nl_py_is_tracing() && l->stream)
         return record_in_order(l, args, nargs, keywords);
-    if (nl_py_is_recording())
-        return nl_py_record_call(self, args, nargsf, keywords);
+    if (nl_py_is_tracing())
+        return nl_py_trace_call(self, args, nargsf, keywords);
     int is_short = l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
     if ((keywords && PyTuple_GET_SIZE(keywords)) || is_short)
         return launch_with_keywords(l, args, nargs, keywords);

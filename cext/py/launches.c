@@ -131,11 +131,11 @@ done:
 
 /* Records the run of a plan as one call of the trace: its scratch arrays are not part of the
  * trace. */
-static int run_recorded(PyObject *plan, PyObject *const *given, PyObject *stream) {
+static int run_traced(PyObject *plan, PyObject *const *given, PyObject *stream) {
     PyObject *args[NL_PY_GIVEN + 1] = {given[0], given[1], given[2], given[3],
                                        stream ? stream : Py_None};
     PyObject *method = PyObject_GetAttrString(plan, "run");
-    PyObject *done = method ? nl_py_record_call(method, args, NL_PY_GIVEN + 1, NULL) : NULL;
+    PyObject *done = method ? nl_py_trace_call(method, args, NL_PY_GIVEN + 1, NULL) : NULL;
     Py_XDECREF(method);
     Py_XDECREF(done);
     return done ? 0 : -1;
@@ -166,10 +166,10 @@ static PyObject *plan_of(nl_py_launches *l) {
 }
 
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream) {
-    if (!nl_py_is_recording())
+    if (!nl_py_is_tracing())
         return launch_all(l, given, stream);
     PyObject *plan = plan_of(l);
-    int result = plan ? run_recorded(plan, given, stream) : -1;
+    int result = plan ? run_traced(plan, given, stream) : -1;
     Py_XDECREF(plan);
     return result;
 }
@@ -200,7 +200,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* No tp_clear: each reference cycle contains the cache dict of a Recorded, which can be cleared. */
+/* No tp_clear: each reference cycle contains the cache dict of a Traced, which can be cleared. */
 static void plan_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     nl_py_launches_clear(&((reduction_plan *)self)->launches);
@@ -216,8 +216,7 @@ static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t narg
             return PyErr_Format(PyExc_TypeError, "run() accepts device arrays, not %.80s",
                                 Py_TYPE(args[i])->tp_name);
     PyObject *stream = nl_py_stream_or_null(args[NL_PY_GIVEN]);
-    int result =
-        nl_py_is_recording() ? run_recorded(self, args, stream) : launch_all(l, args, stream);
+    int result = nl_py_is_tracing() ? run_traced(self, args, stream) : launch_all(l, args, stream);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 

@@ -255,8 +255,8 @@ PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
     if (Py_TYPE(left) == Py_TYPE(right) &&
         nl_py_owners_call(((nl_py_array *)left)->state, matmul_of, left, args, 2, NULL, &result))
         return result;
-    if (nl_py_is_recording())
-        return nl_py_record_named("_operator", "matmul", args, 2, NULL);
+    if (nl_py_is_tracing())
+        return nl_py_trace_named("_operator", "matmul", args, 2, NULL);
     if (Py_TYPE(left) == Py_TYPE(right)) { /* one of them is a device array, so both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
@@ -305,8 +305,8 @@ static PyObject *multiply_given(nl_py_state *state, PyObject *const *args, Py_ss
 /* numpy.matmul for device arrays; calls Python if cuBLAS cannot compute the product directly. */
 static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                         PyObject *keywords) {
-    if (nl_py_is_recording())
-        return nl_py_record_named("numbalite._core", "matmul", args, nargs, keywords);
+    if (nl_py_is_tracing())
+        return nl_py_trace_named("numbalite._core", "matmul", args, nargs, keywords);
     PyObject *result = multiply_given(nl_py_state_of(module), args, nargs, keywords);
     return result || PyErr_Occurred() ? result : ask_python("matmul", args, nargs, keywords);
 }
@@ -326,9 +326,9 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     product p = {.state = state, .trusted = 1};
     PyObject *stream;
-    if (nl_py_is_recording())
-        return nl_py_record_named("numbalite._core", "gemm", &PyTuple_GET_ITEM(args, 0),
-                                  PyTuple_GET_SIZE(args), NULL);
+    if (nl_py_is_tracing())
+        return nl_py_trace_named("numbalite._core", "gemm", &PyTuple_GET_ITEM(args, 0),
+                                 PyTuple_GET_SIZE(args), NULL);
     if (!PyArg_ParseTuple(args, "O!O!O!O|p:gemm", state->devarray_type, &p.a, state->devarray_type,
                           &p.b, state->devarray_type, &p.out, &stream, &p.bfloat16) ||
         nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)

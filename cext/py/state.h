@@ -28,8 +28,8 @@
     X(PyTypeObject, launcher_type) \
     X(PyTypeObject, graph_type) \
     X(PyTypeObject, captured_type) \
-    X(PyTypeObject, recording_type) \
-    X(PyTypeObject, recorded_type) \
+    X(PyTypeObject, trace_type) \
+    X(PyTypeObject, traced_type) \
     X(PyTypeObject, reduction_plan_type) \
     X(PyTypeObject, reducer_type) \
     X(PyTypeObject, reduction_type) \
@@ -184,8 +184,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_texture_exec) \
     X(nl_py_transfer_exec) \
     X(nl_py_typecode_exec) \
-    X(nl_py_recording_exec) \
-    X(nl_py_recorded_exec) \
+    X(nl_py_trace_exec) \
+    X(nl_py_traced_exec) \
     X(nl_py_batchcopy_exec) \
     X(nl_py_jointable_exec) \
     X(nl_py_geometry_exec) \

@@ -34,46 +34,46 @@ typedef struct value {
     PyObject *descr;   /* NEW, VIEW */
 } value;
 
-typedef struct recorded_call {
+typedef struct traced_call {
     PyObject *callable, *keywords;
     int first, count; /* range in `arguments` */
     int result;       /* index of a value; -1: the result is None or True */
-} recorded_call;
+} traced_call;
 
-typedef struct recording {
+typedef struct trace {
     PyObject_HEAD nl_py_state *state;
     int value_count, call_count, argument_count, input_count, result;
     value *values;
-    recorded_call *calls;
+    traced_call *calls;
     int16_t *arguments;
     size_t size;          /* estimated bytes of memory */
-    uint32_t is_repeated; /* replayed since the last nl_py_recording_was_repeated */
-} recording;
+    uint32_t is_repeated; /* replayed since the last nl_py_trace_was_replayed */
+} trace;
 
-struct nl_py_recorder {
+struct nl_py_tracer {
     nl_py_state *state;
-    recording *made;  /* the trace; NULL: invalidated */
+    trace *made;      /* the trace; NULL: invalidated */
     PyObject *stream; /* borrowed: the stream of the call, or NULL */
     int device;
     uint64_t uses; /* nl_device_uses() at the start, then after each recorded operation */
     int64_t bytes; /* bytes of the buffers of new arrays */
 };
 
-NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
+NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
 
 /* ---- values ---- */
 
-static void spoil(nl_py_recorder *r) {
+static void spoil(nl_py_tracer *r) {
     Py_CLEAR(r->made);
 }
 
-void nl_py_record_nothing(void) {
-    if (nl_py_is_recording())
-        spoil(nl_py_recorder_here);
+void nl_py_trace_invalidate(void) {
+    if (nl_py_is_tracing())
+        spoil(nl_py_trace_current);
 }
 
 /* Adds a value. Returns NULL if there are too many. */
-static value *add_value(recording *made, value_kind kind, PyObject *object) {
+static value *add_value(trace *made, value_kind kind, PyObject *object) {
     if (made->value_count == MAX_VALUES)
         return NULL;
     value *v = &made->values[made->value_count++];
@@ -82,7 +82,7 @@ static value *add_value(recording *made, value_kind kind, PyObject *object) {
     return v;
 }
 
-static int find_value(const recording *made, const PyObject *object) {
+static int find_value(const trace *made, const PyObject *object) {
     for (int i = made->value_count - 1; i >= 0; i--)
         if (made->values[i].object == object)
             return i;
@@ -110,7 +110,7 @@ static int is_memory(const value *v) {
 }
 
 /* Returns the index of the value whose memory contains the array, or -1. */
-static int find_source(const recording *made, const nl_py_array *a) {
+static int find_source(const trace *made, const nl_py_array *a) {
     nl_range part = nl_py_array_range(a);
     for (int i = 0; i < made->value_count; i++) {
         if (!is_memory(&made->values[i]))
@@ -125,14 +125,14 @@ static int find_source(const recording *made, const nl_py_array *a) {
 }
 
 /* Is the array bound to no stream, or to the stream of the call? */
-static int is_in_order(const nl_py_recorder *r, const PyObject *stream) {
+static int is_in_order(const nl_py_tracer *r, const PyObject *stream) {
     return !stream || stream == r->stream;
 }
 
 /* Adds a view and returns its index. Returns -1 if the array is not a view of a value, or is bound
  * to another stream. */
-static int view_value(const nl_py_recorder *r, const nl_py_array *a) {
-    recording *made = r->made;
+static int view_value(const nl_py_tracer *r, const nl_py_array *a) {
+    trace *made = r->made;
     int source = find_source(made, a);
     if (source < 0 || !is_in_order(r, a->stream))
         return -1;
@@ -151,8 +151,8 @@ static int is_handle(PyObject *stream, unsigned long long number) {
 
 /* Could the integer be an address in one of the arrays, or the handle of the stream? Such a number
  * may be different in the next call, so it cannot be a constant of the trace. */
-static int is_address(const nl_py_recorder *r, PyObject *object) {
-    const recording *made = r->made;
+static int is_address(const nl_py_tracer *r, PyObject *object) {
+    const trace *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);
     if (number == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
@@ -168,7 +168,7 @@ static int is_address(const nl_py_recorder *r, PyObject *object) {
     return 0;
 }
 
-static int is_constant(const nl_py_recorder *r, PyObject *object) {
+static int is_constant(const nl_py_tracer *r, PyObject *object) {
     if (PyLong_CheckExact(object))
         return !is_address(r, object);
     return object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
@@ -176,10 +176,10 @@ static int is_constant(const nl_py_recorder *r, PyObject *object) {
            nl_host_is_scalar(object) || nl_host_is_descr(object) || PyType_Check(object);
 }
 
-static int value_of(const nl_py_recorder *r, PyObject *object);
+static int value_of(const nl_py_tracer *r, PyObject *object);
 
-static int tuple_value(const nl_py_recorder *r, PyObject *tuple) {
-    recording *made = r->made;
+static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
+    trace *made = r->made;
     int count = (int)PyTuple_GET_SIZE(tuple), first = made->argument_count;
     if (PyTuple_GET_SIZE(tuple) > MAX_ARGUMENTS - first)
         return -1;
@@ -200,10 +200,10 @@ static int tuple_value(const nl_py_recorder *r, PyObject *tuple) {
 
 /* Returns the index of the value for an object, which is added if necessary. Returns -1 if a replay
  * could not reproduce the object. */
-static int value_of(const nl_py_recorder *r, PyObject *object) {
-    int known = find_value(r->made, object);
-    if (known >= 0)
-        return known;
+static int value_of(const nl_py_tracer *r, PyObject *object) {
+    int found = find_value(r->made, object);
+    if (found >= 0)
+        return found;
     if (nl_py_array_check_exact(r->state, object))
         return view_value(r, (nl_py_array *)object);
     if (PyTuple_CheckExact(object))
@@ -218,7 +218,7 @@ static int value_of(const nl_py_recorder *r, PyObject *object) {
 /* ---- recorded calls ---- */
 
 /* Has the thread used a device without a recorded operation, or selected another device? */
-static int was_used(const nl_py_recorder *r) {
+static int was_used(const nl_py_tracer *r) {
     return nl_device_uses() != r->uses || nl_device_selected() != r->device;
 }
 
@@ -232,9 +232,9 @@ static int takes(PyObject *callable, PyObject *arg) {
 
 /* Adds a call and its arguments to the trace, before the call is made. Returns NULL if the call
  * cannot be replayed. */
-static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *const *args,
-                               Py_ssize_t count, PyObject *keywords) {
-    recording *made = r->made;
+static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *const *args,
+                             Py_ssize_t count, PyObject *keywords) {
+    trace *made = r->made;
     if (was_used(r) || made->call_count == MAX_CALLS)
         return NULL;
     int16_t numbers[MAX_ARGUMENTS];
@@ -248,21 +248,21 @@ static recorded_call *add_call(nl_py_recorder *r, PyObject *callable, PyObject *
     }
     if (count > MAX_ARGUMENTS - made->argument_count)
         return NULL;
-    recorded_call *call = &made->calls[made->call_count++];
-    *call = (recorded_call){Py_NewRef(callable), Py_XNewRef(keywords), made->argument_count,
-                            (int)count, -1};
+    traced_call *call = &made->calls[made->call_count++];
+    *call = (traced_call){Py_NewRef(callable), Py_XNewRef(keywords), made->argument_count,
+                          (int)count, -1};
     memcpy(made->arguments + call->first, numbers, (size_t)count * sizeof *numbers);
     made->argument_count += (int)count;
     return call;
 }
 
-static int is_result(const nl_py_recorder *r, PyObject *object) {
+static int is_result(const nl_py_tracer *r, PyObject *object) {
     return nl_py_array_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
 /* Adds the result of a call. A result that is an existing value (out=) gets its index; a new array
  * becomes a new value. Returns 0 for any other result, which a replay could not reproduce. */
-static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *result) {
+static int add_result(const nl_py_tracer *r, traced_call *call, PyObject *result) {
     if (result == Py_None || result == Py_True)
         return 1;
     call->result = find_value(r->made, result);
@@ -274,11 +274,11 @@ static int add_result(const nl_py_recorder *r, recorded_call *call, PyObject *re
     return 1;
 }
 
-static void record_with(nl_py_recorder *r);
+static void record_with(nl_py_tracer *r);
 
 static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
                                    const nl_layout *layout) {
-    nl_py_recorder *r = nl_py_recorder_here;
+    nl_py_tracer *r = nl_py_trace_current;
     value *v = NULL;
     if (was_used(r))
         spoil(r);
@@ -295,16 +295,16 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     return array;
 }
 
-static void record_with(nl_py_recorder *r) {
-    nl_py_recorder_here = r;
+static void record_with(nl_py_tracer *r) {
+    nl_py_trace_current = r;
     nl_py_array_recorder_here = r ? record_allocation : NULL;
 }
 
-PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
-                            PyObject *keywords) {
-    nl_py_recorder *r = nl_py_recorder_here;
+PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
+                           PyObject *keywords) {
+    nl_py_tracer *r = nl_py_trace_current;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
-    recorded_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
+    traced_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         spoil(r);
     record_with(NULL); /* operations inside the call are part of the call: not recorded */
@@ -316,18 +316,18 @@ PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t na
     return result;
 }
 
-PyObject *nl_py_record_named(const char *module, const char *name, PyObject *const *args,
-                             Py_ssize_t nargs, PyObject *keywords) {
+PyObject *nl_py_trace_named(const char *module, const char *name, PyObject *const *args,
+                            Py_ssize_t nargs, PyObject *keywords) {
     PyObject *of = PyImport_ImportModule(module), *result = NULL;
     PyObject *function = of ? PyObject_GetAttrString(of, name) : NULL;
     if (function)
-        result = nl_py_record_call(function, args, (size_t)nargs, keywords);
+        result = nl_py_trace_call(function, args, (size_t)nargs, keywords);
     Py_XDECREF(function);
     Py_XDECREF(of);
     return result;
 }
 
-PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_trace_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs) {
     enum { MOST = 8 };
     PyObject *given[MOST] = {self}, *names = NULL, *key, *item, *result = NULL;
     Py_ssize_t positional = 1 + PyTuple_GET_SIZE(args), count = positional, at = 0;
@@ -345,7 +345,7 @@ PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, 
         given[count++] = item;
     }
     if (method && names)
-        result = nl_py_record_call(method, given, (size_t)positional, names);
+        result = nl_py_trace_call(method, given, (size_t)positional, names);
 done:
     Py_XDECREF(names);
     Py_XDECREF(method);
@@ -354,21 +354,21 @@ done:
 
 /* ---- recording ---- */
 
-static void need(recording *made, int number, int until) {
+static void need(trace *made, int number, int until) {
     if (made->values[number].last < until)
         made->values[number].last = until;
 }
 
 /* Releases the objects of the recorded call, except constants. Computes the last use of each value:
  * a value from which others are made is used as long as these. */
-static void settle(recording *made) {
+static void settle(trace *made) {
     for (int i = 0; i < made->value_count; i++) {
         made->values[i].last = -1;
         if (made->values[i].kind != CONSTANT)
             Py_CLEAR(made->values[i].object);
     }
     for (int c = 0; c < made->call_count; c++) {
-        const recorded_call *call = &made->calls[c];
+        const traced_call *call = &made->calls[c];
         for (int i = 0; i < call->count; i++)
             need(made, made->arguments[call->first + i], c);
         if (call->result >= 0)
@@ -391,8 +391,8 @@ static void *shrunk(void *memory, size_t size) {
 }
 
 /* Returns the trace, or NULL without an exception if the call cannot be replayed. */
-static PyObject *finished(nl_py_recorder *r, PyObject *result) {
-    recording *made = r->made;
+static PyObject *finished(nl_py_tracer *r, PyObject *result) {
+    trace *made = r->made;
     if (!made || was_used(r))
         return NULL;
     made->result = value_of(r, result);
@@ -412,9 +412,9 @@ static PyObject *finished(nl_py_recorder *r, PyObject *result) {
     return Py_NewRef(made);
 }
 
-static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int count) {
+static trace *new_trace(nl_py_state *state, PyObject *const *inputs, int count) {
     nl_error err;
-    recording *made = (recording *)state->recording_type->tp_alloc(state->recording_type, 0);
+    trace *made = (trace *)state->trace_type->tp_alloc(state->trace_type, 0);
     if (!made)
         return NULL;
     made->state = state;
@@ -432,22 +432,22 @@ static recording *new_recording(nl_py_state *state, PyObject *const *inputs, int
     return made;
 }
 
-PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
-                       PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
-                       PyObject **recorded) {
-    nl_py_recorder r = {.state = state,
-                        .made = new_recording(state, inputs, count),
-                        .stream = stream,
-                        .device = nl_device_selected(),
-                        .uses = nl_device_uses()};
-    *recorded = NULL;
+PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *const *args,
+                             size_t nargsf, PyObject *keywords, PyObject *const *inputs, int count,
+                             PyObject *stream, PyObject **out) {
+    nl_py_tracer r = {.state = state,
+                      .made = new_trace(state, inputs, count),
+                      .stream = stream,
+                      .device = nl_device_selected(),
+                      .uses = nl_device_uses()};
+    *out = NULL;
     if (!r.made)
         return NULL;
     record_with(&r);
     PyObject *result = PyObject_Vectorcall(function, args, nargsf, keywords);
     record_with(NULL);
     if (result)
-        *recorded = finished(&r, result);
+        *out = finished(&r, result);
     spoil(&r);
     return result;
 }
@@ -455,7 +455,7 @@ PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *
 /* ---- replaying ---- */
 
 typedef struct replay {
-    const recording *of;
+    const trace *of;
     PyObject *const *inputs;
     PyObject *stream;
     PyObject *live[MAX_VALUES]; /* the object of each value; NULL: not created yet, or released */
@@ -524,7 +524,7 @@ static PyObject *make(replay *r, int number) {
     return r->live[number];
 }
 
-static int call_again(replay *r, const recorded_call *call) {
+static int call_again(replay *r, const traced_call *call) {
     PyObject *args[MAX_ARGUMENTS];
     for (int i = 0; i < call->count; i++) {
         args[i] = make(r, r->of->arguments[call->first + i]);
@@ -546,20 +546,20 @@ static int call_again(replay *r, const recorded_call *call) {
     return 0;
 }
 
-size_t nl_py_recording_size(PyObject *object) {
-    return ((recording *)object)->size;
+size_t nl_py_trace_size(PyObject *object) {
+    return ((trace *)object)->size;
 }
 
-int nl_py_recording_was_repeated(PyObject *object) {
-    recording *r = (recording *)object;
+int nl_py_trace_was_replayed(PyObject *object) {
+    trace *r = (trace *)object;
     int result = nl_atomic_load32_relaxed(&r->is_repeated) != 0;
     nl_atomic_store32_relaxed(&r->is_repeated, 0);
     return result;
 }
 
-PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs, PyObject *stream) {
-    const recording *of = (recording *)recorded;
-    nl_atomic_store32_relaxed(&((recording *)recorded)->is_repeated, 1);
+PyObject *nl_py_trace_replay(PyObject *object, PyObject *const *inputs, PyObject *stream) {
+    const trace *of = (trace *)object;
+    nl_atomic_store32_relaxed(&((trace *)object)->is_repeated, 1);
     PyObject *result = NULL;
     int done = 0;
     replay r; /* not initialized as a whole: it is large */
@@ -582,17 +582,17 @@ PyObject *nl_py_replay(PyObject *recorded, PyObject *const *inputs, PyObject *st
 
 /* ---- type ---- */
 
-static int recording_traverse(PyObject *self, visitproc visit, void *arg) {
-    recording *made = (recording *)self;
+static int trace_traverse(PyObject *self, visitproc visit, void *arg) {
+    trace *made = (trace *)self;
     Py_VISIT(Py_TYPE(self));
     for (int i = 0; i < made->call_count; i++)
         Py_VISIT(made->calls[i].callable);
     return 0;
 }
 
-/* No tp_clear: each reference cycle contains the cache dict of a Recorded, which can be cleared. */
-static void recording_dealloc(PyObject *self) {
-    recording *made = (recording *)self;
+/* No tp_clear: each reference cycle contains the cache dict of a Traced, which can be cleared. */
+static void trace_dealloc(PyObject *self) {
+    trace *made = (trace *)self;
     PyObject_GC_UnTrack(self);
     for (int i = 0; i < made->value_count; i++) {
         Py_XDECREF(made->values[i].object);
@@ -609,49 +609,48 @@ static void recording_dealloc(PyObject *self) {
     nl_py_free(self);
 }
 
-static PyType_Slot recording_slots[] = {
-    {Py_tp_doc, "What a function had the device do (Recorded)."},
-    {Py_tp_dealloc, recording_dealloc},
-    {Py_tp_traverse, recording_traverse},
+static PyType_Slot trace_slots[] = {
+    {Py_tp_doc, "The device operations of a call of a function (Traced)."},
+    {Py_tp_dealloc, trace_dealloc},
+    {Py_tp_traverse, trace_traverse},
     {0, NULL}};
 
-static PyType_Spec recording_spec = {
-    .name = "numbalite._core.Recording",
-    .basicsize = sizeof(recording),
+static PyType_Spec trace_spec = {
+    .name = "numbalite._core.Trace",
+    .basicsize = sizeof(trace),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
              Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = recording_slots,
+    .slots = trace_slots,
 };
 
-static PyObject *record_nothing(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    nl_py_record_nothing();
+static PyObject *invalidate_trace(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_py_trace_invalidate();
     return Py_NewRef(Py_None);
 }
 
-static PyObject *recorded_step(PyObject *Py_UNUSED(module), PyObject *const *args,
-                               Py_ssize_t nargs) {
+static PyObject *trace_step(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
     if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "recorded_step() takes a function, and its arguments");
+        PyErr_SetString(PyExc_TypeError, "trace_step() expects a function and its arguments");
         return NULL;
     }
-    if (nl_py_is_recording())
-        return nl_py_record_call(args[0], args + 1, (size_t)nargs - 1, NULL);
+    if (nl_py_is_tracing())
+        return nl_py_trace_call(args[0], args + 1, (size_t)nargs - 1, NULL);
     return PyObject_Vectorcall(args[0], args + 1, (size_t)nargs - 1, NULL);
 }
 
 static PyMethodDef methods[] = {
-    {"recorded_step", (PyCFunction)(void (*)(void))recorded_step, METH_FASTCALL,
-     "recorded_step(function, *args): function(*args), which does its work on the device in the "
-     "order of the stream among its arguments, and returns None. A Recorded function that does it "
-     "does it again when its call is repeated."},
-    {"record_nothing", record_nothing, METH_NOARGS,
-     "record_nothing(): the call of a Recorded function that is under way does what cannot be "
-     "repeated, warns say."},
+    {"trace_step", (PyCFunction)(void (*)(void))trace_step, METH_FASTCALL,
+     "trace_step(function, *args): calls function(*args), which queues device work in the stream "
+     "among its arguments and returns None. A replay of the surrounding Traced function calls it "
+     "again."},
+    {"invalidate_trace", invalidate_trace, METH_NOARGS,
+     "invalidate_trace(): the running call of a Traced function cannot be replayed, for example "
+     "because it warns."},
     {NULL, NULL, 0, NULL}};
 
-int nl_py_recording_exec(PyObject *module) {
+int nl_py_trace_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     if (nl_py_add_functions(module, methods) < 0)
         return -1;
-    return nl_py_add_type(module, &recording_spec, NULL, &state->recording_type);
+    return nl_py_add_type(module, &trace_spec, NULL, &state->trace_type);
 }

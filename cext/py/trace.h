@@ -11,42 +11,42 @@
 
 #include "py/devarray.h"
 
-typedef struct nl_py_recorder nl_py_recorder;
+typedef struct nl_py_tracer nl_py_tracer;
 
 /* The recorder of the calling thread; NULL unless the thread records a trace. */
-extern NL_THREAD_LOCAL nl_py_recorder *nl_py_recorder_here;
+extern NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
 
-static inline int nl_py_is_recording(void) {
-    return __builtin_expect(nl_py_recorder_here != NULL, 0);
+static inline int nl_py_is_tracing(void) {
+    return __builtin_expect(nl_py_trace_current != NULL, 0);
 }
 
 /* ---- hooks for device operations; call them only while this thread records ---- */
 
 /* Makes the call and adds it to the trace. */
-PyObject *nl_py_record_call(PyObject *callable, PyObject *const *args, size_t nargsf,
-                            PyObject *keywords);
-/* Like nl_py_record_call, for a function that is looked up in a module. */
-PyObject *nl_py_record_named(const char *module, const char *name, PyObject *const *args,
-                             Py_ssize_t nargs, PyObject *keywords);
-/* Like nl_py_record_call, for a method of a device array. */
-PyObject *nl_py_record_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
+                           PyObject *keywords);
+/* Like nl_py_trace_call, for a function that is looked up in a module. */
+PyObject *nl_py_trace_named(const char *module, const char *name, PyObject *const *args,
+                            Py_ssize_t nargs, PyObject *keywords);
+/* Like nl_py_trace_call, for a method of a device array. */
+PyObject *nl_py_trace_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
 /* Invalidates the trace that this thread records, if there is one. */
-void nl_py_record_nothing(void);
+void nl_py_trace_invalidate(void);
 
 /* ---- traces ---- */
 
 /* Calls function(*args) and records a trace. `inputs` are the device arrays among the arguments.
- * `stream` is the stream to which some of them are bound, or the current one, or NULL. *recording
+ * `stream` is the stream to which some of them are bound, or the current one, or NULL. *trace
  * is a new reference, or NULL if the call cannot be replayed. */
-PyObject *nl_py_record(nl_py_state *state, PyObject *function, PyObject *const *args, size_t nargsf,
-                       PyObject *keywords, PyObject *const *inputs, int count, PyObject *stream,
-                       PyObject **recording);
+PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *const *args,
+                             size_t nargsf, PyObject *keywords, PyObject *const *inputs, int count,
+                             PyObject *stream, PyObject **trace);
 /* Replays the trace for other inputs and their stream, without calling the function. Returns the
  * result of the call. */
-PyObject *nl_py_replay(PyObject *recording, PyObject *const *inputs, PyObject *stream);
+PyObject *nl_py_trace_replay(PyObject *trace, PyObject *const *inputs, PyObject *stream);
 /* The estimated memory of a trace in bytes. */
-size_t nl_py_recording_size(PyObject *recording);
+size_t nl_py_trace_size(PyObject *trace);
 /* Was the trace replayed since the last call of this function? */
-int nl_py_recording_was_repeated(PyObject *recording);
+int nl_py_trace_was_replayed(PyObject *trace);
 
 #endif

@@ -28,16 +28,16 @@ enum {
 /* Capacity in bytes of the trace cache of one function. Tests change it. */
 static size_t max_bytes = 1 << 20;
 
-typedef struct recorded {
+typedef struct traced {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     PyObject *function;
     PyObject *direct; /* a C function that is called first, or NULL */
-    PyObject *known;  /* the trace cache: key -> Recording, or the number of calls without one */
-    size_t bytes;     /* estimated size of `known` */
+    PyObject *traces; /* the trace cache: key -> Trace, or the number of calls without one */
+    size_t bytes;     /* estimated size of `traces` */
     PyObject *dict;   /* attributes, with a copy of the function's __name__, __doc__ and so on */
     PyObject *weakrefs;
-} recorded;
+} traced;
 
 /* ---- keys ---- */
 
@@ -229,24 +229,24 @@ none:
 
 /* ---- calls ---- */
 
-static size_t size_of(const recorded *f, PyObject *bytes, PyObject *value) {
+static size_t size_of(const traced *f, PyObject *bytes, PyObject *value) {
     size_t size = ENTRY_SIZE + (size_t)PyBytes_GET_SIZE(bytes);
-    return Py_IS_TYPE(value, f->state->recording_type) ? size + nl_py_recording_size(value) : size;
+    return Py_IS_TYPE(value, f->state->trace_type) ? size + nl_py_trace_size(value) : size;
 }
 
 /* Was the trace replayed since the last eviction? */
-static int was_repeated(const recorded *f, PyObject *value) {
-    return Py_IS_TYPE(value, f->state->recording_type) && nl_py_recording_was_repeated(value);
+static int was_repeated(const traced *f, PyObject *value) {
+    return Py_IS_TYPE(value, f->state->trace_type) && nl_py_trace_was_replayed(value);
 }
 
 /* Evicts the oldest entries that were not replayed since the last eviction, until a quarter of the
  * capacity is free. `all` is a copy of the cache. */
-static int evict_from(recorded *f, PyObject *all) {
+static int evict_from(traced *f, PyObject *all) {
     PyObject *bytes, *value;
     Py_ssize_t at = 0;
     size_t limit = max_bytes - max_bytes / 4;
     size_t excess = f->bytes > limit ? f->bytes - limit : 0;
-    PyDict_Clear(f->known);
+    PyDict_Clear(f->traces);
     f->bytes = 0;
     while (PyDict_Next(all, &at, &bytes, &value)) {
         size_t size = size_of(f, bytes, value);
@@ -254,7 +254,7 @@ static int evict_from(recorded *f, PyObject *all) {
             excess -= size < excess ? size : excess;
             continue;
         }
-        if (PyDict_SetItem(f->known, bytes, value) < 0)
+        if (PyDict_SetItem(f->traces, bytes, value) < 0)
             return -1;
         f->bytes += size;
     }
@@ -263,25 +263,25 @@ static int evict_from(recorded *f, PyObject *all) {
 
 /* If all entries were replayed, the first round evicts none, and the second round evicts the
  * oldest. */
-static int evict(recorded *f) {
+static int evict(traced *f) {
     int result = 0;
     for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
-        PyObject *all = PyDict_Copy(f->known);
+        PyObject *all = PyDict_Copy(f->traces);
         result = all ? evict_from(f, all) : -1;
         Py_XDECREF(all);
     }
     return result;
 }
 
-static int note(recorded *f, PyObject *bytes, PyObject *value) {
+static int note(traced *f, PyObject *bytes, PyObject *value) {
     PyObject *before = NULL;
     int result;
     Py_BEGIN_CRITICAL_SECTION((PyObject *)f);
-    if (PyDict_GET_SIZE(f->known) == 0) /* Python code clears the cache without changing `bytes` */
+    if (PyDict_GET_SIZE(f->traces) == 0) /* Python code clears the cache without changing `bytes` */
         f->bytes = 0;
-    result = PyDict_GetItemRef(f->known, bytes, &before) < 0 ? -1 : 0;
+    result = PyDict_GetItemRef(f->traces, bytes, &before) < 0 ? -1 : 0;
     if (result == 0)
-        result = PyDict_SetItem(f->known, bytes, value);
+        result = PyDict_SetItem(f->traces, bytes, value);
     if (result == 0) {
         f->bytes += size_of(f, bytes, value);
         f->bytes -= before ? size_of(f, bytes, before) : 0;
@@ -294,49 +294,49 @@ static int note(recorded *f, PyObject *bytes, PyObject *value) {
 
 /* Runs the function, because the cache has no trace for the key. The first call of a key runs
  * without tracing and stores only a count in the cache. */
-static PyObject *call_function(recorded *f, const key *k, PyObject *bytes, PyObject *tries,
+static PyObject *call_function(traced *f, const key *k, PyObject *bytes, PyObject *tries,
                                PyObject *const *args, size_t nargsf, PyObject *keywords) {
     long before = tries ? PyLong_AsLong(tries) : 0;
-    PyObject *recording = NULL, *result;
+    PyObject *trace = NULL, *result;
     if (before > MAX_TRIES)
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (before == 0)
         result = PyObject_Vectorcall(f->function, args, nargsf, keywords);
     else
-        result = nl_py_record(f->state, f->function, args, nargsf, keywords, k->inputs, k->count,
-                              k->stream, &recording);
-    if (!recording && result)
-        recording = PyLong_FromLong(before + 1);
-    if (recording && note(f, bytes, recording) < 0)
+        result = nl_py_trace_record(f->state, f->function, args, nargsf, keywords, k->inputs,
+                                    k->count, k->stream, &trace);
+    if (!trace && result)
+        trace = PyLong_FromLong(before + 1);
+    if (trace && note(f, bytes, trace) < 0)
         Py_CLEAR(result);
-    Py_XDECREF(recording);
+    Py_XDECREF(trace);
     return result;
 }
 
 /* Replays the trace of the key, or runs the function if there is none. */
-static PyObject *call_known(recorded *f, const key *k, PyObject *bytes, PyObject *const *args,
-                            size_t nargsf, PyObject *keywords) {
-    PyObject *known = NULL, *result;
-    if (PyDict_GetItemRef(f->known, bytes, &known) < 0)
+static PyObject *call_traced(traced *f, const key *k, PyObject *bytes, PyObject *const *args,
+                             size_t nargsf, PyObject *keywords) {
+    PyObject *found = NULL, *result;
+    if (PyDict_GetItemRef(f->traces, bytes, &found) < 0)
         result = NULL;
-    else if (known && Py_IS_TYPE(known, f->state->recording_type))
-        result = nl_py_replay(known, k->inputs, k->stream);
+    else if (found && Py_IS_TYPE(found, f->state->trace_type))
+        result = nl_py_trace_replay(found, k->inputs, k->stream);
     else
-        result = call_function(f, k, bytes, known, args, nargsf, keywords);
-    Py_XDECREF(known);
+        result = call_function(f, k, bytes, found, args, nargsf, keywords);
+    Py_XDECREF(found);
     return result;
 }
 
-static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
-                                     PyObject *keywords) {
-    recorded *f = (recorded *)self;
+static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                   PyObject *keywords) {
+    traced *f = (traced *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     key k; /* not initialized: it is large */
     PyObject *bytes, *result;
     if (nl_capture_under_way() ||
-        nl_py_is_recording()) /* the capture, or the outer trace, contains it */
+        nl_py_is_tracing()) /* the capture, or the outer trace, contains it */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
-    if (nl_py_owners_call(f->state, recorded_vectorcall, self, args, nargsf, keywords, &result))
+    if (nl_py_owners_call(f->state, traced_vectorcall, self, args, nargsf, keywords, &result))
         return result;
     if (f->direct) {
         result = PyObject_Vectorcall(f->direct, args, nargsf, keywords);
@@ -347,7 +347,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
     bytes = nl_py_is_profiled() ? NULL : make_key(&k, f->state, args, nargs, keywords);
     if (!bytes)
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
-    result = call_known(f, &k, bytes, args, nargsf, keywords);
+    result = call_traced(f, &k, bytes, args, nargsf, keywords);
     Py_DECREF(bytes);
     return result;
 }
@@ -355,7 +355,7 @@ static PyObject *recorded_vectorcall(PyObject *self, PyObject *const *args, size
 /* ---- type ---- */
 
 /* Copies the function's attributes that documentation tools and debuggers read. */
-static int take_attributes(recorded *f) {
+static int take_attributes(traced *f) {
     static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
     f->dict = PyDict_New();
     int result = f->dict ? 0 : -1;
@@ -367,96 +367,95 @@ static int take_attributes(recorded *f) {
     return result;
 }
 
-static PyObject *recorded_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
+static PyObject *traced_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords)) {
     PyObject *function, *direct = NULL;
     nl_py_state *state = nl_py_state_of_type(type);
-    if (!state || !PyArg_ParseTuple(args, "O|O:Recorded", &function, &direct))
+    if (!state || !PyArg_ParseTuple(args, "O|O:Traced", &function, &direct))
         return NULL;
-    recorded *f = (recorded *)type->tp_alloc(type, 0);
+    traced *f = (traced *)type->tp_alloc(type, 0);
     if (!f)
         return NULL;
-    f->vectorcall = recorded_vectorcall;
+    f->vectorcall = traced_vectorcall;
     f->state = state;
     f->function = Py_NewRef(function);
     f->direct = direct == Py_None ? NULL : Py_XNewRef(direct);
-    f->known = PyDict_New();
-    if (!f->known || take_attributes(f) < 0)
+    f->traces = PyDict_New();
+    if (!f->traces || take_attributes(f) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
 }
 
 /* The descriptor protocol: as a class attribute, the object becomes a bound method. */
-static PyObject *recorded_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
+static PyObject *traced_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
     return instance ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
-static int recorded_traverse(PyObject *self, visitproc visit, void *arg) {
+static int traced_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((recorded *)self)->known);
-    Py_VISIT(((recorded *)self)->function);
-    Py_VISIT(((recorded *)self)->direct);
-    Py_VISIT(((recorded *)self)->dict);
+    Py_VISIT(((traced *)self)->traces);
+    Py_VISIT(((traced *)self)->function);
+    Py_VISIT(((traced *)self)->direct);
+    Py_VISIT(((traced *)self)->dict);
     return 0;
 }
 
-static int recorded_clear(PyObject *self) {
-    PyDict_Clear(((recorded *)self)->known); /* concurrent calls read the dict */
+static int traced_clear(PyObject *self) {
+    PyDict_Clear(((traced *)self)->traces); /* concurrent calls read the dict */
     return 0;
 }
 
-static void recorded_dealloc(PyObject *self) {
-    recorded *f = (recorded *)self;
+static void traced_dealloc(PyObject *self) {
+    traced *f = (traced *)self;
     PyObject_GC_UnTrack(self);
     if (f->weakrefs)
         PyObject_ClearWeakRefs(self);
-    Py_XDECREF(f->known);
+    Py_XDECREF(f->traces);
     Py_XDECREF(f->function);
     Py_XDECREF(f->direct);
     Py_XDECREF(f->dict);
     nl_py_free(self);
 }
 
-static PyMemberDef recorded_members[] = {
-    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(recorded, vectorcall), Py_READONLY, NULL},
-    {"__dictoffset__", Py_T_PYSSIZET, offsetof(recorded, dict), Py_READONLY, NULL},
-    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(recorded, weakrefs), Py_READONLY, NULL},
-    {"__wrapped__", Py_T_OBJECT_EX, offsetof(recorded, function), Py_READONLY,
+static PyMemberDef traced_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(traced, vectorcall), Py_READONLY, NULL},
+    {"__dictoffset__", Py_T_PYSSIZET, offsetof(traced, dict), Py_READONLY, NULL},
+    {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(traced, weakrefs), Py_READONLY, NULL},
+    {"__wrapped__", Py_T_OBJECT_EX, offsetof(traced, function), Py_READONLY,
      "The function itself."},
-    {"_known", Py_T_OBJECT_EX, offsetof(recorded, known), Py_READONLY,
-     "Key of a call -> its Recording, or in how many calls there was none."},
+    {"_traces", Py_T_OBJECT_EX, offsetof(traced, traces), Py_READONLY,
+     "The key of a call -> its Trace, or the number of calls without one."},
     {NULL, 0, 0, 0, NULL}};
 
-static PyGetSetDef recorded_getset[] = {
+static PyGetSetDef traced_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot recorded_slots[] = {
+static PyType_Slot traced_slots[] = {
     {Py_tp_doc,
-     "Recorded(function, direct=None): a function whose calls on device arrays are recorded, and "
-     "made again "
-     "without Python for arrays that lie alike. What it does must follow from how its arrays lie "
-     "and from its other arguments. Calls that wait or read an element are never repeated. "
-     "`direct` is "
-     "a function in C that is asked first; it gives NotImplemented where it does not do it."},
-    {Py_tp_new, recorded_new},
-    {Py_tp_dealloc, recorded_dealloc},
-    {Py_tp_traverse, recorded_traverse},
-    {Py_tp_clear, recorded_clear},
+     "Traced(function, direct=None): records the device operations of a function, and replays "
+     "them for arrays of equal shape, strides and dtype. The operations must depend only on the "
+     "layout of the arrays and on the values of the other arguments. Calls that wait for the "
+     "device or read an element are never replayed. `direct`, a function in C, is called first; "
+     "it returns NotImplemented for arguments that it does not support."},
+    {Py_tp_new, traced_new},
+    {Py_tp_dealloc, traced_dealloc},
+    {Py_tp_traverse, traced_traverse},
+    {Py_tp_clear, traced_clear},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, recorded_bind},
-    {Py_tp_getset, recorded_getset},
-    {Py_tp_members, recorded_members},
+    {Py_tp_descr_get, traced_bind},
+    {Py_tp_getset, traced_getset},
+    {Py_tp_members, traced_members},
     {0, NULL}};
 
-static PyType_Spec recorded_spec = {
-    .name = "numbalite._core.Recorded",
-    .basicsize = sizeof(recorded),
+static PyType_Spec traced_spec = {
+    .name = "numbalite._core.Traced",
+    .basicsize = sizeof(traced),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = recorded_slots,
+    .slots = traced_slots,
 };
 
-static PyObject *limit_recordings(PyObject *Py_UNUSED(module), PyObject *argument) {
+static PyObject *limit_traces(PyObject *Py_UNUSED(module), PyObject *argument) {
     size_t size = PyLong_AsSize_t(argument), before = max_bytes;
     if (size == (size_t)-1 && PyErr_Occurred())
         return NULL;
@@ -465,12 +464,12 @@ static PyObject *limit_recordings(PyObject *Py_UNUSED(module), PyObject *argumen
 }
 
 static PyMethodDef functions[] = {
-    {"limit_recordings", limit_recordings, METH_O,
-     "limit_recordings(size): the bytes of cached calls that each function keeps, 1 MiB at first. "
-     "Returns the limit before."},
+    {"limit_traces", limit_traces, METH_O,
+     "limit_traces(size): sets the bytes of traces that each function caches, at first 1 MiB. "
+     "Returns the previous limit."},
     {NULL, NULL, 0, NULL}};
 
-int nl_py_recorded_exec(PyObject *module) {
+int nl_py_traced_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     PyObject *numpy = PyImport_ImportModule("numpy");
     state->no_value = numpy ? PyObject_GetAttrString(numpy, "_NoValue") : NULL;
@@ -479,5 +478,5 @@ int nl_py_recorded_exec(PyObject *module) {
         return -1;
     if (nl_py_add_functions(module, functions) < 0)
         return -1;
-    return nl_py_add_type(module, &recorded_spec, NULL, &state->recorded_type);
+    return nl_py_add_type(module, &traced_spec, NULL, &state->traced_type);
 }

@@ -550,8 +550,8 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
     nl_error err;
     if (nl_py_owners_call(u->state, nl_py_ufunc_call, self, args, nargsf, keywords, &result))
         return result;
-    if (nl_py_is_recording())
-        return nl_py_record_call(self, args, nargsf, keywords);
+    if (nl_py_is_tracing())
+        return nl_py_trace_call(self, args, nargsf, keywords);
     if (nl_py_override(u->state, self, u->nin, args, nargs, keywords, &result))
         return result;
     size_t most = (size_t)(u->nin + u->nout + 1);

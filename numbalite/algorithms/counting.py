@@ -9,7 +9,7 @@ import numpy as np
 from numbalite import types
 from numbalite.algorithms.order import kernel
 from numbalite.ndarray.arrays import device_array
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,7 +21,7 @@ _EACH, _MAX_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has mu
 _HALF = "#include <cuda_fp16.h>\n"
 
 
-@recorded
+@traced
 def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
     """How often each number below ``bins`` is there; or sums of weights, as doubles."""
     counts = zeros(bins, weights, stream)

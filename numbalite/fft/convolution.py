@@ -8,7 +8,7 @@ import numpy as np
 
 from numbalite.functions import arguments
 from numbalite.runtime.shapes import axis_number, numbers_of
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-@recorded
+@traced
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> DeviceNDArray:
     """The convolution of two arrays, over all axes or over some, as scipy.signal.fftconvolve computes it.
 

@@ -115,7 +115,7 @@ def _run(source, target, axes, lengths, direction):
     dtypes = source.dtype.char + target.dtype.char
     transform = plans.transform(tuple(lengths), batch, dtypes, layouts)
     with arguments.on_device_of(source):
-        _core.recorded_step(transform, source.stream, source, target, direction)
+        _core.trace_step(transform, source.stream, source, target, direction)
 
 
 def _prepared(operand, axes):

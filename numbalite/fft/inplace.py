@@ -10,13 +10,13 @@ from numbalite import _core
 from numbalite.fft.execution import Operand, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.ndarray import arrays, assign
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-@recorded
+@traced
 def fft_inplace(ary: Any, stream: Any = None) -> None:
     """The Fourier transform over all axes, in place.
 
@@ -30,7 +30,7 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
     _in_place("fft_inplace", ary, stream, FORWARD)
 
 
-@recorded
+@traced
 def ifft_inplace(ary: Any, stream: Any = None) -> None:
     """The inverse of `fft_inplace`, not scaled: both, one after the other, multiply by ary.size."""
     _in_place("ifft_inplace", ary, stream, INVERSE)

@@ -13,7 +13,7 @@ from numbalite.functions import arguments, bin_rules
 from numbalite.functions.onepass import cxx, own_loops, run
 from numbalite.functions.searching import digits
 from numbalite.ndarray.dispatch import implements
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
@@ -145,7 +145,7 @@ def limits_of(a: Any) -> np.ndarray:
     return _limits_on_device(a).copy_to_host()
 
 
-@recorded
+@traced
 def _limits_on_device(a):
     number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
     loops = _limits(number)

@@ -14,7 +14,7 @@ from numbalite.missingnames import WAYS_OUT
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse
 from numbalite.ufuncs.mapped import MappedFold
@@ -206,7 +206,7 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> bool:
     return bool(_all_close(a, b, rtol, atol, equal_nan))
 
 
-@recorded
+@traced
 def _all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
         given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
@@ -254,7 +254,7 @@ def _all_equal(a, b, equal_nan):
     return bool(_equality(a, b, bool(equal_nan)))
 
 
-@recorded
+@traced
 def _equality(a, b, equal_nan):
     if not _have_numbers((a, b)):
         return reductions.all(a == b)

@@ -9,7 +9,7 @@ import numpy as np
 from numbalite.algorithms import order
 from numbalite.functions import arguments
 from numbalite.ndarray.dispatch import implements
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.fuse import fuse
 
@@ -92,7 +92,7 @@ def _are_in_order(a, b):
     return np.all(a <= b)
 
 
-@recorded
+@traced
 def _rise(bins):
     return _are_in_order(bins[:-1], bins[1:])
 

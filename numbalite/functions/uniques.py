@@ -13,7 +13,7 @@ from numbalite.kernels.decorators import jit
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Found(NamedTuple):
     counts: Any
 
 
-@recorded
+@traced
 def _in_order(a, needs_order, equal_nan):
     """(the sorted array or table rows, the sorting indices or None, the result of `_begins`)"""
     order = None
@@ -95,7 +95,7 @@ def _in_order(a, needs_order, equal_nan):
     return line, order, _begins(line, equal_nan) if line.shape[0] else None
 
 
-@recorded
+@traced
 def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
     """(values, first indices, inverse, counts) of groups of equal elements; None for unrequested results."""
     starts, n = ends[:-1], line.shape[0]

@@ -11,7 +11,7 @@ from numbalite import _core
 from numbalite.functions import arguments
 from numbalite.linalg import matmul as products
 from numbalite.ndarray import assign
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.ufuncs import protocols
 from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.decorators import cuda_vectorize
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@functools.partial(recorded, direct=_core.plain_matmul)
+@functools.partial(traced, direct=_core.plain_matmul)
 def matmul(
     a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
     stream: Any = 0, **named: Any,

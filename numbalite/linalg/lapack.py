@@ -63,7 +63,7 @@ def _type(array):
 
 def _addresses(stack):
     """A library argument with the device addresses of the matrices; the call counts as a use of the stack."""
-    _core.record_nothing()  # a replay would use these addresses
+    _core.invalidate_trace()  # a replay would use these addresses
     count, step = stack.shape[0], np.uint64(stack.strides[0])
     made = empty_beside(stack, (count,), np.uint64)
     _addresses_of.forall(count, stream=stack.stream)(made, np.uint64(stack._address), step)

@@ -18,7 +18,7 @@ from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT
 from numbalite.ndarray import assign
 from numbalite.runtime import shapes
 from numbalite.runtime.libraries.table import CUBLAS
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.protocols import counterpart
 
@@ -41,7 +41,7 @@ def operator(left: Any, right: Any) -> Any:
     return np.matmul(left, right)
 
 
-@recorded
+@traced
 def matmul(
     *inputs: Any,
     out: Any = None,
@@ -343,7 +343,7 @@ def _is_matrix(array):
 # -------------------------------------------------------------------------------- vectors in stacks
 
 
-@recorded
+@traced
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: Any) -> Any:
     """The sums of conj(x1) * x2 along an axis."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecdot")
@@ -361,7 +361,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
     return _without(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)
 
 
-@recorded
+@traced
 def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     """The products of stacked matrices and stacked vectors."""
     a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
@@ -369,7 +369,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     return _without(matmul(a, b[..., :, None], **keywords), 1, out)
 
 
-@recorded
+@traced
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     """The products of stacked conjugated vectors and stacked matrices."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecmat")

@@ -29,7 +29,7 @@ from numbalite.ndarray.methods import Methods
 from numbalite.ndarray.views import Views
 from numbalite.runtime import devices as _devices
 from numbalite.runtime import shapes
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -458,7 +458,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         """`self[item]` on a stream."""
         return (self._bind(stream) if stream else self)[item]
 
-    @recorded
+    @traced
     def __setitem__(self, key: Any, value: Any) -> None:
         self.setitem(key, value)
 
@@ -483,7 +483,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             key = (*key, Ellipsis)
         return self[key]
 
-    @recorded
+    @traced
     def fill(self, value: Any, stream: StreamLike = 0) -> None:
         """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
         that does not fit)."""
@@ -493,7 +493,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     # ---- copies
 
-    @recorded
+    @traced
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """A copy without gaps on the same device; order: C, F, A (F for a Fortran-contiguous array, else C)
         or K (the array's axis order)."""
@@ -516,7 +516,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def __deepcopy__(self, memo: Any) -> DeviceNDArray:
         return self.copy("K")
 
-    @recorded
+    @traced
     def astype(
         self,
         dtype: DTypeLike,

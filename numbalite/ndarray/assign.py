@@ -108,7 +108,7 @@ def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
         result = np.empty((), dtype)
         np.copyto(result, value, casting=casting)
         if dtype.kind in _CAST_WARNS.get(np.asarray(value).dtype.kind, ""):
-            _core.record_nothing()  # a replayed call would not warn
+            _core.invalidate_trace()  # a replayed call would not warn
         return result
     return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.missingnames import WAYS_OUT
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def implements(*names: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        ours = recorded(function)
+        ours = traced(function)
         for name in names:
             theirs = numpy_function(name)
             if theirs is not None:

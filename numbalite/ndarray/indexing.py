@@ -15,7 +15,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray import assign, foreign, gather
 from numbalite.runtime import shapes
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
@@ -53,7 +53,7 @@ class _Selection(NamedTuple):
     indices: list[gather.Index]
 
 
-@recorded
+@traced
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """array[key] as a new array, or stored in `out`, which has the result's shape and dtype."""
     chosen = _along_first_axis(array, key)
@@ -73,7 +73,7 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
     return out
 
 
-@recorded
+@traced
 def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
     """array[key] = value. If an element gets several values, which one remains is undefined."""
     if array.readonly:

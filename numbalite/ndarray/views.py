@@ -11,7 +11,7 @@ from numbalite import _core, config, errors
 from numbalite.ndarray.assign import on_device
 from numbalite.ndarray.flat import Flat
 from numbalite.runtime import shapes
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Views:
     def _geometry(self, shape, strides):
         return self._view(tuple(shape), tuple(strides), self.dtype)
 
-    @recorded
+    @traced
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
         """The elements in another shape; one length may be -1.
 
@@ -73,7 +73,7 @@ class Views:
     def _own_order(self):
         return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
 
-    @recorded
+    @traced
     def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """The elements as a 1-dimensional array: a view if it is contiguous in that order, else a copy.
 
@@ -88,7 +88,7 @@ class Views:
         contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
         return source._reshaped((self.size,), order, not contiguous)
 
-    @recorded
+    @traced
     def flatten(self, order: str = "C") -> DeviceNDArray:
         """A 1-dimensional copy."""
         flat = self.ravel(order)
@@ -104,7 +104,7 @@ class Views:
         Flat(self)[...] = values
 
     @property
-    @recorded
+    @traced
     def T(self) -> DeviceNDArray:
         """The array with its axes reversed (a view)."""
         return self._geometry(self.shape[::-1], self.strides[::-1])
@@ -116,7 +116,7 @@ class Views:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
 
-    @recorded
+    @traced
     def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
         """A view with permuted axes: `transpose(1, 0, 2)`, `transpose((1, 0, 2))` or `transpose(axes=(1, 0, 2))`.
 
@@ -133,7 +133,7 @@ class Views:
         shape, strides = self.shape, self.strides
         return self._geometry((shape[i] for i in order), (strides[i] for i in order))
 
-    @recorded
+    @traced
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
         """The array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
@@ -142,7 +142,7 @@ class Views:
         order[i], order[j] = order[j], order[i]
         return self.transpose(order)
 
-    @recorded
+    @traced
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
         """A view without the axes of length one, or without the axes `axis`."""
         shape, strides = self.shape, self.strides
@@ -213,7 +213,7 @@ class Views:
             raise TypeError("array does not have imaginary part to set")
         self.imag[...] = value
 
-    @recorded
+    @traced
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
         """A view of the same bytes with another dtype. If its size differs, the last axis must be contiguous, and its
         length changes."""

@@ -1,4 +1,4 @@
-"""Functions whose calls on device arrays are recorded, and repeated in C (_core.Recorded)."""
+"""Records the device operations of Python functions, and replays them in C (_core.Traced)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def forget() -> None:
-    """Of all functions: the kernels that were recorded may be given up."""
+    """Drops all traces, so that their kernels can be unloaded."""
     for one in tuple(_all):
-        one._known.clear()
+        one._traces.clear()
 
 
-def recorded(function: Function, direct: Callable[..., Any] | None = None) -> Function:
-    """A decorator: what the function has the device do for its device arrays is recorded, and repeated
-    without Python for others that lie alike (shapes, strides, dtypes) and the same other arguments.
+def traced(function: Function, direct: Callable[..., Any] | None = None) -> Function:
+    """Decorator: records the device operations of the function, and replays them without Python for arrays of
+    equal shape, strides and dtype and equal other arguments.
 
-    What it does must follow from these. Calls that wait for the device, read an element or warn are not
-    repeated, nor those whose other arguments are not numbers, texts, dtypes or tuples, lists, slices of
-    them. If it depends on something else, it says so by _core.record_nothing().
+    The operations must depend only on these. Calls are not traced if they wait for the device, read an element or
+    warn, or if another argument is not a number, string, dtype, or a tuple, list or slice of these. A function whose
+    operations depend on anything else must call _core.invalidate_trace().
 
-    A call is repeated on the stream of its arrays. What Python does for the device, other than by launches,
-    ufuncs and arrays, goes by _core.recorded_step().
+    A replay runs on the stream of its arrays. Device work other than launches, ufuncs and array operations must be
+    queued by _core.trace_step().
 
-    ``direct`` is a function in C that gets each call first, and gives NotImplemented where it does not do it.
+    ``direct``, a function in C, gets each call first; it returns NotImplemented for calls that it does not support.
     """
-    made = _core.Recorded(function, direct)
+    made = _core.Traced(function, direct)
     _all.add(made)
     return made  # type: ignore[return-value]

@@ -16,7 +16,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.ndarray import assign
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 from numbalite.types import describe
 
 from . import element, operands, reduceloops, scatter
@@ -253,7 +253,7 @@ class ReductionMethods:
 
     @functools.cached_property
     def _scattered(self):
-        return recorded(self._scatter)
+        return traced(self._scatter)
 
     def _scatter(self, a, indices, b, stream):
         """`at` without the wait for the bounds check. Returns the argument of scatter.refuse, or None."""

@@ -1,4 +1,4 @@
-"""The keys of calls that are recorded (_core.Recorded): a call can be read from its key, so two calls never share one."""
+"""The keys of calls that are recorded (_core.Traced): a call can be read from its key, so two calls never share one."""
 
 import random
 import struct
@@ -68,7 +68,7 @@ class Reader:
 
 def key_of(*args, **keywords):
     """The key of a call, which its first call leaves; None if the call has none."""
-    function = _core.Recorded(lambda *args, **keywords: None)
+    function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
     return next(iter(function._known), None)
 
@@ -175,7 +175,7 @@ def test_an_index_that_equals_a_tag():
 
 def test_an_array_twice_and_two_arrays_on_the_same_memory():
     """What the function returns may be one of its arguments itself."""
-    second = _core.Recorded(lambda a, b: b)
+    second = _core.Traced(lambda a, b: b)
     d = cuda.to_device(np.arange(3))
     same = d[:]
     for _ in range(5):

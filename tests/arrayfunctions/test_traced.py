@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions on device arrays that are made again without Python (_core.Recorded)."""
+"""Calls of NumPy's functions on device arrays that are made again without Python (_core.Traced)."""
 
 import functools
 import gc
@@ -11,7 +11,7 @@ from kit.frames import ours_in
 
 from numbalite import _core, cuda
 from numbalite.ndarray import batchcopy
-from numbalite.runtime.traced import recorded
+from numbalite.runtime.traced import traced
 
 TIMES = 4
 """The first call leaves its key, the second or third is recorded, the next are repeated."""
@@ -166,17 +166,17 @@ def test_two_streams_are_not_mixed():
 
 
 def test_steps_in_python():
-    """What a function does by recorded_step() is done again, for other arrays and streams."""
+    """What a function does by trace_step() is done again, for other arrays and streams."""
     done = []
 
     def step(stream, source, target, factor):
         done.append(stream)
         np.multiply(source, factor, out=target)
 
-    @recorded
+    @traced
     def doubled(a):
         made = np.empty_like(a)
-        _core.recorded_step(step, a.stream, a, made, 2)
+        _core.trace_step(step, a.stream, a, made, 2)
         return made
 
     stream = cuda.stream()
@@ -185,7 +185,7 @@ def test_steps_in_python():
         equal(doubled(d), 2 * (np.arange(3.0) + n))
         doubled(d.bind(stream))
     assert done == [0, stream] * TIMES
-    assert {type(one).__name__ for one in doubled._known.values()} == {"Recording"}
+    assert {type(one).__name__ for one in doubled._traces.values()} == {"Trace"}
 
 
 def test_arrays_that_meet():
@@ -258,11 +258,11 @@ def test_errors_and_warnings_come_each_time():
 def test_a_function_may_say_no():
     calls = []
 
-    @recorded
+    @traced
     def twice(a, times):
         calls.append(times)
         if times > 2:
-            _core.record_nothing()
+            _core.invalidate_trace()
         return np.tile(a, times)
 
     d = cuda.to_device(np.arange(2))
@@ -306,13 +306,13 @@ def test_recordings_keep_no_arrays(live):
 
 @pytest.fixture
 def little_memory():
-    before = _core.limit_recordings(1 << 14)
+    before = _core.limit_traces(1 << 14)
     yield
-    _core.limit_recordings(before)
+    _core.limit_traces(before)
 
 
 def test_calls_that_are_repeated_stay_cached(little_memory):
-    @recorded
+    @traced
     def rolled(a, n):
         return np.roll(a, n)
 
@@ -323,13 +323,13 @@ def test_calls_that_are_repeated_stay_cached(little_memory):
     for n in range(600):
         rolled(d, n)
         rolled(d, -1)
-        most = max(most, len(rolled._known))
-    assert 4 < most < 100 and most // 2 < len(rolled._known)
+        most = max(most, len(rolled._traces))
+    assert 4 < most < 100 and most // 2 < len(rolled._traces)
     assert ours_in(lambda: rolled(d, -1)) == []
 
 
 def test_calls_that_are_not_repeated_are_evicted(little_memory):
-    @recorded
+    @traced
     def rolled(a, n):
         return np.roll(a, n)
 
@@ -337,9 +337,9 @@ def test_calls_that_are_not_repeated_are_evicted(little_memory):
     for n in range(200):
         for _ in range(TIMES):
             rolled(d, n)
-    assert 4 < len(rolled._known) < 100
+    assert 4 < len(rolled._traces) < 100
     assert ours_in(lambda: rolled(d, 199)) == [] != ours_in(lambda: rolled(d, 0))
-    rolled._known.clear()
+    rolled._traces.clear()
     for n in range(200):
         equal(rolled(d, n), np.ones(3))
 
