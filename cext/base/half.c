@@ -42,7 +42,7 @@ double nl_half_to_double(uint16_t half) {
     return half & 0x8000 ? -magnitude : magnitude;
 }
 
-uint16_t nl_bfloat16_from_double(double value) {
+uint16_t nl_half_bfloat16_from_double(double value) {
     float f = (float)value;
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
@@ -55,7 +55,7 @@ uint16_t nl_bfloat16_from_double(double value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-float nl_bfloat16_to_float(uint16_t bits) {
+float nl_half_bfloat16_to_float(uint16_t bits) {
     uint32_t whole = (uint32_t)bits << 16;
     float value;
     memcpy(&value, &whole, sizeof value);

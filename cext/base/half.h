@@ -10,7 +10,7 @@ uint16_t nl_half_from_double(double value);
 double nl_half_to_double(uint16_t half);
 /* Converts a double to bfloat16, the upper half of a float's bits, with one rounding to nearest
  * even. */
-uint16_t nl_bfloat16_from_double(double value);
-float nl_bfloat16_to_float(uint16_t bits);
+uint16_t nl_half_bfloat16_from_double(double value);
+float nl_half_bfloat16_to_float(uint16_t bits);
 
 #endif

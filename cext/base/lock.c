@@ -59,7 +59,7 @@ static void after_fork(void) {
         children[i]();
 }
 
-void nl_fork_on_child(void (*child)(void)) {
+void nl_thread_on_fork(void (*child)(void)) {
     nl_mutex_lock(&fork_lock);
     int i = 0;
     while (i < MAX_CHILDREN && children[i] != NULL && children[i] != child)

@@ -99,7 +99,7 @@ static void start_lock_held(unsigned count, unsigned most) {
     nl_error ignored;
     if (threads - busy >= count || threads >= most)
         return;
-    nl_fork_on_child(after_fork);
+    nl_thread_on_fork(after_fork);
     sigfillset(&blocked);
     for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
         sigdelset(&blocked, kept[i]);

@@ -224,7 +224,7 @@ static int is_possible(size_t size) {
 /* Returns 1 if this thread may use the ring, the events and the stream until leave(); 0 if another
  * copy uses them. */
 static int enter(void) {
-    nl_fork_on_child(after_fork);
+    nl_thread_on_fork(after_fork);
     nl_mutex_lock(&lock);
     int is_free = !taken;
     taken = 1;

@@ -159,7 +159,7 @@ int nl_capture_note(CUstream stream, void *thing, nl_error *err) {
 /* ---- begin and end ---- */
 
 void nl_capture_open(void) {
-    nl_fork_on_child(forget_in_child);
+    nl_thread_on_fork(forget_in_child);
     nl_atomic_add(&nl_capture_count, 1);
 }
 

@@ -114,7 +114,7 @@ static int open_driver_lock_held(nl_error *err) {
 
 static int open_lock_held(nl_error *err) {
     int count = 0;
-    nl_fork_on_child(after_fork);
+    nl_thread_on_fork(after_fork);
     nl_driver_set_adapter(nl_wait_adapt);
     nl_atomic_store(&opening, 1);
     if (open_driver_lock_held(err) < 0 || NL_CU(err, DeviceGetCount, &count) < 0) {

@@ -85,8 +85,8 @@ static int fill_axes(const nl_plan *p, nl_error *err) {
     return 0;
 }
 
-int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
-                     CUstream stream, int asynchronous, nl_error *err) {
+int nl_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
+            CUstream stream, int asynchronous, nl_error *err) {
     nl_plan p = {.direction = NL_DEVICE_TO_DEVICE, .stream = stream, .to = to, .from = to};
     if (nl_device_bind(dev, err) < 0)
         return -1;

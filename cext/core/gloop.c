@@ -21,7 +21,7 @@ static int number(const nl_gloop *loop, int operand) {
 
 /* ---- core dimensions ---- */
 
-int nl_gcore_check_keepdims(const nl_gcore *c, nl_error *err) {
+int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
     for (int i = 1; i < c->nin + c->nout; i++) {
         int wanted = i < c->nin ? c->ndim[0] : 0;
         if (c->ndim[i] != wanted)
@@ -351,7 +351,7 @@ int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *p, nl_error *err) {
     return 0;
 }
 
-int nl_gpacked_kernel_dims(int dims) {
+int nl_gloop_kernel_dims(int dims) {
     return dims <= 2 ? dims : dims <= 4 ? 4 : dims <= 8 ? 8 : NL_MAX_DIMS;
 }
 
@@ -367,8 +367,8 @@ static uint64_t divider(int64_t d) {
     return (magic & UINT32_MAX) | (uint64_t)shift << 32;
 }
 
-int nl_gpacked_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lanes,
-                     const uint64_t (*slots)[2], uint64_t *words) {
+int nl_gloop_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lanes,
+                   const uint64_t (*slots)[2], uint64_t *words) {
     int operands = operand_count(loop), lead = dims - p->dims, n = 0, total = 0;
     int64_t shape[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];
     int64_t strides[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];

@@ -47,7 +47,7 @@ typedef struct nl_gloop {
 } nl_gloop;
 
 /* Checks whether the signature supports keepdims=. */
-int nl_gcore_check_keepdims(const nl_gcore *core, nl_error *err);
+int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 
 /* The steps of a call, in this order. Each returns 0, or -1 with *err. */
 
@@ -78,7 +78,7 @@ typedef struct nl_gpacked {
 } nl_gpacked;
 int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
 /* The number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
-int nl_gpacked_kernel_dims(int dims);
+int nl_gloop_kernel_dims(int dims);
 
 /* Writes the kernel's parameter (gufunc.cuh: gufunc_call) with `dims` dimensions, an array of
  * 8-byte words. `lanes`: lanes of a warp that share a loop index. `slots`: 16 bytes for each
@@ -86,7 +86,7 @@ int nl_gpacked_kernel_dims(int dims);
 #define NL_GU_MAX_WORDS \
     (2 * NL_GU_MAX_OPERANDS + 4 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
      2 * NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE)
-int nl_gpacked_write(const nl_gpacked *packed, const nl_gloop *loop, int dims, int lanes,
-                     const uint64_t (*slots)[2], uint64_t *words);
+int nl_gloop_write(const nl_gpacked *packed, const nl_gloop *loop, int dims, int lanes,
+                   const uint64_t (*slots)[2], uint64_t *words);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/capture.h"
+#include "core/event.h"
 #include "core/launch.h"
 #include "core/stream.h"
 

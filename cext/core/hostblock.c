@@ -38,7 +38,7 @@ static void open_pool(void) {
     nl_mutex_lock(&once);
     if (!opened) {
         nl_pool_init(&pool, 0);
-        nl_fork_on_child(after_fork);
+        nl_thread_on_fork(after_fork);
         nl_atomic_store(&opened, 1);
     }
     nl_mutex_unlock(&once);

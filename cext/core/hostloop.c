@@ -44,7 +44,7 @@ static NL_THREAD_LOCAL guard *innermost;
 static NL_THREAD_LOCAL nl_fault *last; /* NULL: no fault, or memory ran out */
 static int (*on_raise)(void);
 
-int nl_host_guard(void (*run)(void *), void *argument) {
+int nl_hostloop_guard(void (*run)(void *), void *argument) {
     guard here = {.outer = innermost};
     volatile int status = 0;
     innermost = &here;
@@ -56,7 +56,7 @@ int nl_host_guard(void (*run)(void *), void *argument) {
     return status;
 }
 
-void nl_host_fault_take(nl_fault *f) {
+void nl_hostloop_take_fault(nl_fault *f) {
     if (last) {
         *f = *last;
     } else {
@@ -67,7 +67,7 @@ void nl_host_fault_take(nl_fault *f) {
     last = NULL;
 }
 
-void nl_host_on_raise(int (*raise)(void)) {
+void nl_hostloop_on_raise(int (*raise)(void)) {
     on_raise = raise;
 }
 
@@ -171,7 +171,7 @@ static void install(void) {
 }
 #endif
 
-int nl_host_range_add(const void *low, const void *high) {
+int nl_hostloop_range_add(const void *low, const void *high) {
     nl_mutex_lock(&range_lock);
     range *r = nl_atomic_load_pointer(&ranges);
     while (r != NULL && nl_atomic_load(&r->high) != 0)
@@ -192,7 +192,7 @@ int nl_host_range_add(const void *low, const void *high) {
     return r != NULL ? 0 : -1;
 }
 
-void nl_host_range_remove(const void *low) {
+void nl_hostloop_range_remove(const void *low) {
     nl_mutex_lock(&range_lock);
     for (range *r = nl_atomic_load_pointer(&ranges); r != NULL; r = r->next) {
         if (nl_atomic_load(&r->high) != 0 && nl_atomic_load(&r->low) == (uintptr_t)low) {
@@ -266,7 +266,7 @@ static void take_chunks(void *argument) {
         if (c.first >= j->count || c.first < 0)
             break;
         c.count = j->count - c.first < j->chunk ? j->count - c.first : j->chunk;
-        if (nl_host_guard(run_chunk, &c) < 0)
+        if (nl_hostloop_guard(run_chunk, &c) < 0)
             note_failure(j);
     }
     inside--;
@@ -281,7 +281,7 @@ static void after_fork(void) {
 static int run_shared(job *j, int threads) {
     unsigned others = (unsigned)threads - 1;
     j->shared = (nl_threads_job){.run = take_chunks, .data = j};
-    nl_fork_on_child(after_fork);
+    nl_thread_on_fork(after_fork);
     nl_threads_share(&j->shared, others, others);
     take_chunks(j);
     nl_threads_close(&j->shared);
@@ -314,7 +314,7 @@ static int run_alone(const job *j, long long first, long long count, uint32_t *p
     chunk c = {.job = j, .first = first, .count = count};
     unsigned long long start = nl_clock_ns();
     inside++;
-    int status = nl_host_guard(run_chunk, &c);
+    int status = nl_hostloop_guard(run_chunk, &c);
     inside--;
     if (status == 0 && count >= SAMPLE)
         note_cost(place, (double)(nl_clock_ns() - start), count);
@@ -334,7 +334,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
     job j = {.loop = loop, .operands = operands, .data = data, .count = count};
     j.strides = strides;
     j.extra = extra;
-    int threads = nl_host_threads_get();
+    int threads = nl_hostloop_threads_get();
     if (threads > 1 && inside == 0 && read_cost(place) == 0 && count > SAMPLE) {
         if (run_alone(&j, 0, SAMPLE, place) < 0)
             return -1;
@@ -355,15 +355,15 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
     return run_shared(&j, threads);
 }
 
-void nl_host_threads_limit(int most) {
+void nl_hostloop_threads_limit(int most) {
     limit = most < 1 ? 1 : most > MAX_THREADS ? MAX_THREADS : most;
 }
 
-int nl_host_threads_get(void) {
+int nl_hostloop_threads_get(void) {
     return wanted_threads > 0 && wanted_threads < limit ? wanted_threads : limit;
 }
 
-void nl_host_threads_set(int count) {
+void nl_hostloop_threads_set(int count) {
     wanted_threads = count;
 }
 
@@ -376,9 +376,9 @@ static int print(const char *format, va_list arguments) {
     return length;
 }
 
-const nl_host_ops nl_host_runtime = {
+const nl_host_ops nl_hostloop_runtime = {
     .abi = NL_HOST_ABI,
-    .guard = nl_host_guard,
+    .guard = nl_hostloop_guard,
     .fault = fault,
     .leave = leave,
     .raise = raise_fault,

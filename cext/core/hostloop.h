@@ -7,25 +7,25 @@
 #include "host/abi.h"
 
 /* The table of functions that images receive. */
-extern const nl_host_ops nl_host_runtime;
+extern const nl_host_ops nl_hostloop_runtime;
 
 /* Calls run(argument). Returns 0, or -1 if host code in it faulted; then call
- * nl_host_fault_take. */
-int nl_host_guard(void (*run)(void *), void *argument);
+ * nl_hostloop_take_fault. */
+int nl_hostloop_guard(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
-void nl_host_fault_take(nl_fault *fault);
+void nl_hostloop_take_fault(nl_fault *fault);
 /* Sets the function that converts the fault to an exception, for code that calls nl_host_ops.raise.
  * It must return -1. */
-void nl_host_on_raise(int (*raise)(void));
+void nl_hostloop_on_raise(int (*raise)(void));
 
 /* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
  * range is removed. Returns 0, or -1 if memory ran out. */
-int nl_host_range_add(const void *low, const void *high);
-void nl_host_range_remove(const void *low);
+int nl_hostloop_range_add(const void *low, const void *high);
+void nl_hostloop_range_remove(const void *low);
 
 /* Threads of parallel loops: the maximum for the process, and the number for the calling thread. */
-void nl_host_threads_limit(int most);
-int nl_host_threads_get(void);
-void nl_host_threads_set(int count);
+void nl_hostloop_threads_limit(int most);
+int nl_hostloop_threads_get(void);
+void nl_hostloop_threads_set(int count);
 
 #endif

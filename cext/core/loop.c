@@ -27,7 +27,7 @@ static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-nl_divider nl_divider_make(uint32_t divisor) {
+nl_divider nl_loop_divider(uint32_t divisor) {
     uint32_t shift = 0;
     while (((uint64_t)1 << shift) < divisor)
         shift++;
@@ -358,7 +358,7 @@ static unsigned char *put(unsigned char *at, const void *value) {
 static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
         return (nl_divider){0, 0};
-    return nl_divider_make((uint32_t)pieces_of_row(l, per_thread));
+    return nl_loop_divider((uint32_t)pieces_of_row(l, per_thread));
 }
 
 static unsigned char *put_head(const nl_loop *l, int64_t per_thread, unsigned char *at) {
@@ -391,7 +391,7 @@ void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
         at = put(at, d < before ? &one : &l->shape[d - before]);
     for (int d = 0; d < l->dims; d++) {
         int64_t size = d < before ? 1 : l->shape[d - before];
-        nl_divider by = size <= INT32_MAX ? nl_divider_make((uint32_t)size) : (nl_divider){0, 0};
+        nl_divider by = size <= INT32_MAX ? nl_loop_divider((uint32_t)size) : (nl_divider){0, 0};
         at = put(at, &by);
     }
     for (int i = 0; i < l->operands; i++)

@@ -48,7 +48,7 @@ typedef struct nl_loop {
 typedef struct nl_divider {
     uint32_t magic, shift;
 } nl_divider;
-nl_divider nl_divider_make(uint32_t divisor); /* 1 to 2^31 */
+nl_divider nl_loop_divider(uint32_t divisor); /* 1 to 2^31 */
 
 const char *nl_loop_kind_name(nl_loop_kind kind);
 /* Sorts the dimensions of a loop, outermost first, as NumPy does: by the operands' strides, in C

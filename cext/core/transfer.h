@@ -31,7 +31,7 @@ typedef struct nl_upload {
 int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
                         nl_error *err);
 /* Fills a strided device region with copies of one element of layout->itemsize bytes. */
-int nl_transfer_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
-                     CUstream stream, int asynchronous, nl_error *err);
+int nl_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
+            CUstream stream, int asynchronous, nl_error *err);
 
 #endif

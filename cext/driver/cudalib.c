@@ -113,7 +113,7 @@ int nl_cudalib_call(nl_cudalib_function function, const uintptr_t w[NL_CUDALIB_W
 
 /* ---- opening ---- */
 
-nl_cublas nl_blas;
+nl_cublas nl_cudalib_blas;
 static struct {
     int (*create)(uintptr_t *handle);
     int (*set_stream)(uintptr_t handle, CUstream stream);
@@ -141,7 +141,7 @@ static int load_cublas(const char *path, nl_error *err) {
         NL_CUBLAS_CALLS(NL_LOAD)
 #undef NL_LOAD
     }
-    nl_blas = table;
+    nl_cudalib_blas = table;
     opened[NL_CUBLAS].create = table.Create_v2;
     opened[NL_CUBLAS].set_stream = table.SetStream_v2;
     return 0;

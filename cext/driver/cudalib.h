@@ -33,9 +33,9 @@ int nl_cudalib_is_open(nl_cudalib library);
 int nl_cudalib_create(nl_cudalib library, uintptr_t *handle, nl_error *err);
 int nl_cudalib_set_stream(nl_cudalib library, uintptr_t handle, CUstream stream, nl_error *err);
 
-extern nl_cublas nl_blas;
+extern nl_cublas nl_cudalib_blas;
 #define NL_BLAS(err, name, ...) \
-    nl_cudalib_check(NL_CUBLAS, nl_blas.name(__VA_ARGS__), "cublas" #name, (err))
+    nl_cudalib_check(NL_CUBLAS, nl_cudalib_blas.name(__VA_ARGS__), "cublas" #name, (err))
 
 #define NL_CUDALIB_WORDS 24 /* the maximum number of parameters of a function */
 

@@ -54,7 +54,7 @@ static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *e
         return nl_error_set(err, NL_ERR_VALUE,
                             "no driver is called \"%s\": use \"cuda\" or \"sim\"", kind);
     }
-    return nl_driver_sim_fill(table, sim_devices, err);
+    return nl_sim_calls_fill(table, sim_devices, err);
 }
 
 /* Calls cuInit and checks that a device exists. The table is not yet nl_cu, so nl_driver_check
@@ -129,7 +129,7 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
     nl_cu = table;
     nl_atomic_store(&is_open, 1);
     call_opened();
-    nl_fork_on_child(reset_lock_in_child);
+    nl_thread_on_fork(reset_lock_in_child);
     return 0;
 }
 

@@ -99,7 +99,7 @@ void nl_driver_set_adapter(void (*adapt)(nl_driver *table));
 
 /* Fill a table. Return 0, or -1 with NL_ERR_SUPPORT. */
 int nl_driver_real_fill(nl_driver *table, nl_error *err);
-int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err);
+int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err);
 
 /* Checks whether there is a CUDA driver with a device: returns 0, or -1 with the reason. Does not
  * open the driver. */
@@ -135,15 +135,15 @@ void nl_driver_on_open(void (*function)(void));
  * without reaching the driver; n = 0 disables this. Returns the number of calls since the previous
  * call of this function. Releasing calls (Free, Destroy, Unload, Release, ...) are counted
  * separately and fail only if `releases` is not 0. */
-size_t nl_driver_fail_at(size_t n, CUresult status, int releases);
-/* For tests: starts or stops the recording of driver calls. nl_driver_traced copies the names of
- * the last calls and returns their number. */
-void nl_driver_trace(int on);
-size_t nl_driver_traced(const char **names, size_t capacity);
+size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases);
+/* For tests: starts or stops the recording of driver calls. nl_driver_wrap_traced copies the names
+ * of the last calls and returns their number. */
+void nl_driver_wrap_trace(int on);
+size_t nl_driver_wrap_traced(const char **names, size_t capacity);
 /* The names of the recorded calls that failed: what compute-sanitizer would report. */
-size_t nl_driver_failed(const char **names, size_t capacity);
+size_t nl_driver_wrap_failed(const char **names, size_t capacity);
 /* Bytes that calls have copied to devices ([0]) and to the host ([1]) since recording was
  * started. */
-void nl_driver_copied(uint64_t bytes[2]);
+void nl_driver_wrap_copied(uint64_t bytes[2]);
 
 #endif

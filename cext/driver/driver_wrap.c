@@ -141,7 +141,7 @@ static void unwant(void) {
     }
 }
 
-size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
+size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases) {
     nl_atomic_store(&failing, 1);
     want();
     nl_atomic_store(&fuse[0], 0);
@@ -160,7 +160,7 @@ size_t nl_driver_fail_at(size_t n, CUresult status, int releases) {
     return count;
 }
 
-void nl_driver_trace(int on) {
+void nl_driver_wrap_trace(int on) {
     if (on)
         want();
     nl_mutex_lock(&trace_lock);
@@ -175,7 +175,7 @@ void nl_driver_trace(int on) {
         unwant();
 }
 
-size_t nl_driver_traced(const char **names, size_t capacity) {
+size_t nl_driver_wrap_traced(const char **names, size_t capacity) {
     nl_mutex_lock(&trace_lock);
     size_t count = ring_count < RING ? ring_count : RING;
     if (count > capacity)
@@ -186,7 +186,7 @@ size_t nl_driver_traced(const char **names, size_t capacity) {
     return count;
 }
 
-size_t nl_driver_failed(const char **names, size_t capacity) {
+size_t nl_driver_wrap_failed(const char **names, size_t capacity) {
     nl_mutex_lock(&trace_lock);
     size_t count = failure_count < capacity ? failure_count : capacity;
     memcpy(names, failures, count * sizeof *names);
@@ -194,7 +194,7 @@ size_t nl_driver_failed(const char **names, size_t capacity) {
     return count;
 }
 
-void nl_driver_copied(uint64_t bytes[2]) {
+void nl_driver_wrap_copied(uint64_t bytes[2]) {
     for (int i = 0; i < 2; ++i)
         bytes[i] = nl_atomic_load(&copied[i]);
 }

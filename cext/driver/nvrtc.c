@@ -108,7 +108,7 @@ static void reset_lock_in_child(void) {
 }
 
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err) {
-    nl_fork_on_child(reset_lock_in_child);
+    nl_thread_on_fork(reset_lock_in_child);
     nl_mutex_lock(&open_lock);
     int status = open_lock_held(path, err);
     nl_mutex_unlock(&open_lock);

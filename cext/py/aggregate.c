@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "py/typecode.h"
 
-int nl_py_param_is_dim3(const nl_param *p) {
+int nl_py_aggregate_is_dim3(const nl_param *p) {
     return p->kind == NL_PARAM_STRUCT && p->parts == 3 && strcmp(p->ctype, "dim3") == 0;
 }
 
@@ -29,9 +29,9 @@ static int copy_record(const nl_param *p, const nl_element *e, const void *bytes
 static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
     PyObject *descr;
     const void *bytes;
-    if (nl_host_void_read(scalar, &descr, &bytes) < 0)
+    if (nl_py_hostarray_void_read(scalar, &descr, &bytes) < 0)
         return -1;
-    nl_element element = nl_host_element(descr);
+    nl_element element = nl_py_hostarray_element(descr);
     Py_DECREF(descr);
     return copy_record(p, &element, bytes, at);
 }
@@ -39,9 +39,9 @@ static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
 /* Writes the bytes of a record of the correct size. Returns 1, 0 if `value` is none, -1 with an
  * exception. */
 static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
-    if (nl_host_is_scalar(value))
+    if (nl_py_hostarray_is_scalar(value))
         return write_void(p, value, at);
-    if (!nl_py_array_check(call->state, value) && !nl_host_is_array(value))
+    if (!nl_py_devarray_check(call->state, value) && !nl_py_hostarray_is_array(value))
         return 0;
     const nl_py_value *v = nl_py_values_read(call->values, value);
     if (!v)
@@ -64,15 +64,15 @@ static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned
     double number;
     PyObject *as_float = NULL;
     int found = nl_py_values_number(call->values, value, &s);
-    if (found == 0 && nl_host_is_scalar(value)) { /* a scalar type of another library */
+    if (found == 0 && nl_py_hostarray_is_scalar(value)) { /* a scalar type of another library */
         as_float = PyNumber_Float(value);
-        found = as_float ? nl_py_number_read(as_float, &s) : 0;
+        found = as_float ? nl_py_value_read_number(as_float, &s) : 0;
         PyErr_Clear();
         Py_XDECREF(as_float);
     }
     if (found <= 0 || nl_scalar_store(&s, NL_FLOAT64, &number) != NL_STORED)
         return found < 0 ? -1 : 0;
-    uint16_t bits = nl_bfloat16_from_double(number);
+    uint16_t bits = nl_half_bfloat16_from_double(number);
     if (isfinite(number) && (bits & 0x7fff) == 0x7f80)
         return nl_py_argument_refuse(call, index, value, PyExc_OverflowError,
                                      ", which does not fit");
@@ -85,7 +85,7 @@ static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *i
                        unsigned char *block) {
     const nl_param *p = &call->params->items[index];
     Py_ssize_t n = PyTuple_GET_SIZE(items);
-    if (n != p->parts && !(nl_py_param_is_dim3(p) && n >= 1 && n < p->parts))
+    if (n != p->parts && !(nl_py_aggregate_is_dim3(p) && n >= 1 && n < p->parts))
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
     for (int i = 0; i < p->parts; i++) {
         const uint32_t one = 1;
@@ -106,7 +106,7 @@ static int has_numbers_only(const nl_params *params, const nl_param *p) {
     return 1;
 }
 
-PyObject *nl_py_tuple_items(nl_py_call *call, int index, PyObject *value) {
+PyObject *nl_py_aggregate_items(nl_py_call *call, int index, PyObject *value) {
     const nl_param *p = &call->params->items[index];
     PyObject *items = NULL;
     if (PyTuple_Check(value))
@@ -120,10 +120,11 @@ PyObject *nl_py_tuple_items(nl_py_call *call, int index, PyObject *value) {
     return items;
 }
 
-int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+int nl_py_aggregate_write_tuple(nl_py_call *call, int index, PyObject *value,
+                                unsigned char *block) {
     int is_member = PyObject_TypeCheck(value, call->state->enum_type);
     PyObject *whole = is_member ? PyObject_GetAttrString(value, "value") : Py_NewRef(value);
-    PyObject *items = whole ? nl_py_tuple_items(call, index, whole) : NULL;
+    PyObject *items = whole ? nl_py_aggregate_items(call, index, whole) : NULL;
     int result = items ? write_items(call, index, value, items, block) : -1;
     Py_XDECREF(items);
     Py_XDECREF(whole);
@@ -132,8 +133,9 @@ int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned cha
 
 /* Writes a vector from a tuple, a list or an array of one axis; dim3 also from an int. */
 static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
-    int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_host_is_array(value);
-    PyObject *items = is_one ? PyTuple_Pack(1, value) : nl_py_tuple_at_most(value, NL_MAX_DIMS);
+    int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_py_hostarray_is_array(value);
+    PyObject *items =
+        is_one ? PyTuple_Pack(1, value) : nl_py_geometry_tuple_at_most(value, NL_MAX_DIMS);
     int result = items ? write_items(call, index, value, items, block) : -1;
     Py_XDECREF(items);
     return result;
@@ -144,16 +146,18 @@ static int is_vector(nl_py_call *call, const nl_param *p, PyObject *value) {
         return 0;
     if (PyTuple_Check(value) || PyList_Check(value))
         return 1;
-    if (PyIndex_Check(value) && !nl_host_is_array(value))
-        return nl_py_param_is_dim3(p);
-    const nl_py_value *v = nl_host_is_array(value) ? nl_py_values_read(call->values, value) : NULL;
+    if (PyIndex_Check(value) && !nl_py_hostarray_is_array(value))
+        return nl_py_aggregate_is_dim3(p);
+    const nl_py_value *v =
+        nl_py_hostarray_is_array(value) ? nl_py_values_read(call->values, value) : NULL;
     if (!v)
         PyErr_Clear();
     return v && v->kind == NL_PY_VALUE_HOST && v->ndim == 1 && v->element.class == NL_ELEMENT_PLAIN;
 }
 
 /* Writes an argument without contents: None, or a dtype. */
-int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+int nl_py_aggregate_write_empty(nl_py_call *call, int index, PyObject *value,
+                                unsigned char *block) {
     const nl_param *p = &call->params->items[index];
     uint32_t code;
     const char *reason;
@@ -162,14 +166,16 @@ int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned cha
     if (found < 0)
         return -1;
     if (value != Py_None)
-        found = found && p->dtype != NL_OPAQUE && nl_py_code_dtype(call->state, code) == p->dtype;
+        found =
+            found && p->dtype != NL_OPAQUE && nl_py_typecode_dtype(call->state, code) == p->dtype;
     if (!found)
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
     memset(block + p->offset, 0, p->size);
     return 0;
 }
 
-int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
+int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
+                                 unsigned char *block) {
     const nl_param *p = &call->params->items[index];
     unsigned char *at = block + p->offset;
     nl_scalar s;

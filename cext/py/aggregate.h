@@ -4,13 +4,14 @@
 
 #include "py/argument.h"
 
-int nl_py_param_is_dim3(const nl_param *p);
+int nl_py_aggregate_is_dim3(const nl_param *p);
 /* Each function writes argument `index`, of the kind in its name, like nl_py_argument_write. */
-int nl_py_struct_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
-int nl_py_tuple_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
+                                 unsigned char *block);
+int nl_py_aggregate_write_tuple(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 /* Returns the items of a value for a tuple parameter, a new tuple: those of a tuple or, if all
  * parts are scalars, of a list. NULL with TypeError for other values. */
-PyObject *nl_py_tuple_items(nl_py_call *call, int index, PyObject *value);
-int nl_py_empty_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
+PyObject *nl_py_aggregate_items(nl_py_call *call, int index, PyObject *value);
+int nl_py_aggregate_write_empty(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 
 #endif

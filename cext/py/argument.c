@@ -54,7 +54,7 @@ static const char *expectation(const nl_param *p, char *text, size_t size) {
         snprintf(text, size, "%s", p->ctype);
     else if (p->kind == NL_PARAM_STRUCT && p->takes_bfloat16)
         snprintf(text, size, "%s (a float)", p->ctype);
-    else if (nl_py_param_is_dim3(p))
+    else if (nl_py_aggregate_is_dim3(p))
         snprintf(text, size, "%s (an int, or a tuple of up to 3)", p->ctype);
     else if (p->kind == NL_PARAM_STRUCT && p->parts)
         snprintf(text, size, "%s (a tuple of %d numbers)", p->ctype, p->parts);
@@ -260,7 +260,7 @@ static int use_own(const nl_py_call *call, const nl_py_array *a) {
     /* for an array of another device, the launcher waits before and after the kernel */
     int visiting = a->buffer->size && device != call->device;
     int result = visiting ? nl_device_alive(device, a->buffer->generation, &err)
-                          : nl_py_array_use(a, call->stream, call->blocking, &err);
+                          : nl_py_devarray_use(a, call->stream, call->blocking, &err);
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -308,7 +308,7 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
         return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
-    nl_py_hostcopy *copy = nl_py_hostcopies_next(&call->hosts);
+    nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
     if (!copy)
         return -1;
     copy->mode = mode;
@@ -316,13 +316,13 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     copy->array = v->array;
     copy->data = v->memory.host.data;
     nl_layout_copy(&copy->host, &v->memory.host.layout);
-    nl_py_hostcopies_add(&call->hosts, copy, order);
+    nl_py_hostcopy_add(&call->hosts, copy, order);
     write_array(&call->params->items[index], at, 0, copy->device.shape, copy->device.strides);
     return 0;
 }
 
 int nl_py_argument_check_apart(const nl_py_call *call) {
-    int first, second, found = nl_py_hostcopies_overlap(&call->hosts, &first, &second);
+    int first, second, found = nl_py_hostcopy_overlap(&call->hosts, &first, &second);
     if (found <= 0)
         return found;
     const nl_param *a = &call->params->items[first], *b = &call->params->items[second];
@@ -447,7 +447,7 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
                       nl_layout_low_bits(&f.layout, f.address)) ||
         nl_device_of_address(call->device, f.address) != call->device)
         return 0;
-    if (nl_py_foreign_wait(&f, call->stream, call->blocking) < 0)
+    if (nl_py_arrayinterface_wait(&f, call->stream, call->blocking) < 0)
         return -1;
     write_array(p, at, f.address, f.layout.shape, f.layout.strides);
     return 1;
@@ -485,16 +485,16 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
 
 /* Writes a date or time. Returns 1, 0 if the value is none, -1 with an exception. */
 static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
-    if (nl_py_array_check(call->state, value)) {
+    if (nl_py_devarray_check(call->state, value)) {
         const nl_py_array *a = (nl_py_array *)value;
         if (a->ndim || a->class != NL_ELEMENT_TIME)
             return 0;
         PyObject *time = nl_py_values_element(call->values, value);
-        int result = time ? nl_host_time_read(time, at) : -1;
+        int result = time ? nl_py_hostarray_time_read(time, at) : -1;
         Py_XDECREF(time);
         return result;
     }
-    return nl_host_time_read(value, at);
+    return nl_py_hostarray_time_read(value, at);
 }
 
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
@@ -541,7 +541,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
     switch (p->kind) {
     case NL_PARAM_POINTER:
     case NL_PARAM_ARRAY:
-        if (call->device && nl_py_array_check_exact(call->state, value)) {
+        if (call->device && nl_py_devarray_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
             if (fits_at_once(call, p, a)) {
                 if (call->stream)
@@ -573,11 +573,11 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
         }
         return write_scalar(call, index, value, at);
     case NL_PARAM_STRUCT:
-        return nl_py_struct_write(call, index, value, block);
+        return nl_py_aggregate_write_struct(call, index, value, block);
     case NL_PARAM_TUPLE:
-        return nl_py_tuple_write(call, index, value, block);
+        return nl_py_aggregate_write_tuple(call, index, value, block);
     case NL_PARAM_EMPTY:
-        return nl_py_empty_write(call, index, value, block);
+        return nl_py_aggregate_write_empty(call, index, value, block);
     }
     return -1;
 }

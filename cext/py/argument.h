@@ -30,7 +30,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
 /* Raises ValueError if host arrays overlap, one of which is written. 0, or -1 with an exception. */
 int nl_py_argument_check_apart(const nl_py_call *call);
 /* Writes the device addresses of the host arrays' copies to the block. Call it after
- * nl_py_hostcopies_enter. */
+ * nl_py_hostcopy_enter. */
 void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block);
 /* Raises "saxpy(): parameter 2 'x': expected ..., got ...", followed by the formatted text.
  * Returns -1. */

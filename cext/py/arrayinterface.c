@@ -113,20 +113,20 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
         f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
         return 0;
     }
-    f->descr = nl_host_descr(typestr);
+    f->descr = nl_py_hostarray_descr(typestr);
     if (!f->descr) {
         if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))
             return wrong(PyExc_TypeError, "typestr", "the type string of a NumPy dtype");
         return -1;
     }
-    f->element = nl_host_element(f->descr);
+    f->element = nl_py_hostarray_element(f->descr);
     if (f->element.class == NL_ELEMENT_OBJECT)
         return wrong(PyExc_TypeError, "typestr", "a type that device memory can hold");
     if (f->element.class == NL_ELEMENT_RECORD) {
         if (PyDict_GetItemRef(dict, key(state, KEY_DESCR), &fields) < 0)
             return -1;
         if (fields && fields != Py_None) {
-            PyObject *record = PyList_Check(fields) ? nl_host_descr(fields) : NULL;
+            PyObject *record = PyList_Check(fields) ? nl_py_hostarray_descr(fields) : NULL;
             Py_DECREF(fields);
             if (!record) {
                 if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
@@ -134,7 +134,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
                     return wrong(PyExc_TypeError, "descr", "a list that describes a NumPy dtype");
                 return -1;
             }
-            nl_element element = nl_host_element(record);
+            nl_element element = nl_py_hostarray_element(record);
             /* fields of another total size than the typestr's are ignored: plain bytes */
             if (element.itemsize != f->element.itemsize || element.class == NL_ELEMENT_OBJECT) {
                 Py_DECREF(record);
@@ -188,7 +188,7 @@ static int read_version(PyObject *obj) {
 static int read_strides(PyObject *obj, nl_py_foreign *f) {
     int count, ndim = f->layout.ndim;
     if (obj == NULL || obj == Py_None)
-        return nl_py_layout_order(&f->layout, 'C') == 0
+        return nl_py_geometry_strides(&f->layout, 'C') == 0
                    ? 0
                    : wrong(PyExc_ValueError, "shape", possible);
     if (read_ints(obj, f->layout.strides, &count, "strides") < 0)
@@ -220,7 +220,7 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
 /* Checks that the address range is valid for all elements. */
 static int check_whole(const nl_py_foreign *f) {
     int64_t low, high;
-    if (nl_py_layout_extent(&f->layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(&f->layout, &low, &high) < 0)
         return wrong(PyExc_ValueError, "shape", possible);
     if (high > low && f->address == 0)
         return wrong(PyExc_ValueError, "data", "an address other than 0 where there are elements");
@@ -278,7 +278,7 @@ static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out
     return found;
 }
 
-int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     nl_dl_current current = {.of = NULL};
     out->descr = NULL;
     /* a class has the attribute as the descriptor of its instances */
@@ -287,19 +287,19 @@ int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     int found = nl_py_dlpack_read(state, obj, &current, out);
     if (found != 0)
         return found;
-    if (!nl_py_known_read(state, obj, out) && (found = read_dictionary(state, obj, out)) == 0)
+    if (!nl_py_fastarray_read(state, obj, out) && (found = read_dictionary(state, obj, out)) == 0)
         return 0;
     if (found >= 0 && !nl_py_dlpack_is_lazy(state, obj, out))
         return 1;
-    nl_py_foreign_clear(out);
+    nl_py_arrayinterface_clear(out);
     return -1;
 }
 
-void nl_py_foreign_clear(nl_py_foreign *foreign) {
+void nl_py_arrayinterface_clear(nl_py_foreign *foreign) {
     Py_CLEAR(foreign->descr);
 }
 
-int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+int nl_py_arrayinterface_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
@@ -307,10 +307,10 @@ int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int
     return !(nl_capture_under_way() && nl_capture_has(stream));
 }
 
-int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     nl_error err;
     int result;
-    if (!nl_py_foreign_needs_order(foreign, stream, blocking))
+    if (!nl_py_arrayinterface_needs_order(foreign, stream, blocking))
         return 0;
     nl_device *dev = nl_device_current(&err);
     NL_UNLOCKED(result = dev ? nl_stream_order(dev, stream, foreign->stream, &err) : -1);
@@ -332,8 +332,8 @@ static int synchronize(const nl_py_foreign *foreign) {
     return result;
 }
 
-PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
-    if (!f->descr && !(f->descr = nl_host_descr_plain(f->element.dtype)))
+PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
+    if (!f->descr && !(f->descr = nl_py_hostarray_descr_plain(f->element.dtype)))
         return NULL;
     nl_py_array_parts parts = {.descr = f->descr,
                                .element = f->element,
@@ -341,7 +341,7 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
                                .readonly = f->readonly,
                                .lent = nl_py_lender_is(state, obj),
                                .find_device = 1};
-    return nl_py_array_over(state, f->address, &f->layout, &parts);
+    return nl_py_devarray_over(state, f->address, &f->layout, &parts);
 }
 
 /* Binds the array to its producer's stream, which is then its default stream. Exception: if the
@@ -350,7 +350,7 @@ PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *
  * returns it, or NULL with an exception. */
 static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
                           PyObject *owner) {
-    PyObject *stream_object = nl_py_known_stream(state, owner);
+    PyObject *stream_object = nl_py_fastarray_stream(state, owner);
     PyObject *stream = nl_py_stream_over(state, handle, stream_object ? stream_object : owner);
     nl_error err;
     int blocking = 1;
@@ -378,7 +378,7 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|pp:from_interface", names, &obj, &sync,
                                      &optional))
         return NULL;
-    int found = nl_py_foreign_read(state, obj, &foreign);
+    int found = nl_py_arrayinterface_read(state, obj, &foreign);
     if (found < 0)
         return NULL;
     if (!found && optional)
@@ -389,11 +389,11 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
                             Py_TYPE(obj)->tp_name);
     /* the current stream of such a library is read at each use: no wait */
     if (!sync || nl_py_lender_is(state, obj) || synchronize(&foreign) == 0)
-        result = nl_py_foreign_array(state, obj, &foreign);
+        result = nl_py_arrayinterface_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
         !nl_py_lender_is(state, obj))
         result = bound_to(state, result, foreign.stream, sync, obj);
-    nl_py_foreign_clear(&foreign);
+    nl_py_arrayinterface_clear(&foreign);
     return result;
 }
 
@@ -412,11 +412,11 @@ static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyO
     int found = nl_py_dlpack_read(state, obj, &current, &foreign);
     if (found <= 0)
         return found;
-    if (nl_py_foreign_wait(&foreign, stream, blocking) < 0)
+    if (nl_py_arrayinterface_wait(&foreign, stream, blocking) < 0)
         found = -1;
-    else if (!(*array = nl_py_foreign_array(state, obj, &foreign)))
+    else if (!(*array = nl_py_arrayinterface_array(state, obj, &foreign)))
         found = -1;
-    nl_py_foreign_clear(&foreign);
+    nl_py_arrayinterface_clear(&foreign);
     return found;
 }
 
@@ -456,7 +456,7 @@ static int set_item(PyObject *dict, PyObject *name, PyObject *value) {
 
 static PyObject *stream_entry(nl_py_array *a) {
     CUstream handle = NULL;
-    PyObject *stream = nl_py_array_stream(a);
+    PyObject *stream = nl_py_lender_array_stream(a);
     if (!stream && PyErr_Occurred())
         return NULL;
     int result = stream ? nl_py_stream_from(a->state, stream, &handle, NULL) : 0;
@@ -466,21 +466,21 @@ static PyObject *stream_entry(nl_py_array *a) {
     return handle ? PyLong_FromVoidPtr(handle) : Py_NewRef(Py_None);
 }
 
-PyObject *nl_py_array_interface(PyObject *self, void *Py_UNUSED(closure)) {
+PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
     const nl_py_state *state = a->state;
     nl_error err;
     if (nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0)
         return nl_py_raise(&err);
-    CUdeviceptr address = nl_py_array_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
+    CUdeviceptr address = nl_py_devarray_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
     nl_buffer_expose(a->buffer);
     if (!dict || !typestr ||
-        set_item(dict, key(state, KEY_SHAPE), nl_py_tuple_from(a->shape, a->ndim)) < 0 ||
+        set_item(dict, key(state, KEY_SHAPE), nl_py_geometry_tuple(a->shape, a->ndim)) < 0 ||
         set_item(dict, key(state, KEY_STRIDES),
                  a->flags & NL_PY_ARRAY_C
                      ? Py_NewRef(Py_None)
-                     : nl_py_tuple_from(nl_py_array_strides(a), a->ndim)) < 0 ||
+                     : nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
         set_item(dict, key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
         set_item(dict, key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
         set_item(dict, key(state, KEY_DATA),
@@ -503,8 +503,8 @@ static PyMethodDef functions[] = {
      "(or of a DLPack capsule), None if it is not a device's."},
     {NULL, NULL, 0, NULL}};
 
-int nl_py_exchange_exec(PyObject *module) {
+int nl_py_arrayinterface_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    state->interface_keys = nl_py_interned(keys, KEY_COUNT);
-    return state->interface_keys ? nl_py_add_functions(module, functions) : -1;
+    state->interface_keys = nl_py_state_intern(keys, KEY_COUNT);
+    return state->interface_keys ? nl_py_state_add_functions(module, functions) : -1;
 }

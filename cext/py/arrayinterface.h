@@ -4,19 +4,19 @@
 
 #include "py/foreign.h"
 
-/* Returns 1 and fills *out, for which the caller must call nl_py_foreign_clear; 0 if the object
- * has no such attribute; -1 with an exception that contains the wrong field. */
-int nl_py_foreign_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
-void nl_py_foreign_clear(nl_py_foreign *foreign);
+/* Returns 1 and fills *out, for which the caller must call nl_py_arrayinterface_clear; 0 if the
+ * object has no such attribute; -1 with an exception that contains the wrong field. */
+int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
+void nl_py_arrayinterface_clear(nl_py_foreign *foreign);
 /* Is the producer's work on a stream that is not ordered with `stream`? `blocking`: `stream` is
  * ordered with the legacy default stream. */
-int nl_py_foreign_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking);
+int nl_py_arrayinterface_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* If so, later work on `stream` waits for the producer's work; the host does not wait. 0, or -1
  * with an exception. */
-int nl_py_foreign_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);
+int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* A DeviceArray over the memory of `obj`, which the array keeps alive. New reference. */
-PyObject *nl_py_foreign_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);
+PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);
 /* DeviceArray.__cuda_array_interface__ */
-PyObject *nl_py_array_interface(PyObject *self, void *closure);
+PyObject *nl_py_arrayinterface_get(PyObject *self, void *closure);
 
 #endif

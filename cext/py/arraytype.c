@@ -33,7 +33,7 @@ static void devarray_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (a->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_py_buffer_release(a->buffer);
+    nl_py_devarray_buffer_release(a->buffer);
     if (a->shape != a->dims)
         nl_mem_free(a->shape);
     Py_XDECREF(a->descr);
@@ -55,12 +55,12 @@ static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 /* ---- attributes ---- */
 
 static PyObject *devarray_shape(PyObject *self, void *Py_UNUSED(closure)) {
-    return nl_py_tuple_from(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
+    return nl_py_geometry_tuple(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
 }
 
 static PyObject *devarray_strides(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
-    return nl_py_tuple_from(nl_py_array_strides(a), a->ndim);
+    return nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim);
 }
 
 static PyObject *devarray_dtype(PyObject *self, void *Py_UNUSED(closure)) {
@@ -72,7 +72,7 @@ static PyObject *devarray_ndim(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *devarray_size(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromLongLong(nl_py_array_count((nl_py_array *)self));
+    return PyLong_FromLongLong(nl_py_devarray_count((nl_py_array *)self));
 }
 
 static PyObject *devarray_itemsize(PyObject *self, void *Py_UNUSED(closure)) {
@@ -81,7 +81,7 @@ static PyObject *devarray_itemsize(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
-    return PyLong_FromLongLong(nl_py_array_count(a) * a->itemsize);
+    return PyLong_FromLongLong(nl_py_devarray_count(a) * a->itemsize);
 }
 
 static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) {
@@ -120,7 +120,7 @@ static PyObject *devarray_is_view(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *devarray_stream(PyObject *self, void *Py_UNUSED(closure)) {
-    PyObject *stream = nl_py_array_stream((nl_py_array *)self);
+    PyObject *stream = nl_py_lender_array_stream((nl_py_array *)self);
     return stream || PyErr_Occurred() ? stream : PyLong_FromLong(0);
 }
 
@@ -147,8 +147,8 @@ static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
     nl_layout layout;
     if (nl_py_stream_read(a->state, stream, &handle, NULL) < 0)
         return NULL;
-    nl_py_array_layout(a, &layout);
-    nl_py_array *view = (nl_py_array *)nl_py_array_view(a, a->address, &layout);
+    nl_py_devarray_layout(a, &layout);
+    nl_py_array *view = (nl_py_array *)nl_py_devarray_view(a, a->address, &layout);
     if (view) {
         Py_XSETREF(view->stream, handle ? Py_NewRef(stream) : NULL);
         view->flags &= (uint8_t)(~NL_PY_ARRAY_VIEW | (a->flags & NL_PY_ARRAY_VIEW));
@@ -184,10 +184,10 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
 
 /* Reads a dtype and checks that device memory can hold its elements. Sets the layout's itemsize. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
-    PyObject *descr = nl_host_descr(specification);
+    PyObject *descr = nl_py_hostarray_descr(specification);
     if (!descr)
         return NULL;
-    *element = nl_host_element(descr);
+    *element = nl_py_hostarray_element(descr);
     layout->itemsize = element->itemsize;
     if (element->class != NL_ELEMENT_OBJECT)
         return descr;
@@ -213,9 +213,9 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
     }
     if (stream && nl_py_stream_read(state, stream, &handle, NULL) < 0)
         return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
+    if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    PyObject *of_new = nl_host_descr_of_new(dtype);
+    PyObject *of_new = nl_py_hostarray_descr_of_new(dtype);
     if (!of_new)
         return NULL;
     parts.descr = element_dtype(of_new, &parts.element, &layout);
@@ -223,9 +223,10 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
     if (!parts.descr)
         return NULL;
     parts.stream = handle ? stream : NULL;
-    if (!strides || strides == Py_None ? nl_py_layout_order(&layout, (char)order) == 0
-                                       : nl_py_strides_from(strides, &layout, "strides") == 0)
-        result = nl_py_array_allocate(state, &parts, &layout);
+    if (!strides || strides == Py_None
+            ? nl_py_geometry_strides(&layout, (char)order) == 0
+            : nl_py_geometry_read_strides(strides, &layout, "strides") == 0)
+        result = nl_py_devarray_allocate(state, &parts, &layout);
     Py_DECREF(parts.descr);
     return result;
 }
@@ -289,15 +290,15 @@ static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|Op:from_pointer", names, &where, &shape,
                                      &strides, &dtype, &owner, &parts.readonly))
         return NULL;
-    if (address_from(where, &address) < 0 || nl_py_shape_from(shape, &layout) < 0)
+    if (address_from(where, &address) < 0 || nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
     parts.descr = element_dtype(dtype, &parts.element, &layout);
     if (!parts.descr)
         return NULL;
     parts.owner = owner == Py_None ? NULL : owner;
-    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') == 0
-                           : nl_py_strides_from(strides, &layout, "strides") == 0)
-        result = nl_py_array_over(nl_py_state_of(module), address, &layout, &parts);
+    if (strides == Py_None ? nl_py_geometry_strides(&layout, 'C') == 0
+                           : nl_py_geometry_read_strides(strides, &layout, "strides") == 0)
+        result = nl_py_devarray_over(nl_py_state_of(module), address, &layout, &parts);
     Py_DECREF(parts.descr);
     return result;
 }
@@ -307,7 +308,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *shape, *strides, *dtype, *result = NULL;
-    nl_py_array_parts parts = nl_py_array_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
     int repeated = 0;
     Py_ssize_t offset = 0;
     int64_t low, high;
@@ -316,15 +317,15 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &offset, &repeated))
         return NULL;
     parts.repeated = repeated || a->flags & NL_PY_ARRAY_REPEATED;
-    if (nl_py_shape_from(shape, &layout) < 0)
+    if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
     parts.descr = element_dtype(dtype == Py_None ? a->descr : dtype, &parts.element, &layout);
     if (!parts.descr)
         return NULL;
-    if (strides == Py_None ? nl_py_layout_order(&layout, 'C') < 0
-                           : nl_py_strides_from(strides, &layout, "strides") < 0)
+    if (strides == Py_None ? nl_py_geometry_strides(&layout, 'C') < 0
+                           : nl_py_geometry_read_strides(strides, &layout, "strides") < 0)
         goto done;
-    if (nl_py_layout_extent(&layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(&layout, &low, &high) < 0)
         goto done;
     __int128 start = (__int128)a->address - a->buffer->address + offset;
     if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size
@@ -333,7 +334,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
         goto done;
     }
     parts.address = a->address + (CUdeviceptr)offset;
-    result = nl_py_array_new(a->state, &parts, &layout);
+    result = nl_py_devarray_new(a->state, &parts, &layout);
 done:
     Py_DECREF(parts.descr);
     return result;
@@ -365,8 +366,8 @@ static PyObject *register_record_class(PyObject *module, PyObject *class) {
 /* _record(): returns an array of one record as a record object. */
 static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_array *a = (nl_py_array *)self;
-    if (nl_py_array_count(a) == 1 && a->class == NL_ELEMENT_RECORD)
-        return nl_py_array_record(a, a->address);
+    if (nl_py_devarray_count(a) == 1 && a->class == NL_ELEMENT_RECORD)
+        return nl_py_devarray_record(a, a->address);
     PyErr_SetString(PyExc_TypeError, "only an array of one record is a record");
     return NULL;
 }
@@ -396,7 +397,7 @@ static PyGetSetDef devarray_getset[] = {
      NULL},
     {"_is_view", devarray_is_view, NULL, "Was it made over the memory of another array?", NULL},
     {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
-    {"__cuda_array_interface__", nl_py_array_interface, NULL, "CUDA Array Interface, version 3.",
+    {"__cuda_array_interface__", nl_py_arrayinterface_get, NULL, "CUDA Array Interface, version 3.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
@@ -412,24 +413,26 @@ static PyMethodDef devarray_methods[] = {
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0, repeated=False): any geometry inside the same "
      "memory; repeated: one that only kernels may write to."},
-    {"_read", KEYWORDS(nl_py_array_read), "_read(dest, stream=None): copies to a NumPy array."},
-    {"_download", KEYWORDS(nl_py_array_download),
+    {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
+    {"_download", KEYWORDS(nl_py_devcopy_download),
      "_download(order, stream=None): a new NumPy array, complete on return."},
-    {"_in_capture", nl_py_array_in_capture, METH_NOARGS,
+    {"_in_capture", nl_py_devcopy_in_capture, METH_NOARGS,
      "Is there a capture, in any thread, that does not allow to copy the elements to the host?"},
-    {"_write", KEYWORDS(nl_py_array_write), "_write(src, stream=None): copies from a NumPy array."},
-    {"_copy", KEYWORDS(nl_py_array_copy), "_copy(src, stream=None): copies from a device array."},
-    {"_fill", KEYWORDS(nl_py_array_fill), "_fill(value, stream=None): value is a 0-d NumPy array."},
+    {"_write", KEYWORDS(nl_py_devcopy_write),
+     "_write(src, stream=None): copies from a NumPy array."},
+    {"_copy", KEYWORDS(nl_py_devcopy_copy), "_copy(src, stream=None): copies from a device array."},
+    {"_fill", KEYWORDS(nl_py_devcopy_fill),
+     "_fill(value, stream=None): value is a 0-d NumPy array."},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))nl_py_array_ufunc,
      METH_FASTCALL | METH_KEYWORDS,
      "__array_ufunc__(ufunc, method, *inputs, **keywords): computed on the device, as NumPy does."},
     {"__array_function__", (PyCFunction)(void (*)(void))nl_py_array_function, METH_FASTCALL,
      "__array_function__(function, types, args, keywords): computed on the device, as NumPy does."},
-    {"__dlpack__", KEYWORDS(nl_py_array_dlpack),
+    {"__dlpack__", KEYWORDS(nl_py_dlpackout_dlpack),
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
      "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "
      "host memory from a GPU too."},
-    {"__dlpack_device__", nl_py_array_dlpack_device, METH_NOARGS,
+    {"__dlpack_device__", nl_py_dlpackout_dlpack_device, METH_NOARGS,
      "(2, device) on a GPU (kDLCUDA), (1, 0) on the simulator (kDLCPU)."},
     {NULL, NULL, 0, NULL}};
 
@@ -475,9 +478,9 @@ static PyType_Slot devarray_slots[] = {
     {Py_tp_members, devarray_members},
     {Py_mp_length, devarray_length},
     {Py_sq_length, devarray_length},
-    {Py_mp_subscript, nl_py_array_subscript},
-    {Py_sq_item, nl_py_array_item},
-    {Py_nb_matrix_multiply, nl_py_array_matmul},
+    {Py_mp_subscript, nl_py_devindex_subscript},
+    {Py_sq_item, nl_py_devindex_item},
+    {Py_nb_matrix_multiply, nl_py_matmul},
     NL_OPERATOR_SLOTS{0, NULL}};
 
 static PyType_Spec devarray_spec = {
@@ -489,9 +492,9 @@ static PyType_Spec devarray_spec = {
 
 int nl_py_arraytype_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_type(module, &devarray_spec, NULL, &state->devarray_type) < 0)
+    if (nl_py_state_add_type(module, &devarray_spec, NULL, &state->devarray_type) < 0)
         return -1;
     state->devarray_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
     state->devrecord_class = (PyTypeObject *)Py_NewRef(state->devarray_type);
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

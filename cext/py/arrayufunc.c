@@ -8,27 +8,27 @@
 #include "py/override.h"
 #include "py/owner.h"
 
-int nl_py_is_number(PyObject *obj) {
+int nl_py_arrayufunc_is_number(PyObject *obj) {
     return PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj) ||
-           PyBool_Check(obj) || nl_host_is_scalar(obj);
+           PyBool_Check(obj) || nl_py_hostarray_is_scalar(obj);
 }
 
-int nl_py_is_array_or_number(const nl_py_state *state, PyObject *obj) {
-    return nl_py_override_plain(state, obj) || nl_py_is_number(obj);
+int nl_py_arrayufunc_is_array_or_number(const nl_py_state *state, PyObject *obj) {
+    return nl_py_override_plain(state, obj) || nl_py_arrayufunc_is_number(obj);
 }
 
 /* Are all inputs, and all outputs in the tuple out=, plain arrays or numbers? */
 static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                      PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)
-        if (!nl_py_is_array_or_number(state, args[i]))
+        if (!nl_py_arrayufunc_is_array_or_number(state, args[i]))
             return 0;
     for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *out = args[nargs + i];
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), "out") != 0)
             continue;
         for (Py_ssize_t j = 0; PyTuple_Check(out) && j < PyTuple_GET_SIZE(out); j++)
-            if (!nl_py_is_array_or_number(state, PyTuple_GET_ITEM(out, j)))
+            if (!nl_py_arrayufunc_is_array_or_number(state, PyTuple_GET_ITEM(out, j)))
                 return 0;
     }
     return 1;
@@ -60,7 +60,7 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    return nl_py_instead(taken, ask_python("compared_beyond", args, nargs, keywords));
+    return nl_py_error_replace(taken, ask_python("compared_beyond", args, nargs, keywords));
 }
 
 static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,

@@ -29,12 +29,13 @@ static int read_part(const nl_py_state *state, const nl_py_array *target, PyObje
     }
     if (!PyArg_ParseTuple(tuple, "OOOOnn;a part has six items", &source, &shape, &of, &to, &begin,
                           &at) ||
-        nl_py_shape_from(shape, &layout) < 0 || nl_py_strides_from(of, &layout, "strides") < 0)
+        nl_py_geometry_read_shape(shape, &layout) < 0 ||
+        nl_py_geometry_read_strides(of, &layout, "strides") < 0)
         return -1;
     into.ndim = layout.ndim;
-    if (nl_py_strides_from(to, &into, "strides") < 0)
+    if (nl_py_geometry_read_strides(to, &into, "strides") < 0)
         return -1;
-    if (!nl_py_array_check(state, source)) {
+    if (!nl_py_devarray_check(state, source)) {
         PyErr_SetString(PyExc_TypeError, "the source of a part is a device array");
         return -1;
     }
@@ -75,11 +76,11 @@ static PyObject *view_of(const nl_py_array *base, CUdeviceptr address, PyObject 
         PyErr_SetString(PyExc_ValueError, "a part is outside of the memory of its array");
         return NULL;
     }
-    nl_py_array_parts parts = nl_py_array_parts_of(base);
+    nl_py_array_parts parts = nl_py_devarray_parts_of(base);
     parts.address = address;
     parts.descr = descr;
-    parts.element = nl_host_element(descr);
-    return nl_py_array_new(base->state, &parts, layout);
+    parts.element = nl_py_hostarray_element(descr);
+    return nl_py_devarray_new(base->state, &parts, layout);
 }
 
 /* Appends the target's view, the source's, and the number of blocks; returns this number, or -1. */
@@ -129,7 +130,7 @@ static PyObject *planned(const nl_py_array *target, const part *parts, int count
     }
     if (ndim > MAX_DIMS)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_host_descr_plain(word_type(size)), *given = PyList_New(0);
+    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size)), *given = PyList_New(0);
     for (int i = 0; descr && given && i < count; i++) {
         int64_t blocks = append_part(given, target, &parts[i], descr, size, ndim);
         if (blocks < 0)
@@ -147,7 +148,7 @@ static PyObject *planned(const nl_py_array *target, const part *parts, int count
 static PyObject *batch_copy_plan(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = nl_py_state_of(module);
     PyObject *result = NULL;
-    if (nargs != 2 || !nl_py_array_check(state, args[0]) || !PyList_Check(args[1]) ||
+    if (nargs != 2 || !nl_py_devarray_check(state, args[0]) || !PyList_Check(args[1]) ||
         PyList_GET_SIZE(args[1]) < 1 || PyList_GET_SIZE(args[1]) > MAX_PARTS) {
         PyErr_Format(PyExc_TypeError,
                      "batch_copy_plan() accepts a device array and a list of 1 to %d parts",
@@ -246,21 +247,22 @@ static PyObject *words_view(const nl_py_array *a, const int64_t *strides, int64_
 static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = nl_py_state_of(module);
     nl_layout of;
-    if (nargs != 2 || !nl_py_array_check(state, args[0]) || !nl_py_array_check(state, args[1]))
+    if (nargs != 2 || !nl_py_devarray_check(state, args[0]) ||
+        !nl_py_devarray_check(state, args[1]))
         return PyErr_Format(PyExc_TypeError, "copy_words() accepts two device arrays");
     const nl_py_array *source = (const nl_py_array *)args[0],
                       *target = (const nl_py_array *)args[1];
     if (source->ndim != target->ndim || source->itemsize != target->itemsize ||
         memcmp(source->shape, target->shape, (size_t)source->ndim * sizeof(int64_t)) != 0)
         return PyErr_Format(PyExc_ValueError, "copy_words() accepts arrays of equal shape");
-    nl_py_array_layout((nl_py_array *)source, &of);
-    const int64_t *to = nl_py_array_strides(target);
+    nl_py_devarray_layout((nl_py_array *)source, &of);
+    const int64_t *to = nl_py_devarray_strides(target);
     if (nl_layout_count(&of) == 0 || is_one_copy(&of, to))
         return Py_NewRef(Py_None);
     int64_t size = word_of_element(&of, to, source->address | target->address);
     if (!size)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_host_descr_plain(word_type(size)), *views[2] = {NULL};
+    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size)), *views[2] = {NULL};
     if (descr)
         views[0] = words_view(source, of.strides, size, descr);
     if (views[0])
@@ -307,11 +309,11 @@ static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_l
             PyErr_SetString(PyExc_TypeError, "an index is a tuple");
         return -1;
     }
-    if (!nl_py_array_check(state, array)) {
+    if (!nl_py_devarray_check(state, array)) {
         PyErr_SetString(PyExc_TypeError, "an index has a device array");
         return -1;
     }
-    if (nl_py_strides_from(strides, layout, "strides") < 0)
+    if (nl_py_geometry_read_strides(strides, layout, "strides") < 0)
         return -1;
     g->arrays[g->sides++] = (const nl_py_array *)array;
     return 0;
@@ -330,7 +332,7 @@ static int64_t widest_word(const gather *g) {
 }
 
 static PyObject *side_view(const gather *g, int side, PyObject *descr) {
-    nl_layout layout = {.ndim = g->count, .itemsize = nl_host_element(descr).itemsize};
+    nl_layout layout = {.ndim = g->count, .itemsize = nl_py_hostarray_element(descr).itemsize};
     memcpy(layout.shape, g->lengths, (size_t)g->count * sizeof(int64_t));
     memcpy(layout.strides, g->steps[side], (size_t)g->count * sizeof(int64_t));
     return view_of(g->arrays[side], g->arrays[side]->address, descr, &layout);
@@ -375,7 +377,7 @@ static PyObject *gather_planned(gather *g) {
         return PyErr_Format(PyExc_ValueError, "more than %d dimensions", NL_MAX_DIMS);
     for (int i = 0; i < g->count; i++)
         words *= g->lengths[i];
-    PyObject *descr = nl_host_descr_plain(word_type(size));
+    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size));
     PyObject *given = descr ? gather_arguments(g, descr) : NULL, *result = NULL;
     if (given)
         result = Py_BuildValue("OiLLN", descr, g->count, (long long)words, (long long)(run / size),
@@ -391,13 +393,13 @@ static PyObject *gather_plan(PyObject *module, PyObject *args) {
     gather g; /* not initialized: it is large */
     if (!PyArg_ParseTuple(args, "OOOOOO!:gather_plan", &source, &of, &target, &to, &shape,
                           &PyList_Type, &indices) ||
-        nl_py_shape_from(shape, &layouts[SOURCE]) < 0)
+        nl_py_geometry_read_shape(shape, &layouts[SOURCE]) < 0)
         return NULL;
     layouts[TARGET].ndim = index.ndim = layouts[SOURCE].ndim;
-    if (nl_py_strides_from(of, &layouts[SOURCE], "strides") < 0 ||
-        nl_py_strides_from(to, &layouts[TARGET], "strides") < 0)
+    if (nl_py_geometry_read_strides(of, &layouts[SOURCE], "strides") < 0 ||
+        nl_py_geometry_read_strides(to, &layouts[TARGET], "strides") < 0)
         return NULL;
-    if (!nl_py_array_check(state, source) || !nl_py_array_check(state, target) ||
+    if (!nl_py_devarray_check(state, source) || !nl_py_devarray_check(state, target) ||
         PyList_GET_SIZE(indices) > MAX_INDICES)
         return PyErr_Format(PyExc_TypeError,
                             "gather_plan() accepts two device arrays, and at most "
@@ -432,14 +434,15 @@ static PyObject *gather_plan(PyObject *module, PyObject *args) {
 
 static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = nl_py_state_of(module);
-    if (nargs != 3 || !nl_py_array_check(state, args[0]) || !nl_py_array_check(state, args[1]))
+    if (nargs != 3 || !nl_py_devarray_check(state, args[0]) ||
+        !nl_py_devarray_check(state, args[1]))
         return PyErr_Format(PyExc_TypeError, "arrays_overlap() accepts two device arrays");
     const nl_py_array *a = (const nl_py_array *)args[0], *b = (const nl_py_array *)args[1];
     if (a->buffer->device != b->buffer->device)
         Py_RETURN_FALSE;
     nl_layout layouts[2];
-    nl_py_array_layout((nl_py_array *)a, &layouts[0]);
-    nl_py_array_layout((nl_py_array *)b, &layouts[1]);
+    nl_py_devarray_layout((nl_py_array *)a, &layouts[0]);
+    nl_py_devarray_layout((nl_py_array *)b, &layouts[1]);
     const nl_layout_view x = nl_layout_at(&layouts[0], a->address);
     const nl_layout_view y = nl_layout_at(&layouts[1], b->address);
     if (args[2] == Py_True)
@@ -468,5 +471,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_batchcopy_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

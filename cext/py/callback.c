@@ -144,7 +144,7 @@ static int register_drain(PyObject *stream) {
     static uint64_t registered;
     if (nl_atomic_load(&registered))
         return 0;
-    PyObject *module = nl_py_module_of_type(Py_TYPE(stream), &nl_py_module_def);
+    PyObject *module = nl_py_module_of_type(Py_TYPE(stream), &nl_py_state_module_def);
     PyObject *drain = module != NULL ? PyObject_GetAttrString(module, "_drain_callbacks") : NULL;
     PyObject *atexit = drain != NULL ? PyImport_ImportModule("atexit") : NULL;
     PyObject *done = atexit != NULL ? PyObject_CallMethod(atexit, "register", "O", drain) : NULL;
@@ -299,6 +299,6 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_callback_exec(PyObject *module) {
-    nl_fork_on_child(forget_in_child);
-    return nl_py_add_functions(module, methods);
+    nl_thread_on_fork(forget_in_child);
+    return nl_py_state_add_functions(module, methods);
 }

@@ -39,13 +39,13 @@ static int parse(PyObject *args, nl_checks *checks) {
     return 0;
 }
 
-int nl_py_profiles; /* some thread has requested NL_CHECK_PROFILE */
+int nl_py_checks_profiling; /* some thread has requested NL_CHECK_PROFILE */
 
-int nl_py_is_profiled_now(void) {
+int nl_py_checks_is_profiled_now(void) {
     return nl_cu.Checks && nl_cu.Checks() & NL_CHECK_PROFILE;
 }
 
-int nl_py_notes_callers; /* some thread has requested NL_CHECK_STREAM */
+int nl_py_checks_note_callers; /* some thread has requested NL_CHECK_STREAM */
 
 /* Returns the package's folder with a slash at its end, or "" if it is not available. */
 static const char *package(void) {
@@ -84,12 +84,12 @@ static void note_frames(void) {
     }
 }
 
-void nl_py_note_caller_now(void) {
+void nl_py_checks_note_caller_now(void) {
     if (nl_cu.Checks && nl_cu.Checks() & NL_CHECK_STREAM)
-        nl_py_note_launch();
+        nl_py_checks_note_launch();
 }
 
-void nl_py_note_launch(void) {
+void nl_py_checks_note_launch(void) {
     PyObject *type, *value, *traceback;
     if (!nl_cu.SetCaller)
         return;
@@ -108,8 +108,8 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
     }
     if (parse(args, &checks) < 0)
         return NULL;
-    nl_py_notes_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
-    nl_py_profiles |= (checks.mask & NL_CHECK_PROFILE) != 0;
+    nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
+    nl_py_checks_profiling |= (checks.mask & NL_CHECK_PROFILE) != 0;
     if (nl_cu.SetChecks != NULL)
         nl_cu.SetChecks(&checks);
     Py_RETURN_NONE;
@@ -146,7 +146,7 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
     nl_checks checks;
     if (parse(args, &checks) < 0)
         return NULL;
-    nl_py_notes_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
+    nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetProcessChecks != NULL)
         nl_cu.SetProcessChecks(&checks, compile);
     Py_RETURN_NONE;
@@ -204,5 +204,5 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_checks_exec(PyObject *module) {
-    return nl_py_add_functions(module, methods);
+    return nl_py_state_add_functions(module, methods);
 }

@@ -76,7 +76,7 @@ static PyType_Spec spec = {
 
 int nl_py_counter_exec(PyObject *module) {
     PyTypeObject *type = NULL;
-    int status = nl_py_add_type(module, &spec, NULL, &type);
+    int status = nl_py_state_add_type(module, &spec, NULL, &type);
     Py_XDECREF(type);
     return status;
 }

@@ -10,10 +10,10 @@
 #include "py/code.h"
 #include "py/stream.h"
 
-NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
+NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
 
-PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
-                          const nl_layout *layout) {
+PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
+                             const nl_layout *layout) {
     nl_error err;
     PyTypeObject *type = parts->record ? state->devrecord_class : state->devarray_class;
     nl_py_array *a = (nl_py_array *)type->tp_alloc(type, 0);
@@ -58,20 +58,21 @@ PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
 /* Creates a part of an array; `record`: a record instead of an array without axes. */
 static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
                                 const nl_layout *layout, int record) {
-    nl_py_array_parts parts = nl_py_array_parts_of(base);
+    nl_py_array_parts parts = nl_py_devarray_parts_of(base);
     parts.address = address;
     parts.descr = base->descr;
     parts.element =
         (nl_element){(nl_dtype)base->dtype, (nl_element_class)base->class, base->itemsize};
     parts.record = record;
-    return nl_py_array_new(base->state, &parts, layout);
+    return nl_py_devarray_new(base->state, &parts, layout);
 }
 
-PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout) {
+PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
+                              const nl_layout *layout) {
     return part_of(base, address, layout, 0);
 }
 
-PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address) {
+PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address) {
     nl_layout layout = {.ndim = 0, .itemsize = base->itemsize};
     return part_of(base, address, &layout, 1);
 }
@@ -83,7 +84,7 @@ static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize
     enum { MAX_DEPTH = 3 };
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *one = NULL;
-        if (nl_py_array_check(state, args[i]))
+        if (nl_py_devarray_check(state, args[i]))
             one = ((nl_py_array *)args[i])->stream;
         else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH &&
                  !find_stream(state, PySequence_Fast_ITEMS(args[i]),
@@ -96,8 +97,8 @@ static int find_stream(const nl_py_state *state, PyObject *const *args, Py_ssize
     return 1;
 }
 
-PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
-                                   Py_ssize_t count) {
+PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *args,
+                                     Py_ssize_t count) {
     PyObject *found = NULL;
     if (!find_stream(state, args, count, 0, &found) || !found || found == nl_py_stream_here ||
         !Py_IS_TYPE(found, state->stream_class) || nl_py_stream_is_ordered(found))
@@ -105,7 +106,7 @@ PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *ar
     return found;
 }
 
-void nl_py_buffer_release(nl_buffer *buffer) {
+void nl_py_devarray_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
     buffer = nl_buffer_drop(buffer);
     if (__builtin_expect(buffer == NULL, 1))
@@ -115,19 +116,19 @@ void nl_py_buffer_release(nl_buffer *buffer) {
     PyErr_Restore(type, value, traceback);
 }
 
-void nl_py_array_layout(const nl_py_array *a, nl_layout *layout) {
+void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout) {
     layout->ndim = a->ndim;
     layout->itemsize = a->itemsize;
     memcpy(layout->shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
-    memcpy(layout->strides, nl_py_array_strides(a), (size_t)a->ndim * sizeof(int64_t));
+    memcpy(layout->strides, nl_py_devarray_strides(a), (size_t)a->ndim * sizeof(int64_t));
 }
 
-nl_range nl_py_array_range(const nl_py_array *a) {
-    nl_layout_view view = {a->address, a->ndim, a->itemsize, a->shape, nl_py_array_strides(a)};
+nl_range nl_py_devarray_range(const nl_py_array *a) {
+    nl_layout_view view = {a->address, a->ndim, a->itemsize, a->shape, nl_py_devarray_strides(a)};
     return nl_layout_range(&view);
 }
 
-int64_t nl_py_array_count(const nl_py_array *a) {
+int64_t nl_py_devarray_count(const nl_py_array *a) {
     int64_t count = 1;
     for (int i = 0; i < a->ndim; i++)
         if (a->shape[i] == 0)
@@ -139,7 +140,7 @@ int64_t nl_py_array_count(const nl_py_array *a) {
 
 /* The driver may block any call until a callback ends, and the callback may need the
  * interpreter's lock. */
-int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+int nl_py_devarray_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
     *out = nl_buffer_take(dev, size);
     if (*out)
@@ -148,37 +149,37 @@ int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *e
     return result;
 }
 
-PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
-                               const nl_layout *layout) {
+PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
+                                  const nl_layout *layout) {
     nl_error err;
     int64_t low, high;
-    if (__builtin_expect(nl_py_array_recorder_here != NULL, 0))
-        return nl_py_array_recorder_here(state, parts, layout);
-    if (nl_py_layout_extent(layout, &low, &high) < 0)
+    if (__builtin_expect(nl_py_devarray_recorder != NULL, 0))
+        return nl_py_devarray_recorder(state, parts, layout);
+    if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
     nl_device *dev = nl_device_current(&err);
-    if (!dev || nl_py_buffer_alloc(dev, (size_t)(high - low), &parts->buffer, &err) < 0)
+    if (!dev || nl_py_devarray_buffer_alloc(dev, (size_t)(high - low), &parts->buffer, &err) < 0)
         return nl_py_raise(&err);
     parts->address = parts->buffer->address - (CUdeviceptr)low;
     if (!parts->stream)
         parts->stream = nl_py_stream_current();
-    PyObject *array = nl_py_array_new(state, parts, layout);
-    nl_py_buffer_release(parts->buffer);
+    PyObject *array = nl_py_devarray_new(state, parts, layout);
+    nl_py_devarray_buffer_release(parts->buffer);
     return array;
 }
 
-PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
-                            const nl_layout *layout) {
+PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element element,
+                               const nl_layout *layout) {
     nl_py_array_parts parts = {.descr = descr, .element = element};
-    return nl_py_array_allocate(state, &parts, layout);
+    return nl_py_devarray_allocate(state, &parts, layout);
 }
 
-PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
-                           nl_py_array_parts *parts) {
+PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                              nl_py_array_parts *parts) {
     int64_t low, high;
     nl_error err;
     nl_buffer *buffer = NULL;
-    if (nl_py_layout_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
     if (!nl_py_address_fits(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
@@ -191,7 +192,7 @@ PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_lay
         return nl_py_raise(&err);
     parts->buffer = buffer;
     parts->address = address;
-    PyObject *result = nl_py_array_new(state, parts, layout);
+    PyObject *result = nl_py_devarray_new(state, parts, layout);
     nl_buffer_release(buffer);
     return result;
 }

@@ -42,14 +42,14 @@ typedef struct nl_py_array {
     PyObject *weakrefs;
 } nl_py_array;
 
-static inline int64_t *nl_py_array_strides(const nl_py_array *a) {
+static inline int64_t *nl_py_devarray_strides(const nl_py_array *a) {
     return a->shape + a->ndim;
 }
 
-static inline int nl_py_array_check_exact(const nl_py_state *state, PyObject *obj) {
+static inline int nl_py_devarray_check_exact(const nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == state->devarray_class;
 }
-static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
+static inline int nl_py_devarray_check(const nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == state->devarray_class ||
            PyType_IsSubtype(Py_TYPE(obj), state->devarray_type);
 }
@@ -57,8 +57,8 @@ static inline int nl_py_array_check(const nl_py_state *state, PyObject *obj) {
 /* The stream to which device arrays among these arguments are bound, also in tuples and lists.
  * Borrowed. NULL: there is none, or more than one, or it is ordered with the default stream, or
  * it is the current stream. */
-PyObject *nl_py_arrays_find_stream(const nl_py_state *state, PyObject *const *args,
-                                   Py_ssize_t count);
+PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *args,
+                                     Py_ssize_t count);
 
 /* The parts of a new array. `buffer` is retained; the array has references of its own to the
  * objects. */
@@ -71,12 +71,12 @@ typedef struct nl_py_array_parts {
     PyObject *stream;
     int readonly, repeated, view, lent; /* flags */
     int record;        /* make an instance of devrecord_class, without dimensions */
-    nl_device *device; /* device and find_device: for nl_py_array_over */
+    nl_device *device; /* device and find_device: for nl_py_devarray_over */
     int find_device;
 } nl_py_array_parts;
 
 /* The parts that a view has in common with `base`. */
-static inline nl_py_array_parts nl_py_array_parts_of(const nl_py_array *base) {
+static inline nl_py_array_parts nl_py_devarray_parts_of(const nl_py_array *base) {
     return (nl_py_array_parts){.buffer = base->buffer,
                                .owner = base->owner,
                                .stream = base->stream,
@@ -86,24 +86,25 @@ static inline nl_py_array_parts nl_py_array_parts_of(const nl_py_array *base) {
                                .lent = base->flags & NL_PY_ARRAY_LENT};
 }
 
-PyObject *nl_py_array_new(nl_py_state *state, const nl_py_array_parts *parts,
-                          const nl_layout *layout);
+PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
+                             const nl_layout *layout);
 /* A new array on the current device, bound to the thread's current stream, not initialized.
  * `layout` must be complete and checked. */
-PyObject *nl_py_array_empty(nl_py_state *state, PyObject *descr, nl_element element,
-                            const nl_layout *layout);
+PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element element,
+                               const nl_layout *layout);
 /* The hook that records this thread's new arrays (py/trace); NULL in most threads. It is
- * called instead of nl_py_array_allocate, which it calls itself. */
+ * called instead of nl_py_devarray_allocate, which it calls itself. */
 typedef PyObject *(*nl_py_array_recorder)(nl_py_state *state, nl_py_array_parts *parts,
                                           const nl_layout *layout);
-extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_array_recorder_here;
-/* Like nl_py_array_empty; fills parts->buffer and parts->address. */
-PyObject *nl_py_array_allocate(nl_py_state *state, nl_py_array_parts *parts,
-                               const nl_layout *layout);
+extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
+/* Like nl_py_devarray_empty; fills parts->buffer and parts->address. */
+PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
+                                  const nl_layout *layout);
 /* A view of `base` with another address and geometry, which are not checked. */
-PyObject *nl_py_array_view(const nl_py_array *base, CUdeviceptr address, const nl_layout *layout);
+PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
+                              const nl_layout *layout);
 /* The record at `address` in an array of records, as an object over the same memory. */
-PyObject *nl_py_array_record(const nl_py_array *base, CUdeviceptr address);
+PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address);
 /* Is address + low to address + high a valid range of addresses? An empty range always is. */
 static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
@@ -111,15 +112,15 @@ static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t h
 }
 /* An array over `address`, on parts->device (the current device if NULL) or, if find_device, on
  * the device of the memory. Fills parts->buffer and parts->address. */
-PyObject *nl_py_array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
-                           nl_py_array_parts *parts);
-void nl_py_array_layout(const nl_py_array *a, nl_layout *layout);
-nl_range nl_py_array_range(const nl_py_array *a);
-int64_t nl_py_array_count(const nl_py_array *a);
+PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                              nl_py_array_parts *parts);
+void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout);
+nl_range nl_py_devarray_range(const nl_py_array *a);
+int64_t nl_py_devarray_count(const nl_py_array *a);
 /* Call this before work on a stream uses the memory: checks that the memory still exists, and
  * orders the stream after its allocation. 0, or -1 with *err. */
-static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blocking,
-                                  nl_error *err) {
+static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int blocking,
+                                     nl_error *err) {
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
@@ -128,8 +129,8 @@ static inline int nl_py_array_use(const nl_py_array *a, CUstream stream, int blo
     return nl_buffer_use(buffer, stream, blocking, err);
 }
 /* nl_buffer_alloc on a bound device; releases the interpreter's lock if driver calls are needed. */
-int nl_py_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+int nl_py_devarray_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Releases a reference; releases the interpreter's lock if driver calls are needed. */
-void nl_py_buffer_release(nl_buffer *buffer);
+void nl_py_devarray_buffer_release(nl_buffer *buffer);
 
 #endif

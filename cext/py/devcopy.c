@@ -77,7 +77,7 @@ static int keep(PyObject *array, CUstream stream, nl_error *err) {
  * reference to an object that keeps it alive, or NULL. 0, or -1 with an exception. */
 static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
-    *stream_object = nl_py_array_stream(a);
+    *stream_object = nl_py_lender_array_stream(a);
     if (!*stream_object && PyErr_Occurred())
         return -1;
     if (*stream_object && nl_py_stream_from(a->state, *stream_object, stream, blocking) < 0) {
@@ -109,7 +109,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
             return nl_py_raise(&err);
     }
     if (a->itemsize > 0) {
-        nl_py_note_caller();
+        nl_py_checks_note_caller();
         Py_BEGIN_ALLOW_THREADS;
         status = nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0 ||
                          nl_device_bind(a->buffer->device, &err) < 0
@@ -117,7 +117,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
                      : read_bytes(bytes, address, (size_t)a->itemsize, stream, &err);
         Py_END_ALLOW_THREADS;
     }
-    result = status < 0 ? nl_py_raise(&err) : nl_host_scalar(a->descr, bytes);
+    result = status < 0 ? nl_py_raise(&err) : nl_py_hostarray_scalar(a->descr, bytes);
     if (bytes != small)
         nl_mem_free(bytes);
     return result;
@@ -134,7 +134,7 @@ static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObjec
     return nl_py_stream_read(a->state, nl_py_stream_here, stream, blocking);
 }
 
-PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
+PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *stream_object;
     CUstream stream;
     if (nl_capture_under_way() &&
@@ -147,9 +147,9 @@ PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address) {
     return result;
 }
 
-PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream) {
+PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
-        return nl_py_array_read_element(a, a->address);
+        return nl_py_devcopy_read_element(a, a->address);
     if (nl_capture_under_way() && nl_py_capture_check_asking(stream, "reading an element") < 0)
         return NULL;
     return read_element(a, a->address, stream);
@@ -164,8 +164,8 @@ static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyO
     for (int i = 0; same && i < ndim; i++)
         same = shape[i] == a->shape[i];
     if (!same) {
-        PyObject *ours = nl_py_tuple_from(a->shape, a->ndim);
-        PyObject *theirs = nl_py_tuple_from(shape, ndim);
+        PyObject *ours = nl_py_geometry_tuple(a->shape, a->ndim);
+        PyObject *theirs = nl_py_geometry_tuple(shape, ndim);
         if (ours && theirs)
             PyErr_Format(PyExc_ValueError, "the device array has shape %S, the %s %S", ours, what,
                          theirs);
@@ -173,7 +173,7 @@ static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyO
         Py_XDECREF(theirs);
         return -1;
     }
-    if (nl_host_same_dtype(a->descr, descr))
+    if (nl_py_hostarray_same_dtype(a->descr, descr))
         return 0;
     PyErr_Format(PyExc_TypeError, "incompatible dtype: the device array has %S, the %s %S",
                  a->descr, what, descr);
@@ -207,7 +207,7 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         goto fail;
     if (nl_capture_under_way() && nl_py_capture_check_default(*stream, "a copy") < 0)
         goto fail;
-    if (nl_py_array_use(a, *stream, *blocking, &err) == 0)
+    if (nl_py_devarray_use(a, *stream, *blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
 fail:
@@ -223,15 +223,15 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_layout device;
     nl_error err;
     int result, asynchronous, captured = 0;
-    if (nl_py_array_count(a) == 0)
+    if (nl_py_devarray_count(a) == 0)
         return 0;
-    nl_py_array_layout(a, &device);
+    nl_py_devarray_layout(a, &device);
     if (nl_capture_under_way() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
         return -1;
     if (nl_atomic_load_pointer(&released))
         drop_released(NULL);
-    int ordinary = stream == NULL || nl_py_host_is_result(a->state, host->array);
-    nl_py_note_caller();
+    int ordinary = stream == NULL || nl_py_hostmemory_is_result(a->state, host->array);
+    nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
     asynchronous =
@@ -253,16 +253,16 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
 }
 
 static int host_argument(nl_py_array *a, PyObject *obj, nl_host_array *host) {
-    if (!nl_host_is_array(obj)) {
+    if (!nl_py_hostarray_is_array(obj)) {
         PyErr_Format(PyExc_TypeError, "a NumPy array is needed, not %.80s", Py_TYPE(obj)->tp_name);
         return -1;
     }
-    if (nl_host_array_read(obj, host) < 0)
+    if (nl_py_hostarray_read(obj, host) < 0)
         return -1;
     return check_match(a, host->layout.shape, host->layout.ndim, host->descr, "host array");
 }
 
-PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *dest, *stream_object;
     CUstream stream;
@@ -287,7 +287,7 @@ done:
 
 /* Returns a new NumPy array with the elements. It is complete on return, even if its memory is
  * page-locked. */
-PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *order, *stream_object, *result = NULL;
     CUstream stream;
@@ -296,14 +296,14 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
     nl_layout layout;
     if (parse(a, args, kwargs, "order", &order, &stream, &blocking, &stream_object) < 0)
         return NULL;
-    nl_py_array_layout(a, &layout);
+    nl_py_devarray_layout(a, &layout);
     if (PyUnicode_Check(order) && PyUnicode_CompareWithASCIIString(order, "F") == 0)
         nl_layout_set_f(&layout);
     else
         nl_layout_set_c(&layout);
-    result = nl_py_host_empty(a->state, a->descr, &layout);
+    result = nl_py_hostmemory_empty(a->state, a->descr, &layout);
     if (result && a->itemsize > 0 &&
-        (nl_host_array_read(result, &host) < 0 ||
+        (nl_py_hostarray_read(result, &host) < 0 ||
          host_copy(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
         Py_CLEAR(result);
     Py_XDECREF(stream_object);
@@ -313,7 +313,7 @@ PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs)
 /* Is a capture under way that would contain a copy to the host, or that the copy would end? This
  * includes a capture by another library of the array's stream or of the default stream. A lost
  * device captures nothing: the copy itself reports that the device is lost. */
-PyObject *nl_py_array_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
+PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_array *a = (nl_py_array *)self;
     nl_device *dev = a->buffer->device;
     PyObject *stream_object;
@@ -339,7 +339,7 @@ static int check_destination(const nl_py_array *a) {
     nl_layout layout;
     if (check_writable(a) < 0)
         return -1;
-    nl_py_array_layout(a, &layout);
+    nl_py_devarray_layout(a, &layout);
     if (!nl_layout_overlaps_itself(&layout))
         return 0;
     PyErr_SetString(PyExc_ValueError,
@@ -347,7 +347,7 @@ static int check_destination(const nl_py_array *a) {
     return -1;
 }
 
-PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_devcopy_write(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *src, *stream_object;
     CUstream stream;
@@ -451,7 +451,7 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
          nl_py_capture_check_waiting(own, "a copy between devices", "") < 0 ||
          nl_py_capture_check_default(NULL, "a copy between devices") < 0))
         goto done;
-    nl_py_note_caller();
+    nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = find_streams(to, from, own, own_blocking, asked, &given, &err);
     if (result == 0)
@@ -467,7 +467,7 @@ done:
     return result;
 }
 
-PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self, *b;
     PyObject *src, *stream_object;
     CUstream stream;
@@ -479,14 +479,14 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         return nl_py_trace_method(self, "_copy", args, kwargs);
     if (parse(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
-    if (!nl_py_array_check(a->state, src)) {
+    if (!nl_py_devarray_check(a->state, src)) {
         PyErr_Format(PyExc_TypeError, "a device array is needed, not %.80s", Py_TYPE(src)->tp_name);
         goto done;
     }
     b = (nl_py_array *)src;
     if (check_destination(a) < 0 || check_match(a, b->shape, b->ndim, b->descr, "source") < 0)
         goto done;
-    int64_t bytes = nl_py_array_count(a) * a->itemsize;
+    int64_t bytes = nl_py_devarray_count(a) * a->itemsize;
     if (bytes == 0) {
         result = 0;
         goto done;
@@ -496,8 +496,8 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         nl_py_raise(&err);
         goto done;
     }
-    nl_py_array_layout(a, &to_layout);
-    nl_py_array_layout(b, &from_layout);
+    nl_py_devarray_layout(a, &to_layout);
+    nl_py_devarray_layout(b, &from_layout);
     if (dev != other) {
         nl_peer to = {dev, a->address, &to_layout, stream, blocking, 0};
         nl_peer from = {other, b->address, &from_layout, NULL, 1, 0};
@@ -505,7 +505,7 @@ PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         goto done;
     }
     place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
-    nl_py_note_caller();
+    nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = nl_buffer_use(b->buffer, stream, blocking, &err);
     if (result == 0)
@@ -522,7 +522,7 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     nl_py_array *a = (nl_py_array *)self;
     PyObject *value, *stream_object;
     CUstream stream;
@@ -537,8 +537,8 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
         return NULL;
     if (check_writable(a) < 0)
         goto done;
-    if (!nl_host_is_array(value) || nl_host_array_read(value, &host) < 0 || host.layout.ndim != 0 ||
-        !nl_host_same_dtype(a->descr, host.descr)) {
+    if (!nl_py_hostarray_is_array(value) || nl_py_hostarray_read(value, &host) < 0 ||
+        host.layout.ndim != 0 || !nl_py_hostarray_same_dtype(a->descr, host.descr)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError,
                             "the value must be a 0-dimensional NumPy array of the same dtype");
@@ -546,15 +546,15 @@ PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     if (nl_capture_under_way() && nl_py_capture_keep(stream, value, 0) < 0)
         goto done;
-    nl_py_array_layout(a, &layout);
+    nl_py_devarray_layout(a, &layout);
     result = 0;
-    if (nl_py_array_count(a) * a->itemsize > 0) {
+    if (nl_py_devarray_count(a) * a->itemsize > 0) {
         nl_device *dev = a->buffer->device;
-        nl_py_note_caller();
+        nl_py_checks_note_caller();
         Py_BEGIN_ALLOW_THREADS;
         result = nl_device_bind(dev, &err) < 0
                      ? -1
-                     : nl_transfer_fill(dev, a->address, &layout, host.data, stream, 1, &err);
+                     : nl_fill(dev, a->address, &layout, host.data, stream, 1, &err);
         Py_END_ALLOW_THREADS;
         if (result < 0)
             nl_py_raise(&err);

@@ -4,15 +4,15 @@
 
 #include "py/devarray.h"
 
-PyObject *nl_py_array_read_element(const nl_py_array *a, CUdeviceptr address);
-/* Like nl_py_array_read_element, for an array without dimensions, in the order of a stream (NULL:
+PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address);
+/* Like nl_py_devcopy_read_element, for an array without dimensions, in the order of a stream (NULL:
  * the array's usual stream). */
-PyObject *nl_py_array_read_on(const nl_py_array *a, CUstream stream);
-PyObject *nl_py_array_read(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_download(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_in_capture(PyObject *self, PyObject *unused);
-PyObject *nl_py_array_write(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_copy(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_fill(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream);
+PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *unused);
+PyObject *nl_py_devcopy_write(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs);
 
 #endif

@@ -597,5 +597,5 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_device_exec(PyObject *module) {
-    return nl_py_add_functions(module, methods);
+    return nl_py_state_add_functions(module, methods);
 }

@@ -16,7 +16,7 @@ typedef struct cursor {
 
 static void start(cursor *c, const nl_py_array *a) {
     c->array = a;
-    c->strides = nl_py_array_strides(a);
+    c->strides = nl_py_devarray_strides(a);
     c->axis = 0;
     c->address = a->address;
     c->layout.ndim = 0;
@@ -73,7 +73,7 @@ static int take_whole(cursor *c, int count) {
 static int is_integer(PyObject *item) {
     if (PyLong_CheckExact(item))
         return 1;
-    return PyIndex_Check(item) && !PyBool_Check(item) && !nl_host_is_array(item) &&
+    return PyIndex_Check(item) && !PyBool_Check(item) && !nl_py_hostarray_is_array(item) &&
            !PySequence_Check(item);
 }
 
@@ -85,7 +85,7 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
 /* Is the item a mask or an array of indices: a list, or an array of any library? Strings are
  * neither. */
 static int is_many(PyObject *item) {
-    return nl_host_is_bool(item) || nl_host_is_array(item) ||
+    return nl_py_hostarray_is_bool(item) || nl_py_hostarray_is_array(item) ||
            (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
            PyObject_HasAttrString(item, "__cuda_array_interface__");
 }
@@ -140,9 +140,9 @@ static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t 
 /* Returns an element. A record with fields is an object over its memory, so that its fields can
  * be assigned to. */
 static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
-    if (a->class == NL_ELEMENT_RECORD && nl_host_has_fields(a->descr))
-        return nl_py_array_record(a, address);
-    return nl_py_array_read_element(a, address);
+    if (a->class == NL_ELEMENT_RECORD && nl_py_hostarray_has_fields(a->descr))
+        return nl_py_devarray_record(a, address);
+    return nl_py_devcopy_read_element(a, address);
 }
 
 static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
@@ -174,7 +174,7 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
         return NULL;
     if (!view && c.layout.ndim == 0)
         return element_at(a, c.address);
-    return nl_py_array_view(a, c.address, &c.layout);
+    return nl_py_devarray_view(a, c.address, &c.layout);
 }
 
 /* d["x"]: a field of the records, as a view. A field that is an array adds its dimensions. */
@@ -182,7 +182,7 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     PyObject *field, *result = NULL, *shape = NULL, *base = NULL;
     int64_t offset;
     nl_layout layout;
-    int found = nl_host_field(a->descr, name, &field, &offset);
+    int found = nl_py_hostarray_field(a->descr, name, &field, &offset);
     if (found < 0)
         return NULL;
     if (!found && a->class == NL_ELEMENT_RECORD)
@@ -191,28 +191,28 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
         refuse(name);
         return NULL;
     }
-    nl_py_array_layout(a, &layout);
+    nl_py_devarray_layout(a, &layout);
     shape = PyObject_GetAttrString(field, "shape");
     base = shape ? PyObject_GetAttrString(field, "base") : NULL;
     nl_layout inner;
-    if (!base || nl_py_shape_from(shape, &inner) < 0)
+    if (!base || nl_py_geometry_read_shape(shape, &inner) < 0)
         goto done;
     if (layout.ndim + inner.ndim > NL_MAX_DIMS) {
         PyErr_Format(PyExc_ValueError, "the field has more than %d dimensions", NL_MAX_DIMS);
         goto done;
     }
-    nl_py_array_parts parts = nl_py_array_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
     parts.address = a->address + (CUdeviceptr)offset;
     parts.descr = base;
-    parts.element = nl_host_element(base);
+    parts.element = nl_py_hostarray_element(base);
     inner.itemsize = layout.itemsize = parts.element.itemsize;
-    if (nl_py_layout_order(&inner, 'C') < 0)
+    if (nl_py_geometry_strides(&inner, 'C') < 0)
         goto done;
     for (int i = 0; i < inner.ndim; i++) {
         layout.shape[layout.ndim] = inner.shape[i];
         layout.strides[layout.ndim++] = inner.strides[i];
     }
-    result = nl_py_array_new(a->state, &parts, &layout);
+    result = nl_py_devarray_new(a->state, &parts, &layout);
 done:
     Py_XDECREF(base);
     Py_XDECREF(shape);
@@ -226,20 +226,20 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
     PyObject *result = NULL, *descr = PyObject_GetItem(a->descr, names);
     if (!descr)
         return NULL;
-    nl_py_array_parts parts = nl_py_array_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
     parts.address = a->address;
     parts.descr = descr;
-    parts.element = nl_host_element(descr);
-    nl_py_array_layout(a, &layout);
+    parts.element = nl_py_hostarray_element(descr);
+    nl_py_devarray_layout(a, &layout);
     if (parts.element.itemsize == a->itemsize)
-        result = nl_py_array_new(a->state, &parts, &layout);
+        result = nl_py_devarray_new(a->state, &parts, &layout);
     else
         PyErr_SetString(PyExc_ValueError, "these fields do not make a view of the records");
     Py_DECREF(descr);
     return result;
 }
 
-PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
+PyObject *nl_py_devindex_subscript(PyObject *self, PyObject *key) {
     const nl_py_array *a = (nl_py_array *)self;
     if (PyTuple_Check(key)) {
         PyObject *const *items = &PyTuple_GET_ITEM(key, 0);
@@ -255,7 +255,7 @@ PyObject *nl_py_array_subscript(PyObject *self, PyObject *key) {
 }
 
 /* The sequence protocol: the caller has converted negative indices. */
-PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index) {
+PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index) {
     const nl_py_array *a = (nl_py_array *)self;
     if (a->ndim == 0) {
         PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
@@ -267,5 +267,5 @@ PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index) {
         return NULL;
     if (c.layout.ndim == 0)
         return element_at(a, c.address);
-    return nl_py_array_view(a, c.address, &c.layout);
+    return nl_py_devarray_view(a, c.address, &c.layout);
 }

@@ -4,7 +4,7 @@
 
 #include "py/devarray.h"
 
-PyObject *nl_py_array_subscript(PyObject *self, PyObject *key);
-PyObject *nl_py_array_item(PyObject *self, Py_ssize_t index);
+PyObject *nl_py_devindex_subscript(PyObject *self, PyObject *key);
+PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index);
 
 #endif

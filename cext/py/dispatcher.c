@@ -10,7 +10,7 @@
 #define INLINE_CODES 64
 
 static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
-    if (nl_py_array_check_exact(state, value)) {
+    if (nl_py_devarray_check_exact(state, value)) {
         *code = nl_atomic_load32_relaxed(&((nl_py_array *)value)->code);
         return *code != 0;
     }

@@ -313,5 +313,6 @@ static PyType_Spec dispatcher_spec = {
 };
 
 int nl_py_dispatchertype_exec(PyObject *module) {
-    return nl_py_add_type(module, &dispatcher_spec, NULL, &nl_py_state_of(module)->dispatcher_type);
+    return nl_py_state_add_type(module, &dispatcher_spec, NULL,
+                                &nl_py_state_of(module)->dispatcher_type);
 }

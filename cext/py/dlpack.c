@@ -104,7 +104,7 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
             return -1;
         }
     }
-    return t->strides ? 0 : nl_py_layout_order(layout, 'C');
+    return t->strides ? 0 : nl_py_geometry_strides(layout, 'C');
 }
 
 /* ---- the memory ---- */
@@ -180,13 +180,13 @@ static PyObject *take(PyObject *capsule, void *managed, int versioned) {
 static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                             nl_py_array_parts *parts) {
     int64_t low, high;
-    if (nl_py_layout_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
     if (!nl_py_address_fits(address, low, high)) {
         PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements and no valid address");
         return NULL;
     }
-    return nl_py_array_over(state, address, layout, parts);
+    return nl_py_devarray_over(state, address, layout, parts);
 }
 
 /* Returns 1 and the array, 0 for host memory, -1 with an exception. `lender`, if not NULL, is the
@@ -224,7 +224,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
         return found;
     *array = NULL;
     parts.owner = lender ? Py_NewRef(lender) : take(capsule, managed, versioned);
-    parts.descr = parts.owner ? nl_host_descr_plain(parts.element.dtype) : NULL;
+    parts.descr = parts.owner ? nl_py_hostarray_descr_plain(parts.element.dtype) : NULL;
     if (parts.descr)
         *array =
             array_over(state, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout, &parts);
@@ -318,7 +318,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
         }
         return -1;
     }
-    PyObject *lender = !host && nl_py_known_has_stream(state, obj) ? obj : NULL;
+    PyObject *lender = !host && nl_py_fastarray_has_stream(state, obj) ? obj : NULL;
     found = import_capsule(state, capsule, lender, array);
     Py_DECREF(capsule);
     if (found < 0 && host && PyErr_ExceptionMatches(PyExc_BufferError)) {
@@ -367,7 +367,7 @@ static void meet(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *parts = PyTuple_Pack(2, capsule, grad ? grad : Py_None);
     Py_XDECREF(grad);
     if (parts)
-        nl_py_known_publish(&state->exchange_type, type, &state->exchange_parts, parts);
+        nl_py_fastarray_publish(&state->exchange_type, type, &state->exchange_parts, parts);
     else
         PyErr_Clear();
 }
@@ -484,7 +484,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
     if (!api || requires_grad(state, obj) || api->view_tensor(obj, &t) < 0 ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
-        nl_py_layout_extent(&out->layout, &low, &high) < 0 ||
+        nl_py_geometry_extent(&out->layout, &low, &high) < 0 ||
         read_stream(api, &t, current, out) < 0)
         goto other;
     out->descr = NULL;
@@ -499,6 +499,6 @@ other:
 }
 
 int nl_py_dlpack_exec(PyObject *module) {
-    nl_py_state_of(module)->dlpack_names = nl_py_interned(names, NAME_COUNT);
+    nl_py_state_of(module)->dlpack_names = nl_py_state_intern(names, NAME_COUNT);
     return nl_py_state_of(module)->dlpack_names ? 0 : -1;
 }

@@ -90,9 +90,9 @@ typedef struct nl_dl_current {
 } nl_dl_current;
 
 /* For a tensor in device memory whose class has the exchange API: returns 1 and fills *out like
- * nl_py_foreign_read. Returns 0 if the caller must use another interface of the object, which
- * also reports what is wrong with it. Returns -1 with an exception for a tensor whose memory does
- * not contain the values of its elements (a lazy conjugate or negative). */
+ * nl_py_arrayinterface_read. Returns 0 if the caller must use another interface of the object,
+ * which also reports what is wrong with it. Returns -1 with an exception for a tensor whose memory
+ * does not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
 /* Is an object a lazy conjugate or negative of PyTorch? These are views with a flag: the memory

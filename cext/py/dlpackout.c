@@ -9,6 +9,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "core/event.h"
 #include "core/stream.h"
 #include "py/dlpack.h"
 #include "py/stream.h"
@@ -24,7 +25,7 @@ typedef struct exported {
 } exported;
 
 static void drop(exported *e) {
-    if (!nl_py_lives())
+    if (!nl_py_state_is_alive())
         return; /* the interpreter ends; the process frees the memory */
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
@@ -198,7 +199,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
         if (result == 0)
             result = nl_stream_handle_blocking(consumer, &blocking, &err);
         if (result == 0)
-            result = nl_py_array_use(a, consumer, blocking, &err);
+            result = nl_py_devarray_use(a, consumer, blocking, &err);
         if (result == 0 && own != consumer && (own || !blocking))
             result = order(dev, own, consumer, &err);
         if (result < 0)
@@ -213,7 +214,7 @@ fail:
 
 /* ---- methods ---- */
 
-PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused)) {
+PyObject *nl_py_dlpackout_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused)) {
     int ordinal = ((nl_py_array *)self)->buffer->device->ordinal;
     return nl_cu.memory_is_host ? Py_BuildValue("(ii)", NL_DL_CPU, 0)
                                 : Py_BuildValue("(ii)", NL_DL_CUDA, ordinal);
@@ -223,7 +224,7 @@ PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *Py_UNUSED(unused))
 static PyObject *export_host_copy(PyObject *self, int versioned) {
     nl_host_array host;
     PyObject *result = NULL, *copy = PyObject_CallMethod(self, "copy_to_host", NULL);
-    if (copy && nl_host_is_array(copy) && nl_host_array_read(copy, &host) == 0)
+    if (copy && nl_py_hostarray_is_array(copy) && nl_py_hostarray_read(copy, &host) == 0)
         result = make_capsule(copy, host.data, &host.layout, &host.element, NL_DL_CPU, 0, versioned,
                               NL_DL_IS_COPIED, NULL);
     Py_XDECREF(copy);
@@ -231,7 +232,7 @@ static PyObject *export_host_copy(PyObject *self, int versioned) {
 }
 
 static const void *data_of(const nl_py_array *a) {
-    return (const void *)(uintptr_t)(nl_py_array_count(a) ? a->address : 0);
+    return (const void *)(uintptr_t)(nl_py_devarray_count(a) ? a->address : 0);
 }
 
 /* Checks that the array's memory exists. The array may be over memory of another library with a
@@ -241,7 +242,7 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     int64_t low, high;
     CUdeviceptr base = 0;
     size_t size = 0;
-    if (nl_py_layout_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return -1;
     if (high <= low)
         return 0;
@@ -288,7 +289,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_element element = {(nl_dtype)a->dtype, (nl_element_class)a->class, a->itemsize};
     nl_layout layout;
-    nl_py_array_layout(a, &layout);
+    nl_py_devarray_layout(a, &layout);
     if (a->flags & NL_PY_ARRAY_READONLY) {
         if (!versioned) {
             PyErr_SetString(PyExc_BufferError,
@@ -318,7 +319,7 @@ static int read_pair(PyObject *obj, int *first, int *second, const char *what) {
     return good ? 0 : -1;
 }
 
-PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
+PyObject *nl_py_dlpackout_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
@@ -345,7 +346,7 @@ PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     }
     PyObject *result = NULL,
              *source = wanted ? PyObject_CallMethod(self, "copy", "s", "K") : Py_NewRef(self);
-    if (source && nl_py_array_check(a->state, source) &&
+    if (source && nl_py_devarray_check(a->state, source) &&
         hand_over((nl_py_array *)source, stream, on_host) == 0)
         result = export_array(source, major >= 1, wanted ? NL_DL_IS_COPIED : 0);
     Py_XDECREF(source);

@@ -4,7 +4,7 @@
 
 #include "py/state.h"
 
-PyObject *nl_py_array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_array_dlpack_device(PyObject *self, PyObject *unused);
+PyObject *nl_py_dlpackout_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *nl_py_dlpackout_dlpack_device(PyObject *self, PyObject *unused);
 
 #endif

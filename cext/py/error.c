@@ -42,7 +42,7 @@ void nl_py_error_at(const char *where) {
     PyErr_Restore(type, error, traceback);
 }
 
-PyObject *nl_py_instead(nl_py_exception taken, PyObject *result) {
+PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result) {
     if (result == Py_None) {
         Py_DECREF(result);
         PyErr_Restore(taken.type, taken.error, taken.traceback);

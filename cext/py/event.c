@@ -1,4 +1,5 @@
 /* py/event: the type Event, a CUDA event. */
+#include "core/event.h"
 #include "py/stream.h"
 
 typedef struct {
@@ -162,5 +163,5 @@ static PyType_Spec event_spec = {
 };
 
 int nl_py_event_exec(PyObject *module) {
-    return nl_py_add_type(module, &event_spec, NULL, &nl_py_state_of(module)->event_type);
+    return nl_py_state_add_type(module, &event_spec, NULL, &nl_py_state_of(module)->event_type);
 }

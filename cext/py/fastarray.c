@@ -91,7 +91,7 @@ static int check_whole(nl_py_foreign *f) {
     int64_t low, high;
     if (nl_layout_count(&f->layout) == 0)
         f->address = 0;
-    return nl_py_layout_extent(&f->layout, &low, &high) == 0 &&
+    return nl_py_geometry_extent(&f->layout, &low, &high) == 0 &&
                    (high <= low || (f->address != 0 && f->address + (CUdeviceptr)low <=
                                                            f->address + (CUdeviceptr)high))
                ? 0
@@ -127,14 +127,15 @@ static int read_cupy(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) 
     PyObject *descr = NULL, *data = NULL;
     int result = -1;
     if (truth(get(state, obj, NAME_CONTIGUOUS)) != 1 ||
-        (descr = get(state, obj, NAME_DTYPE)) == NULL || !nl_host_is_descr(descr))
+        (descr = get(state, obj, NAME_DTYPE)) == NULL || !nl_py_hostarray_is_descr(descr))
         goto done;
-    f->element = nl_host_element(descr);
+    f->element = nl_py_hostarray_element(descr);
     if (f->element.class != NL_ELEMENT_PLAIN)
         goto done;
     f->layout.itemsize = f->element.itemsize;
     if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0 ||
-        nl_py_layout_order(&f->layout, 'C') < 0 || (data = get(state, obj, NAME_DATA)) == NULL ||
+        nl_py_geometry_strides(&f->layout, 'C') < 0 ||
+        (data = get(state, obj, NAME_DATA)) == NULL ||
         take_address(get(state, data, NAME_PTR), &f->address) < 0)
         goto done;
     result = read_cupy_stream(state, f);
@@ -184,7 +185,7 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
     int count, contiguous = truth(call(state, obj, NAME_IS_CONTIGUOUS));
     if (contiguous < 0)
         return -1;
-    if (contiguous ? nl_py_layout_order(&f->layout, 'C') < 0
+    if (contiguous ? nl_py_geometry_strides(&f->layout, 'C') < 0
                    : take_ints(call(state, obj, NAME_STRIDE), f->layout.strides, &count,
                                f->layout.itemsize) < 0 ||
                          count != f->layout.ndim)
@@ -208,8 +209,8 @@ static PyObject *module_of(PyTypeObject *type, const char *module, const char *n
     return found;
 }
 
-void nl_py_known_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
-                         PyObject *helper) {
+void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                             PyObject *helper) {
     nl_mutex_lock(&lock);
     int first = *slot == NULL;
     if (first) {
@@ -226,7 +227,7 @@ static void meet_cupy(nl_py_state *state, PyTypeObject *type) {
     PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
     PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
     if (stream != NULL)
-        nl_py_known_publish(&state->cupy_array, type, &state->cupy_stream, stream);
+        nl_py_fastarray_publish(&state->cupy_array, type, &state->cupy_stream, stream);
     Py_XDECREF(cuda);
     Py_XDECREF(module);
 }
@@ -265,7 +266,7 @@ static void meet_torch(nl_py_state *state, PyTypeObject *type) {
     PyObject *function = dtypes != NULL ? torch_stream_function(module) : NULL;
     PyObject *parts = function != NULL ? PyTuple_Pack(2, dtypes, function) : NULL;
     if (parts != NULL)
-        nl_py_known_publish(&state->torch_tensor, type, &state->torch_parts, parts);
+        nl_py_fastarray_publish(&state->torch_tensor, type, &state->torch_parts, parts);
     Py_XDECREF(function);
     Py_XDECREF(dtypes);
     Py_XDECREF(module);
@@ -287,7 +288,7 @@ static int meet(nl_py_state *state, PyTypeObject *type) {
     return nl_atomic_load_entry(slot) == type;
 }
 
-int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
+int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyTypeObject *type = Py_TYPE(obj);
     int is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
     if (!is_cupy && type != nl_atomic_load_entry(&state->torch_tensor)) {
@@ -303,7 +304,7 @@ int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     return 0;
 }
 
-int nl_py_known_has_stream(nl_py_state *state, PyObject *obj) {
+int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (type == nl_atomic_load_entry(&state->cupy_array))
         return 1;
@@ -313,15 +314,15 @@ int nl_py_known_has_stream(nl_py_state *state, PyObject *obj) {
            PyTuple_GET_ITEM(state->torch_parts, 1) != Py_None;
 }
 
-int nl_py_known_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
-                        PyObject **keeper) {
+int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
+                            PyObject **keeper) {
     *keeper = NULL;
     if (Py_TYPE(obj) == nl_atomic_load_entry(&state->torch_tensor))
         return torch_stream(state, device, stream);
     return cupy_stream(state, stream, keeper) < 0 ? -1 : 1;
 }
 
-PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj) {
+PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj) {
     if (Py_TYPE(obj) != nl_atomic_load_entry(&state->cupy_array))
         return NULL;
     PyObject *stream = PyObject_CallNoArgs(state->cupy_stream);
@@ -330,8 +331,8 @@ PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj) {
     return stream;
 }
 
-int nl_py_known_exec(PyObject *module) {
+int nl_py_fastarray_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    state->known_names = nl_py_interned(names, NAME_COUNT);
+    state->known_names = nl_py_state_intern(names, NAME_COUNT);
     return state->known_names ? 0 : -1;
 }

@@ -5,26 +5,26 @@
 
 #include "py/foreign.h"
 
-/* Returns 1 and fills *out like nl_py_foreign_read. Returns 0 if the caller must use the object's
- * interface, which also reports what is wrong with the object. Never raises. */
-int nl_py_known_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
+/* Returns 1 and fills *out like nl_py_arrayinterface_read. Returns 0 if the caller must use the
+ * object's interface, which also reports what is wrong with the object. Never raises. */
+int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 
 /* Is `obj` a CuPy or PyTorch array whose library reports its current stream? Registers the class.
  */
-int nl_py_known_has_stream(nl_py_state *state, PyObject *obj);
+int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj);
 /* Reads the current stream of the object's library on a device. *keeper is a new reference that
  * keeps the stream alive, or NULL. Returns 1, or 0 if the library reports no stream, or -1 with
- * an exception. Call it only if nl_py_known_has_stream returned 1. */
-int nl_py_known_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
-                        PyObject **keeper);
+ * an exception. Call it only if nl_py_fastarray_has_stream returned 1. */
+int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
+                            PyObject **keeper);
 
 /* Returns a new reference to CuPy's current stream object, which keeps the stream of the array's
  * interface alive. Returns NULL if `obj` is not of the registered CuPy class. Never raises. */
-PyObject *nl_py_known_stream(nl_py_state *state, PyObject *obj);
+PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj);
 
 /* Registers a class and its helper object in their slots. Steals the reference to the helper. If
  * another class was registered before, that one stays. */
-void nl_py_known_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
-                         PyObject *helper);
+void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                             PyObject *helper);
 
 #endif

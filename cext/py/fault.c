@@ -51,8 +51,8 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
 static PyObject *array_row(const nl_param *p, const void *value) {
     const int64_t *words = value; /* address, shape, strides */
     int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
-    PyObject *shape = nl_py_tuple_from(words + 1, ndim);
-    PyObject *strides = nl_py_tuple_from(words + 1 + ndim, ndim);
+    PyObject *shape = nl_py_geometry_tuple(words + 1, ndim);
+    PyObject *strides = nl_py_geometry_tuple(words + 1 + ndim, ndim);
     if (shape && strides)
         return Py_BuildValue("(sKNNL)", p->name, (unsigned long long)words[0], shape, strides,
                              (long long)(ndim ? p->itemsize : 1));

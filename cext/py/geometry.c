@@ -46,7 +46,7 @@ static PyObject *refuse_length(Py_ssize_t length, Py_ssize_t limit) {
 }
 
 /* The sequence's length may be wrong, so the items are counted, too. */
-PyObject *nl_py_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
+PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
     Py_ssize_t length = PyTuple_CheckExact(sequence) ? 0 : PySequence_Size(sequence);
     if (PyTuple_CheckExact(sequence))
         return Py_NewRef(sequence);
@@ -68,7 +68,7 @@ PyObject *nl_py_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
     return tuple;
 }
 
-int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
+int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout) {
     if (is_number(obj)) {
         layout->ndim = 1;
         return dimension_from(obj, &layout->shape[0]);
@@ -78,7 +78,7 @@ int nl_py_shape_from(PyObject *obj, nl_layout *layout) {
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items = nl_py_tuple_at_most(obj, NL_MAX_DIMS);
+    PyObject *items = nl_py_geometry_tuple_at_most(obj, NL_MAX_DIMS);
     if (!items)
         return -1;
     int result = -1;
@@ -97,15 +97,15 @@ done:
     return result;
 }
 
-int nl_py_strides_from(PyObject *obj, nl_layout *layout, const char *what) {
+int nl_py_geometry_read_strides(PyObject *obj, nl_layout *layout, const char *what) {
     if (PyUnicode_Check(obj) || PyBytes_Check(obj) ||
         !(PySequence_Check(obj) || PyIndex_Check(obj))) {
         PyErr_Format(PyExc_TypeError, "%s must be a sequence of ints, not %.80s", what,
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items =
-        PySequence_Check(obj) ? nl_py_tuple_at_most(obj, NL_MAX_DIMS) : PyTuple_Pack(1, obj);
+    PyObject *items = PySequence_Check(obj) ? nl_py_geometry_tuple_at_most(obj, NL_MAX_DIMS)
+                                            : PyTuple_Pack(1, obj);
     if (!items)
         return -1;
     int result = -1;
@@ -131,7 +131,7 @@ done:
     return result;
 }
 
-int nl_py_layout_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
+int nl_py_geometry_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
     int64_t count = 1, first = 0, last = 0, reach;
     int empty = 0;
     for (int i = 0; i < layout->ndim; i++) {
@@ -163,11 +163,11 @@ too_big:
     return -1;
 }
 
-int nl_py_layout_order(nl_layout *layout, char order) {
+int nl_py_geometry_strides(nl_layout *layout, char order) {
     int64_t low, high;
     for (int i = 0; i < layout->ndim; i++)
         layout->strides[i] = 0;
-    if (nl_py_layout_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return -1;
     if (order == 'F')
         nl_layout_set_f(layout);
@@ -176,7 +176,7 @@ int nl_py_layout_order(nl_layout *layout, char order) {
     return 0;
 }
 
-PyObject *nl_py_tuple_from(const int64_t *values, int count) {
+PyObject *nl_py_geometry_tuple(const int64_t *values, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *item = PyLong_FromLongLong(values[i]);
@@ -193,7 +193,7 @@ PyObject *nl_py_tuple_from(const int64_t *values, int count) {
 /* Reads shape and itemsize. ValueError if the size cannot be represented. */
 static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
     int64_t low, high;
-    if (nl_py_shape_from(shape, layout) < 0)
+    if (nl_py_geometry_read_shape(shape, layout) < 0)
         return -1;
     layout->itemsize = PyLong_AsLongLong(itemsize);
     if (layout->itemsize < 0) {
@@ -202,7 +202,7 @@ static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
         return -1;
     }
     memset(layout->strides, 0, (size_t)layout->ndim * sizeof(int64_t));
-    return nl_py_layout_extent(layout, &low, &high);
+    return nl_py_geometry_extent(layout, &low, &high);
 }
 
 static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
@@ -213,7 +213,7 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
 }
 
 static PyObject *strides_of(const nl_layout *layout) {
-    return nl_py_tuple_from(layout->strides, layout->ndim);
+    return nl_py_geometry_tuple(layout->strides, layout->ndim);
 }
 
 static PyObject *packed_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
@@ -234,7 +234,7 @@ static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args
     if (check_count("strides_like", nargs, 3) < 0 || read_shape(args[0], args[2], &layout) < 0)
         return NULL;
     other.ndim = layout.ndim;
-    if (nl_py_strides_from(args[1], &other, "strides") < 0)
+    if (nl_py_geometry_read_strides(args[1], &other, "strides") < 0)
         return NULL;
     nl_layout_set_like(&layout, other.strides);
     return strides_of(&layout);
@@ -245,7 +245,7 @@ static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, 
                             const int64_t **rows) {
     nl_layout other = {.ndim = ndim};
     for (Py_ssize_t i = 0; i < count; i++, into += ndim) {
-        if (nl_py_strides_from(given[i], &other, "strides") < 0)
+        if (nl_py_geometry_read_strides(given[i], &other, "strides") < 0)
             return -1;
         memcpy(into, other.strides, (size_t)ndim * sizeof(int64_t));
         rows[i] = into;
@@ -285,8 +285,10 @@ static PyObject *broadcast_strides(PyObject *Py_UNUSED(module), PyObject *const 
                                    Py_ssize_t nargs) {
     nl_layout from, to;
     int extra = 0;
-    if (check_count("broadcast_strides", nargs, 3) < 0 || nl_py_shape_from(args[0], &from) < 0 ||
-        nl_py_strides_from(args[1], &from, "strides") < 0 || nl_py_shape_from(args[2], &to) < 0)
+    if (check_count("broadcast_strides", nargs, 3) < 0 ||
+        nl_py_geometry_read_shape(args[0], &from) < 0 ||
+        nl_py_geometry_read_strides(args[1], &from, "strides") < 0 ||
+        nl_py_geometry_read_shape(args[2], &to) < 0)
         return NULL;
     while (from.ndim - extra > to.ndim && from.shape[extra] == 1)
         extra++;
@@ -300,7 +302,8 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
                                   Py_ssize_t nargs) {
     nl_layout from, to;
     if (check_count("reshaped_strides", nargs, 4) < 0 || read_shape(args[0], args[2], &from) < 0 ||
-        nl_py_strides_from(args[1], &from, "strides") < 0 || read_shape(args[3], args[2], &to) < 0)
+        nl_py_geometry_read_strides(args[1], &from, "strides") < 0 ||
+        read_shape(args[3], args[2], &to) < 0)
         return NULL;
     if (nl_layout_count(&from) != nl_layout_count(&to)) {
         PyErr_SetString(PyExc_ValueError, "both shapes have the same size");
@@ -327,5 +330,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_geometry_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -17,7 +17,7 @@ int nl_py_graph_add_launch(nl_py_kernel *kernel, const nl_launch *shape, PyObjec
     nl_py_graph *g = nl_py_capture_graph(shape->stream);
     if (!g)
         return 0;
-    PyObject *launch = nl_py_captured_new(g->state, g->graph, kernel, shape, args, kept);
+    PyObject *launch = nl_py_graphkernel_new(g->state, g->graph, kernel, shape, args, kept);
     int result = launch ? PyList_Append(g->launches, launch) : -1;
     Py_XDECREF(launch);
     Py_DECREF(g);
@@ -83,7 +83,7 @@ static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
 static int use_updated(nl_py_graph *g, CUstream stream, int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++)
-        result = nl_py_captured_use(PyList_GET_ITEM(g->launches, i), stream, blocking, err);
+        result = nl_py_graphkernel_use(PyList_GET_ITEM(g->launches, i), stream, blocking, err);
     return result;
 }
 
@@ -91,7 +91,7 @@ static int check_faults(nl_py_graph *g, CUstream stream) {
     PyObject *launches = PyList_New(0);
     int result = launches ? 0 : -1;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++) {
-        PyObject *pair = nl_py_captured_pair(PyList_GET_ITEM(g->launches, i));
+        PyObject *pair = nl_py_graphkernel_pair(PyList_GET_ITEM(g->launches, i));
         result = pair ? PyList_Append(launches, pair) : -1;
         Py_XDECREF(pair);
     }
@@ -253,7 +253,7 @@ static PyType_Spec graph_spec = {
 
 int nl_py_graph_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_type(module, &graph_spec, NULL, &state->graph_type) < 0)
+    if (nl_py_state_add_type(module, &graph_spec, NULL, &state->graph_type) < 0)
         return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

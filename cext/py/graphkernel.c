@@ -8,7 +8,7 @@
 #include "py/argument.h"
 #include "py/devarray.h"
 
-typedef struct nl_py_captured {
+typedef struct nl_py_graphkernel {
     PyObject_HEAD nl_py_state *state;
     nl_graph *graph;
     nl_py_kernel *kernel;
@@ -17,7 +17,7 @@ typedef struct nl_py_captured {
     CUgraphNode node;
     nl_launch shape;
     int updated; /* `args` are from update(): the graph has not recorded their buffers */
-} nl_py_captured;
+} nl_py_graphkernel;
 
 static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
     PyObject *tuple = PyTuple_New(count);
@@ -26,12 +26,12 @@ static PyObject *pack(PyObject *const *args, Py_ssize_t count) {
     return tuple;
 }
 
-PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
-                             const nl_launch *shape, PyObject *const *args, PyObject *kept) {
+PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
+                                const nl_launch *shape, PyObject *const *args, PyObject *kept) {
     nl_error err;
     PyTypeObject *type = state->captured_type;
     PyObject *tuple = pack(args, kernel->kernel->params.count);
-    nl_py_captured *c = tuple ? (nl_py_captured *)type->tp_alloc(type, 0) : NULL;
+    nl_py_graphkernel *c = tuple ? (nl_py_graphkernel *)type->tp_alloc(type, 0) : NULL;
     if (!c) {
         Py_XDECREF(tuple);
         return NULL;
@@ -56,16 +56,16 @@ static int use_arrays(const nl_py_state *state, PyObject *tuple, CUstream stream
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
-        if (nl_py_array_check(state, value))
-            result = nl_py_array_use((nl_py_array *)value, stream, blocking, err);
+        if (nl_py_devarray_check(state, value))
+            result = nl_py_devarray_use((nl_py_array *)value, stream, blocking, err);
         else if (PyTuple_Check(value))
             result = use_arrays(state, value, stream, blocking, err);
     }
     return result;
 }
 
-int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *err) {
-    nl_py_captured *c = (nl_py_captured *)self;
+int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_error *err) {
+    nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     int result = 0;
     Py_BEGIN_CRITICAL_SECTION(c);
     if (c->updated)
@@ -74,8 +74,8 @@ int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *
     return result;
 }
 
-PyObject *nl_py_captured_pair(PyObject *self) {
-    nl_py_captured *c = (nl_py_captured *)self;
+PyObject *nl_py_graphkernel_pair(PyObject *self) {
+    nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     PyObject *pair;
     Py_BEGIN_CRITICAL_SECTION(c);
     pair = PyTuple_Pack(2, (PyObject *)c->kernel, c->args);
@@ -99,7 +99,7 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
     return -1;
 }
 
-static int set_values(nl_py_captured *c, void **values) {
+static int set_values(nl_py_graphkernel *c, void **values) {
     nl_error err;
     int result;
     NL_UNLOCKED(result = nl_graph_set_values(c->graph, c->node, c->kernel->kernel, &c->shape,
@@ -114,14 +114,14 @@ static int set_values(nl_py_captured *c, void **values) {
 static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
     for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
-        if (nl_py_array_check(state, value))
+        if (nl_py_devarray_check(state, value))
             nl_buffer_fix(((nl_py_array *)value)->buffer);
         else if (PyTuple_Check(value))
             fix_arrays(state, value);
     }
 }
 
-static void replace_arguments(nl_py_captured *c, PyObject *args, PyObject *extra) {
+static void replace_arguments(nl_py_graphkernel *c, PyObject *args, PyObject *extra) {
     PyObject *old_args, *old_extra;
     Py_BEGIN_CRITICAL_SECTION(c);
     old_args = c->args;
@@ -160,11 +160,11 @@ static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssi
     return 0; /* the caller has checked the count, so each parameter has a value */
 }
 
-static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs);
+static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs);
 
 static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
-    nl_py_captured *c = (nl_py_captured *)self;
+    nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     const nl_kernel *kernel = c->kernel->kernel;
     int count = kernel->params.count;
     Py_ssize_t given = nargs + nl_py_named(keywords);
@@ -185,7 +185,7 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     return result;
 }
 
-static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs) {
     nl_kernel *kernel = c->kernel->kernel;
     const nl_params *params = &kernel->params;
     size_t pointers = ((size_t)params->count * sizeof(void *) + 15) / 16 * 16;
@@ -208,7 +208,7 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
     call.visited = 0;
     call.values = &read;
     call.implicit = 0;
-    nl_py_hostcopies_init(&call.hosts, 1);
+    nl_py_hostcopy_init(&call.hosts, 1);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
     PyObject *made = tuple ? nl_py_values_made(&read) : NULL;
@@ -220,7 +220,7 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
         replace_arguments(c, tuple, Py_XNewRef(made));
     else
         Py_XDECREF(tuple);
-    nl_py_hostcopies_clear(&call.hosts);
+    nl_py_hostcopy_clear(&call.hosts);
     Py_XDECREF(made);
     nl_py_values_clear(&read);
     nl_mem_free(values);
@@ -228,40 +228,40 @@ static PyObject *update(nl_py_captured *c, PyObject *const *args, Py_ssize_t nar
 }
 
 static PyObject *captured_name(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyUnicode_FromString(((nl_py_captured *)self)->kernel->kernel->name);
+    return PyUnicode_FromString(((nl_py_graphkernel *)self)->kernel->kernel->name);
 }
 
 static PyObject *captured_args(PyObject *self, void *Py_UNUSED(closure)) {
     PyObject *args;
     Py_BEGIN_CRITICAL_SECTION(self);
-    args = Py_NewRef(((nl_py_captured *)self)->args);
+    args = Py_NewRef(((nl_py_graphkernel *)self)->args);
     Py_END_CRITICAL_SECTION();
     return args;
 }
 
 static PyObject *captured_grid(PyObject *self, void *Py_UNUSED(closure)) {
-    const unsigned *g = ((nl_py_captured *)self)->shape.grid;
+    const unsigned *g = ((nl_py_graphkernel *)self)->shape.grid;
     return Py_BuildValue("(III)", g[0], g[1], g[2]);
 }
 
 static PyObject *captured_block(PyObject *self, void *Py_UNUSED(closure)) {
-    const unsigned *b = ((nl_py_captured *)self)->shape.block;
+    const unsigned *b = ((nl_py_graphkernel *)self)->shape.block;
     return Py_BuildValue("(III)", b[0], b[1], b[2]);
 }
 
 static PyObject *captured_shared(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyLong_FromUnsignedLong(((nl_py_captured *)self)->shape.shared);
+    return PyLong_FromUnsignedLong(((nl_py_graphkernel *)self)->shape.shared);
 }
 
 static PyObject *captured_repr(PyObject *self) {
-    const nl_py_captured *c = (nl_py_captured *)self;
+    const nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     const unsigned *g = c->shape.grid, *b = c->shape.block;
     return PyUnicode_FromFormat("<captured launch of %s[(%u, %u, %u), (%u, %u, %u)]>",
                                 c->kernel->kernel->name, g[0], g[1], g[2], b[0], b[1], b[2]);
 }
 
 static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
-    nl_py_captured *c = (nl_py_captured *)self;
+    nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(c->kernel);
     Py_VISIT(c->args);
@@ -272,7 +272,7 @@ static int captured_traverse(PyObject *self, visitproc visit, void *arg) {
 /* No tp_clear: each reference cycle contains the graph's list of launches, or an argument that
  * was changed later to refer to it. */
 static void captured_dealloc(PyObject *self) {
-    nl_py_captured *c = (nl_py_captured *)self;
+    nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     PyObject_GC_UnTrack(self);
     NL_UNLOCKED(nl_graph_release(c->graph));
     Py_XDECREF(c->kernel);
@@ -307,12 +307,13 @@ static PyType_Slot captured_slots[] = {{Py_tp_doc, "A launch of a kernel in a gr
 
 static PyType_Spec captured_spec = {
     .name = "numbalite._core.CapturedLaunch",
-    .basicsize = sizeof(nl_py_captured),
+    .basicsize = sizeof(nl_py_graphkernel),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
              Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = captured_slots,
 };
 
-int nl_py_captured_exec(PyObject *module) {
-    return nl_py_add_type(module, &captured_spec, NULL, &nl_py_state_of(module)->captured_type);
+int nl_py_graphkernel_exec(PyObject *module) {
+    return nl_py_state_add_type(module, &captured_spec, NULL,
+                                &nl_py_state_of(module)->captured_type);
 }

@@ -8,12 +8,12 @@
 
 /* A CapturedLaunch for the launch that was just captured, with its arguments and the list of
  * arrays that were made from them, or NULL. New reference. */
-PyObject *nl_py_captured_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
-                             const nl_launch *shape, PyObject *const *args, PyObject *kept);
+PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
+                                const nl_launch *shape, PyObject *const *args, PyObject *kept);
 /* Before a launch of the graph: orders the use of arguments set by update() on a stream, like
  * those of any launch. 0, or -1 with *err. */
-int nl_py_captured_use(PyObject *self, CUstream stream, int blocking, nl_error *err);
+int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_error *err);
 /* (kernel, arguments) */
-PyObject *nl_py_captured_pair(PyObject *self);
+PyObject *nl_py_graphkernel_pair(PyObject *self);
 
 #endif

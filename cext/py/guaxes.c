@@ -141,7 +141,7 @@ static int check_axis(const nl_gcore *c) {
     return -1;
 }
 
-int nl_py_gufunc_check_axes(const nl_gcore *core, PyObject *axes, PyObject *axis) {
+int nl_py_guaxes_check(const nl_gcore *core, PyObject *axes, PyObject *axis) {
     if (axes && axis) {
         PyErr_SetString(PyExc_TypeError, "cannot specify both 'axis' and 'axes'");
         return -1;
@@ -162,6 +162,6 @@ static int read_axis(nl_gloop *loop, PyObject *axis) {
     return 0;
 }
 
-int nl_py_gufunc_axes(nl_gloop *loop, PyObject *axes, PyObject *axis) {
+int nl_py_guaxes_read(nl_gloop *loop, PyObject *axes, PyObject *axis) {
     return axes ? read_axes(loop, axes) : axis ? read_axis(loop, axis) : 0;
 }

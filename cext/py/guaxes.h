@@ -7,9 +7,9 @@
 
 /* Are axes= and axis= allowed for this signature? Call it before the operands' dimensions are
  * found. 0, or -1 with an exception. */
-int nl_py_gufunc_check_axes(const nl_gcore *core, PyObject *axes, PyObject *axis);
+int nl_py_guaxes_check(const nl_gcore *core, PyObject *axes, PyObject *axis);
 /* Sets the axes of each operand's core dimensions (loop->operands) from axes= (a list) or axis=
  * (an int); NULL: not given. 0, or -1 with NumPy's exceptions. */
-int nl_py_gufunc_axes(nl_gloop *loop, PyObject *axes, PyObject *axis);
+int nl_py_guaxes_read(nl_gloop *loop, PyObject *axes, PyObject *axis);
 
 #endif

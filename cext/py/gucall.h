@@ -46,19 +46,19 @@ typedef struct nl_py_gucall {
 /* Each step returns 0, or -1 with an exception. */
 
 /* py/guoperands: read the operands, then find core and loop dimensions. */
-int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs);
-int nl_py_gucall_dimensions(nl_py_gucall *c);
+int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs);
+int nl_py_guoperands_dimensions(nl_py_gucall *c);
 /* After the loop is chosen: replace operands that it cannot use. */
-int nl_py_gucall_inputs(nl_py_gucall *c);
-int nl_py_gucall_outputs(nl_py_gucall *c);
+int nl_py_guoperands_inputs(nl_py_gucall *c);
+int nl_py_guoperands_outputs(nl_py_gucall *c);
 /* Copies inputs that overlap an output, and copies host arrays to the device. */
-int nl_py_gucall_enter(nl_py_gucall *c);
+int nl_py_guoperands_enter(nl_py_gucall *c);
 /* Is the core of an operand contiguous in C or Fortran order ('C' or 'F')? */
-int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize);
-PyObject *nl_py_gucall_stream(const nl_py_gucall *c); /* borrowed; None: the default stream */
+int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize);
+PyObject *nl_py_guoperands_stream(const nl_py_gucall *c); /* borrowed; None: the default stream */
 
 /* py/gukernel: finds or compiles the kernel, and launches it. */
-int nl_py_gucall_launch(nl_py_gucall *c);
-void nl_py_gufunc_free_kernels(nl_py_gufunc *g);
+int nl_py_gukernel_launch(nl_py_gucall *c);
+void nl_py_gukernel_free(nl_py_gufunc *g);
 
 #endif

@@ -116,13 +116,14 @@ static int run(nl_py_gucall *c) {
         return raise_from(&err);
     if (c->packed.count == 0)
         return 0;
-    if (nl_py_gucall_enter(c) < 0)
+    if (nl_py_guoperands_enter(c) < 0)
         return -1;
     if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0 ||
         nl_device_bind(c->operation.device, &err) < 0)
         return raise_from(&err);
-    return nl_py_gucall_launch(c) < 0 ? -1
-                                      : nl_py_operands_leave(&c->operation, c->operands, c->count);
+    return nl_py_gukernel_launch(c) < 0
+               ? -1
+               : nl_py_operands_leave(&c->operation, c->operands, c->count);
 }
 
 /* Copies the result of a replaced operand to the caller's array. Returns this array, borrowed;
@@ -131,7 +132,7 @@ static PyObject *give(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
-                                         c->operands[i].array, nl_py_gucall_stream(c));
+                                         c->operands[i].array, nl_py_guoperands_stream(c));
     if (!done)
         return NULL;
     Py_DECREF(done);
@@ -220,8 +221,8 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
     if (!c)
         return nl_py_raise(&err);
     if (open_call(c, g, args, PyVectorcall_NARGS(flags), names, outs) == 0 &&
-        nl_py_gucall_read(c, args, outs) == 0 && nl_py_gucall_dimensions(c) == 0 &&
-        choose(c) == 0 && nl_py_gucall_inputs(c) == 0 && nl_py_gucall_outputs(c) == 0 &&
+        nl_py_guoperands_read(c, args, outs) == 0 && nl_py_guoperands_dimensions(c) == 0 &&
+        choose(c) == 0 && nl_py_guoperands_inputs(c) == 0 && nl_py_guoperands_outputs(c) == 0 &&
         run(c) == 0)
         result = results(c);
     close_call(c);
@@ -340,7 +341,7 @@ static void gufunc_dealloc(PyObject *self) {
         PyObject_ClearWeakRefs(self);
     Py_XDECREF(g->name);
     nl_py_overloads_free(&g->choices);
-    nl_py_gufunc_free_kernels(g);
+    nl_py_gukernel_free(g);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
     nl_py_free(self);
@@ -416,5 +417,5 @@ static PyType_Spec gufunc_spec = {
 };
 
 int nl_py_gufunc_exec(PyObject *module) {
-    return nl_py_add_type(module, &gufunc_spec, NULL, &nl_py_state_of(module)->gufunc_type);
+    return nl_py_state_add_type(module, &gufunc_spec, NULL, &nl_py_state_of(module)->gufunc_type);
 }

@@ -37,7 +37,7 @@ typedef struct compiled {
     nl_py_overload base;
     unsigned threads; /* block size */
     int is_staged;
-    nl_py_gutrial trial;
+    nl_py_gutuning trial;
 } compiled;
 
 /* The kind of a loop: the arguments of _compile, and the cache key of its result. */
@@ -77,8 +77,8 @@ static int find_fixed(const nl_py_gucall *c, kind *k) {
         k->aligns[i] = 1;
         if (k->values >> i & 1)
             continue;
-        if (!nl_py_gucall_is_dense(c, i, 'C', itemsize)) {
-            if (!nl_py_gucall_is_dense(c, i, 'F', itemsize))
+        if (!nl_py_guoperands_is_dense(c, i, 'C', itemsize)) {
+            if (!nl_py_guoperands_is_dense(c, i, 'F', itemsize))
                 return 0;
             k->orders[i] = 'F';
         }
@@ -172,7 +172,7 @@ static void find_staged(const nl_py_gucall *c, kind *k) {
 }
 
 static void find_kind(const nl_py_gucall *c, kind *k) {
-    k->dims = nl_gpacked_kernel_dims(c->packed.dims);
+    k->dims = nl_gloop_kernel_dims(c->packed.dims);
     k->wide = c->packed.wide;
     k->values = 0;
     for (int i = 0; i < c->nin; i++)
@@ -341,8 +341,8 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     launch.block[0] = d.threads;
     launch.block[1] = launch.block[2] = 1;
     launch.shared = (unsigned)d.shared;
-    words = nl_gpacked_write(&c->packed, &c->loop, nl_gpacked_kernel_dims(c->packed.dims), d.lanes,
-                             (const uint64_t(*)[2])c->slots, c->words);
+    words = nl_gloop_write(&c->packed, &c->loop, nl_gloop_kernel_dims(c->packed.dims), d.lanes,
+                           (const uint64_t(*)[2])c->slots, c->words);
     if (k->kernel->params.size != (uint32_t)words * 8) {
         PyErr_Format(PyExc_RuntimeError, "%U: the kernel takes %u bytes, not %d", c->g->name,
                      (unsigned)k->kernel->params.size, words * 8);
@@ -359,19 +359,19 @@ static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
     int is_measured = 0;
     nl_py_staging way = c->g->staging;
     if (way == NL_PY_UNDECIDED)
-        way = nl_py_gutrial_begin(&staged->trial, c->operation.device, c->operation.stream,
-                                  &is_measured);
+        way = nl_py_gutuning_begin(&staged->trial, c->operation.device, c->operation.stream,
+                                   &is_measured);
     if (way == NL_PY_PLAIN) {
         unstage(k);
         made = find_kernel(c, k);
     }
     int result = made ? launch_kernel(c, made, k) : -1;
     if (is_measured)
-        nl_py_gutrial_end(&staged->trial, c->operation.stream, c->packed.count);
+        nl_py_gutuning_end(&staged->trial, c->operation.stream, c->packed.count);
     return result;
 }
 
-int nl_py_gucall_launch(nl_py_gucall *c) {
+int nl_py_gukernel_launch(nl_py_gucall *c) {
     kind k;
     find_kind(c, &k);
     compiled *made = find_kernel(c, &k);
@@ -381,8 +381,8 @@ int nl_py_gucall_launch(nl_py_gucall *c) {
     return made ? launch_kernel(c, made, &k) : -1;
 }
 
-void nl_py_gufunc_free_kernels(nl_py_gufunc *g) {
+void nl_py_gukernel_free(nl_py_gufunc *g) {
     for (nl_py_overload *e = g->kernels.all; e; e = e->next)
-        nl_py_gutrial_clear(&((compiled *)e)->trial);
+        nl_py_gutuning_clear(&((compiled *)e)->trial);
     nl_py_overloads_free(&g->kernels);
 }

@@ -13,7 +13,7 @@ static int raise_from(const nl_error *err) {
 
 /* ---- operands ---- */
 
-int nl_py_gucall_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs) {
+int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs) {
     for (int i = 0; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
         PyObject *given = i < c->nin ? args[i] : outs[i - c->nin];
@@ -43,17 +43,17 @@ static void show_operand(nl_py_gucall *c, int i) {
     memcpy(o->array.strides, op->strides, size);
 }
 
-int nl_py_gucall_dimensions(nl_py_gucall *c) {
+int nl_py_guoperands_dimensions(nl_py_gucall *c) {
     PyObject *keepdims = c->keywords.given[NL_PY_KEY_KEEPDIMS];
     nl_error err;
     if (keepdims && !PyBool_Check(keepdims)) {
         PyErr_SetString(PyExc_TypeError, "'keepdims' must be a boolean");
         return -1;
     }
-    if (keepdims && nl_gcore_check_keepdims(&c->g->core, &err) < 0)
+    if (keepdims && nl_gloop_check_keepdims(&c->g->core, &err) < 0)
         return raise_from(&err);
-    if (nl_py_gufunc_check_axes(&c->g->core, c->keywords.given[NL_PY_KEY_AXES],
-                                c->keywords.given[NL_PY_KEY_AXIS]) < 0)
+    if (nl_py_guaxes_check(&c->g->core, c->keywords.given[NL_PY_KEY_AXES],
+                           c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
     c->loop.core = &c->g->core;
     c->loop.keepdims = keepdims == Py_True;
@@ -61,7 +61,7 @@ int nl_py_gucall_dimensions(nl_py_gucall *c) {
         show_operand(c, i);
     if (nl_gloop_open(&c->loop, &err) < 0)
         return raise_from(&err);
-    if (nl_py_gufunc_axes(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
+    if (nl_py_guaxes_read(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
                           c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
     if (nl_gloop_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
@@ -71,7 +71,7 @@ int nl_py_gucall_dimensions(nl_py_gucall *c) {
 
 /* ---- operands that the loop can use ---- */
 
-PyObject *nl_py_gucall_stream(const nl_py_gucall *c) {
+PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     return stream ? stream : Py_None;
 }
@@ -126,7 +126,7 @@ static int is_aligned(const nl_py_gucall *c, int i, nl_dtype dtype) {
 }
 
 /* Is the core contiguous in C or Fortran order? */
-int nl_py_gucall_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
+int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], expected = itemsize;
     int n = c->g->core.ndim[i];
     nl_gloop_core(&c->loop, i, shape, strides);
@@ -163,7 +163,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
     const nl_py_operand *op = &c->operands[i];
     if (c->orders[i] == 'A' || op->place == NL_PY_PLACE_VALUE)
         return 1;
-    return nl_py_gucall_is_dense(c, i, c->orders[i], op->itemsize) &&
+    return nl_py_guoperands_is_dense(c, i, c->orders[i], op->itemsize) &&
            (op->place != NL_PY_PLACE_HOST || stays_dense(c, i));
 }
 
@@ -183,11 +183,11 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
 
 static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
     const char *method = nl_gcore_writes(&c->g->core, i) ? "_cast_to_write" : "_cast";
-    PyObject *descr = nl_host_descr_plain(dtype);
-    PyObject *made = descr
-                         ? PyObject_CallMethod((PyObject *)c->g, method, "OOO",
-                                               c->operands[i].array, descr, nl_py_gucall_stream(c))
-                         : NULL;
+    PyObject *descr = nl_py_hostarray_descr_plain(dtype);
+    PyObject *made =
+        descr ? PyObject_CallMethod((PyObject *)c->g, method, "OOO", c->operands[i].array, descr,
+                                    nl_py_guoperands_stream(c))
+              : NULL;
     Py_XDECREF(descr);
     return made;
 }
@@ -196,12 +196,12 @@ static int lay(nl_py_gucall *c, int i) {
     PyObject *axes = core_axes(c, i), *laid = NULL;
     if (axes)
         laid = PyObject_CallMethod((PyObject *)c->g, "_lay", "OOCO", c->operands[i].array, axes,
-                                   c->orders[i], nl_py_gucall_stream(c));
+                                   c->orders[i], nl_py_guoperands_stream(c));
     Py_XDECREF(axes);
     return replace(c, i, laid);
 }
 
-int nl_py_gucall_inputs(nl_py_gucall *c) {
+int nl_py_guoperands_inputs(nl_py_gucall *c) {
     for (int i = 0; i < c->nin; i++) {
         nl_py_operand *op = &c->operands[i];
         nl_dtype dtype = (nl_dtype)c->dtypes[i];
@@ -252,7 +252,7 @@ static int make_output(nl_py_gucall *c, int i, int on_device) {
 }
 
 /* Allocates missing outputs, and replacements for outputs that the loop cannot write. */
-int nl_py_gucall_outputs(nl_py_gucall *c) {
+int nl_py_guoperands_outputs(nl_py_gucall *c) {
     for (int i = c->nin; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
         int device = c->on_device;
@@ -303,7 +303,7 @@ static int separate_inputs(nl_py_gucall *c) {
     return 0;
 }
 
-int nl_py_gucall_enter(nl_py_gucall *c) {
+int nl_py_guoperands_enter(nl_py_gucall *c) {
     if (separate_inputs(c) < 0)
         return -1;
     for (int i = 0; i < c->count; i++)

@@ -15,13 +15,13 @@ static int is_capturing(CUstream stream) {
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static int record_next(nl_py_gutrial *t, int place, nl_device *dev, CUstream stream) {
+static int record_next(nl_py_gutuning *t, int place, nl_device *dev, CUstream stream) {
     nl_error err;
     return nl_event_create(dev, 1, &t->events[place], &err) == 0 &&
            nl_event_record(t->events[place], stream, &err) == 0;
 }
 
-void nl_py_gutrial_clear(nl_py_gutrial *t) {
+void nl_py_gutuning_clear(nl_py_gutuning *t) {
     for (int i = 0; i < 4; i++) {
         nl_event_destroy(t->events[i]);
         t->events[i] = NULL;
@@ -29,7 +29,7 @@ void nl_py_gutrial_clear(nl_py_gutrial *t) {
     t->launches = FIRST_STAGED;
 }
 
-static nl_py_staging decide(const nl_py_gutrial *t) {
+static nl_py_staging decide(const nl_py_gutuning *t) {
     float times[2] = {0, 0};
     nl_error err;
     int done[2] = {0, 0};
@@ -48,7 +48,8 @@ static nl_py_staging decide(const nl_py_gutrial *t) {
 }
 
 /* Chooses the variant of the next launch. */
-static nl_py_staging next_way(nl_py_gutrial *t, nl_device *dev, CUstream stream, int *is_measured) {
+static nl_py_staging next_way(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                              int *is_measured) {
     nl_py_staging decision = NL_PY_UNDECIDED;
     int launch = t->launches;
     if (launch == MEASURED)
@@ -56,7 +57,7 @@ static nl_py_staging next_way(nl_py_gutrial *t, nl_device *dev, CUstream stream,
     else if (launch >= STAGED && !record_next(t, 2 * (launch - STAGED), dev, stream))
         decision = NL_PY_STAGED;
     if (decision != NL_PY_UNDECIDED) {
-        nl_py_gutrial_clear(t);
+        nl_py_gutuning_clear(t);
         nl_atomic_store32_relaxed(&t->decision, decision);
         return decision;
     }
@@ -64,8 +65,8 @@ static nl_py_staging next_way(nl_py_gutrial *t, nl_device *dev, CUstream stream,
     return launch == PLAIN || launch == FIRST_PLAIN ? NL_PY_PLAIN : NL_PY_STAGED;
 }
 
-nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream stream,
-                                  int *is_measured) {
+nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                                   int *is_measured) {
     nl_py_staging way = (nl_py_staging)nl_atomic_load32_relaxed(&t->decision);
     *is_measured = 0;
     if (way != NL_PY_UNDECIDED)
@@ -78,13 +79,13 @@ nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream str
     return way;
 }
 
-void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count) {
+void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count) {
     int launch = t->launches++;
     if (launch >= STAGED) {
         t->counts[launch - STAGED] = count;
         if (!record_next(t, 2 * (launch - STAGED) + 1, t->events[2 * (launch - STAGED)]->device,
                          stream))
-            nl_py_gutrial_clear(t); /* the trial begins again */
+            nl_py_gutuning_clear(t); /* the trial begins again */
     }
     nl_atomic_store(&t->busy, 0);
 }

@@ -9,26 +9,27 @@
 #ifndef NL_PY_GUTUNING_H
 #define NL_PY_GUTUNING_H
 
+#include "core/event.h"
 #include "core/stream.h"
 
 typedef enum nl_py_staging { NL_PY_UNDECIDED, NL_PY_STAGED, NL_PY_PLAIN } nl_py_staging;
 
 /* The trial of one kind of calls. All zero: not begun. */
-typedef struct nl_py_gutrial {
-    uint64_t busy;     /* set while a launch is between nl_py_gutrial_begin and _end */
+typedef struct nl_py_gutuning {
+    uint64_t busy;     /* set while a launch is between nl_py_gutuning_begin and _end */
     uint32_t decision; /* nl_py_staging: the result */
     int launches;
     nl_event *events[4]; /* events before and after the staged launch, then the plain launch */
     int64_t counts[2];   /* loop indices of the two launches */
-} nl_py_gutrial;
+} nl_py_gutuning;
 
 /* Before a launch: returns how to launch. If *is_measured is set, the caller must call
- * nl_py_gutrial_end after the launch. */
-nl_py_staging nl_py_gutrial_begin(nl_py_gutrial *t, nl_device *dev, CUstream stream,
-                                  int *is_measured);
+ * nl_py_gutuning_end after the launch. */
+nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                                   int *is_measured);
 /* Call this after the launch of `count` loop indices. */
-void nl_py_gutrial_end(nl_py_gutrial *t, CUstream stream, int64_t count);
+void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count);
 /* Frees the events. Call it before the kernel is freed. */
-void nl_py_gutrial_clear(nl_py_gutrial *t);
+void nl_py_gutuning_clear(nl_py_gutuning *t);
 
 #endif

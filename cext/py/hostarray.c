@@ -55,16 +55,16 @@ static int import_numpy(void) {
 
 /* ---- dtypes ---- */
 
-PyObject *nl_host_descr(PyObject *specification) {
+PyObject *nl_py_hostarray_descr(PyObject *specification) {
     PyArray_Descr *descr = NULL;
     if (PyArray_DescrConverter(specification, &descr) == NPY_FAIL)
         return NULL;
     return (PyObject *)descr;
 }
 
-PyObject *nl_host_descr_of_new(PyObject *specification) {
-    PyArray_Descr *descr = (PyArray_Descr *)nl_host_descr(specification);
-    if (nl_host_is_descr(specification)) /* for example, the dtype of another array */
+PyObject *nl_py_hostarray_descr_of_new(PyObject *specification) {
+    PyArray_Descr *descr = (PyArray_Descr *)nl_py_hostarray_descr(specification);
+    if (nl_py_hostarray_is_descr(specification)) /* for example, the dtype of another array */
         return (PyObject *)descr;
     int is_bytes = descr && descr->type_num == NPY_STRING;
     if (!descr || !(is_bytes || descr->type_num == NPY_UNICODE) || PyDataType_ELSIZE(descr) != 0)
@@ -76,7 +76,7 @@ PyObject *nl_host_descr_of_new(PyObject *specification) {
     return (PyObject *)sized;
 }
 
-PyObject *nl_host_descr_plain(nl_dtype dtype) {
+PyObject *nl_py_hostarray_descr_plain(nl_dtype dtype) {
     static const int numbers[NL_DTYPE_COUNT] = {
         NPY_VOID,    NPY_BOOL,    NPY_INT8,    NPY_INT16,     NPY_INT32,
         NPY_INT64,   NPY_UINT8,   NPY_UINT16,  NPY_UINT32,    NPY_UINT64,
@@ -84,7 +84,7 @@ PyObject *nl_host_descr_plain(nl_dtype dtype) {
     return (PyObject *)PyArray_DescrFromType(numbers[dtype]);
 }
 
-int nl_host_is_descr(PyObject *obj) {
+int nl_py_hostarray_is_descr(PyObject *obj) {
     return PyArray_DescrCheck(obj);
 }
 
@@ -99,7 +99,7 @@ static nl_element_class classify_void(PyArray_Descr *d) {
     return truth == 0 ? NL_ELEMENT_SWAPPED : NL_ELEMENT_RECORD;
 }
 
-nl_element nl_host_element(PyObject *descr) {
+nl_element nl_py_hostarray_element(PyObject *descr) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     nl_element e = {NL_OPAQUE, NL_ELEMENT_OTHER, PyDataType_ELSIZE(d)};
     if (PyDataType_REFCHK(d) || (d->type_num >= NPY_NTYPES_LEGACY && d->type_num < NPY_USERDEF) ||
@@ -128,11 +128,11 @@ nl_element nl_host_element(PyObject *descr) {
     return e;
 }
 
-int nl_host_same_dtype(PyObject *a, PyObject *b) {
+int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b) {
     return a == b || PyArray_EquivTypes((PyArray_Descr *)a, (PyArray_Descr *)b);
 }
 
-const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size) {
+const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *str = PyObject_Str(descr);
@@ -145,11 +145,11 @@ const char *nl_host_dtype_name(PyObject *descr, char *text, size_t size) {
     return text;
 }
 
-int nl_host_has_fields(PyObject *descr) {
+int nl_py_hostarray_has_fields(PyObject *descr) {
     return PyDataType_HASFIELDS((PyArray_Descr *)descr);
 }
 
-int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
+int nl_py_hostarray_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     if (!PyDataType_HASFIELDS(d))
         return 0;
@@ -176,19 +176,19 @@ int nl_host_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *of
 
 /* ---- arrays ---- */
 
-int nl_host_is_array(PyObject *obj) {
+int nl_py_hostarray_is_array(PyObject *obj) {
     return PyArray_Check(obj);
 }
 
-int nl_host_is_exact_array(PyObject *obj) {
+int nl_py_hostarray_is_exact_array(PyObject *obj) {
     return PyArray_CheckExact(obj);
 }
 
-PyObject *nl_host_array_type(void) {
+PyObject *nl_py_hostarray_type(void) {
     return (PyObject *)&PyArray_Type;
 }
 
-int nl_host_array_read(PyObject *obj, nl_host_array *out) {
+int nl_py_hostarray_read(PyObject *obj, nl_host_array *out) {
     PyArrayObject *array = (PyArrayObject *)obj;
     int ndim = PyArray_NDIM(array);
     if (ndim > NL_MAX_DIMS) {
@@ -199,7 +199,7 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     out->array = obj;
     out->descr = (PyObject *)PyArray_DESCR(array);
     out->data = PyArray_BYTES(array);
-    out->element = nl_host_element(out->descr);
+    out->element = nl_py_hostarray_element(out->descr);
     out->writable = PyArray_ISWRITEABLE(array);
     out->layout.ndim = ndim;
     out->layout.itemsize = out->element.itemsize;
@@ -210,24 +210,25 @@ int nl_host_array_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
-void nl_host_array_lock(PyObject *array) {
+void nl_py_hostarray_lock(PyObject *array) {
     PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
 }
 
-int nl_host_array_writable(PyObject *array) {
+int nl_py_hostarray_writable(PyObject *array) {
     return PyArray_ISWRITEABLE((PyArrayObject *)array);
 }
 
-PyObject *nl_host_array_from(PyObject *obj) {
+PyObject *nl_py_hostarray_from(PyObject *obj) {
     return PyArray_FROM_O(obj);
 }
 
-PyObject *nl_host_array_native(PyObject *array) {
+PyObject *nl_py_hostarray_native(PyObject *array) {
     PyArray_Descr *native = PyArray_DescrNewByteorder(PyArray_DESCR((PyArrayObject *)array), '=');
     return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
 }
 
-PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base) {
+PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data,
+                              PyObject *base) {
     npy_intp shape[NL_MAX_DIMS], strides[NL_MAX_DIMS];
     for (int i = 0; i < layout->ndim; i++) {
         shape[i] = (npy_intp)layout->shape[i];
@@ -248,7 +249,7 @@ PyObject *nl_host_array_new(PyObject *descr, const nl_layout *layout, void *data
     return array;
 }
 
-PyObject *nl_host_array_root(PyObject *array) {
+PyObject *nl_py_hostarray_root(PyObject *array) {
     PyObject *root = PyArray_BASE((PyArrayObject *)array);
     for (;;) {
         PyObject *next = NULL;
@@ -262,32 +263,32 @@ PyObject *nl_host_array_root(PyObject *array) {
     }
 }
 
-int nl_host_array_assign(PyObject *to, PyObject *from) {
+int nl_py_hostarray_assign(PyObject *to, PyObject *from) {
     return PyArray_CopyInto((PyArrayObject *)to, (PyArrayObject *)from);
 }
 
-PyObject *nl_host_array_item(PyObject *array) {
+PyObject *nl_py_hostarray_item(PyObject *array) {
     return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
 }
 
 /* ---- scalars ---- */
 
-int nl_host_is_scalar(PyObject *obj) {
+int nl_py_hostarray_is_scalar(PyObject *obj) {
     return PyArray_IsScalar(obj, Generic);
 }
 
-int nl_host_is_exact_scalar(PyObject *obj) {
+int nl_py_hostarray_is_exact_scalar(PyObject *obj) {
     for (int i = 0; i < scalar_type_count; i++)
         if (Py_IS_TYPE(obj, scalar_types[i].type))
             return 1;
     return 0;
 }
 
-int nl_host_is_bool(PyObject *obj) {
+int nl_py_hostarray_is_bool(PyObject *obj) {
     return PyBool_Check(obj) || PyArray_IsScalar(obj, Bool);
 }
 
-PyObject *nl_host_scalar(PyObject *descr, const void *bytes) {
+PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes) {
     return PyArray_Scalar((void *)bytes, (PyArray_Descr *)descr, NULL);
 }
 
@@ -297,7 +298,7 @@ static nl_dtype copy_scalar(PyObject *scalar, int i, void *bytes) {
     return dtype;
 }
 
-nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes) {
+nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes) {
     PyTypeObject *type = Py_TYPE(scalar);
     for (int i = 0; i < scalar_type_count; i++)
         if (scalar_types[i].type == type)
@@ -308,7 +309,7 @@ nl_dtype nl_host_scalar_read(PyObject *scalar, void *bytes) {
     return NL_OPAQUE;
 }
 
-int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
+int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
     PyArray_Descr *d = PyArray_DescrFromScalar(scalar);
     if (!d)
         return -1;
@@ -317,11 +318,11 @@ int nl_host_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
     return 0;
 }
 
-int nl_host_is_void(PyObject *obj) {
+int nl_py_hostarray_is_void(PyObject *obj) {
     return PyArray_IsScalar(obj, Void);
 }
 
-PyObject *nl_host_void_array(PyObject *scalar) {
+PyObject *nl_py_hostarray_void_array(PyObject *scalar) {
     PyVoidScalarObject *v = (PyVoidScalarObject *)scalar;
     PyObject *array =
         PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef((PyObject *)v->descr), 0,
@@ -331,17 +332,17 @@ PyObject *nl_host_void_array(PyObject *scalar) {
     return array;
 }
 
-int nl_host_is_scalar_type(PyObject *obj) {
+int nl_py_hostarray_is_scalar_type(PyObject *obj) {
     return PyType_Check(obj) && PyType_IsSubtype((PyTypeObject *)obj, &PyGenericArrType_Type);
 }
 
 static int is_one_time(PyObject *obj) {
     PyArrayObject *a = (PyArrayObject *)obj;
     return PyArray_Check(obj) && PyArray_NDIM(a) == 0 &&
-           nl_host_element((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
+           nl_py_hostarray_element((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
 }
 
-int nl_host_time_read(PyObject *obj, void *bytes) {
+int nl_py_hostarray_time_read(PyObject *obj, void *bytes) {
     const void *value = PyArray_IsScalar(obj, Datetime) ? &((PyDatetimeScalarObject *)obj)->obval
                         : PyArray_IsScalar(obj, Timedelta)
                             ? (const void *)&((PyTimedeltaScalarObject *)obj)->obval
@@ -352,7 +353,7 @@ int nl_host_time_read(PyObject *obj, void *bytes) {
     return value != NULL;
 }
 
-int nl_host_long_double_read(PyObject *scalar, nl_scalar *value) {
+int nl_py_hostarray_long_double_read(PyObject *scalar, nl_scalar *value) {
     npy_longdouble parts[2] = {0, 0};
     if (PyArray_IsScalar(scalar, LongDouble))
         value->kind = NL_SCALAR_FLOAT;

@@ -72,7 +72,7 @@ static int find_same(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     return -1;
 }
 
-nl_py_hostcopy *nl_py_hostcopies_next(nl_py_hostcopies *c) {
+nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c) {
     if (c->count == 0)
         begin(c);
     if (c->count == c->capacity && grow(c) < 0)
@@ -80,7 +80,7 @@ nl_py_hostcopy *nl_py_hostcopies_next(nl_py_hostcopies *c) {
     return &c->items[c->count];
 }
 
-void nl_py_hostcopies_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
+void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
     nl_layout_copy(&item->device, &item->host);
     if (order == 'K')
         nl_layout_set_k(&item->device);
@@ -125,7 +125,7 @@ static int overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
     return really_overlap(a->array, b->array);
 }
 
-int nl_py_hostcopies_overlap(const nl_py_hostcopies *c, int *first, int *second) {
+int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
     for (int i = 0; i < c->count; i++)
         for (int j = 0; j < i; j++) {
             int result = overlap(&c->items[j], &c->items[i]);
@@ -307,8 +307,8 @@ static int enter(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     return send_others(c, err);
 }
 
-int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
-                           nl_py_reads reads) {
+int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
+                         nl_py_reads reads) {
     nl_error err;
     int result;
     if (c->count == 0)
@@ -371,7 +371,7 @@ static int fetch(nl_py_hostcopies *c, nl_error *err) {
     return waited;
 }
 
-int nl_py_hostcopies_leave(nl_py_hostcopies *c) {
+int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
     nl_error err;
     int result;
     if (c->count == 0 || !comes_back(c))
@@ -403,16 +403,16 @@ static void give_block(nl_py_hostcopies *c, int is_idle) {
     }
 }
 
-void nl_py_hostcopies_release(nl_py_hostcopies *c) {
+void nl_py_hostcopy_release(nl_py_hostcopies *c) {
     int is_idle = !(c->is_pending && c->was_ended);
     if (c->is_pending && is_idle) {
         NL_UNLOCKED(is_idle = wait_for_block(c));
     }
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
-            nl_py_buffer_release(c->items[i].buffer);
+            nl_py_devarray_buffer_release(c->items[i].buffer);
     if (c->packed)
-        nl_py_buffer_release(c->packed);
+        nl_py_devarray_buffer_release(c->packed);
     if (c->large) {
         NL_UNLOCKED(give_block(c, is_idle));
     } else {

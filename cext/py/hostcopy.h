@@ -23,8 +23,8 @@ typedef enum nl_py_reads {
 typedef struct nl_py_hostcopy {
     /* set by the caller */
     int mode;        /* NL_PY_TRANSFER_IN, _OUT */
-    int tag;         /* any number; nl_py_hostcopies_overlap reports it */
-    PyObject *array; /* borrowed; used only by nl_py_hostcopies_overlap */
+    int tag;         /* any number; nl_py_hostcopy_overlap reports it */
+    PyObject *array; /* borrowed; used only by nl_py_hostcopy_overlap */
     char *data;      /* the first element on the host */
     nl_layout host;
     /* set by this file */
@@ -33,10 +33,10 @@ typedef struct nl_py_hostcopy {
     int64_t size;        /* bytes on the device */
     int64_t offset;      /* in the page-locked block of the call, or -1 */
     nl_buffer *buffer;   /* its own device memory if it is not in the block, or NULL */
-    CUdeviceptr address; /* on the device; valid after nl_py_hostcopies_enter */
+    CUdeviceptr address; /* on the device; valid after nl_py_hostcopy_enter */
 } nl_py_hostcopy;
 
-/* Large, so nl_py_hostcopies_init does not initialize all of it. The fields after `shares` are
+/* Large, so nl_py_hostcopy_init does not initialize all of it. The fields after `shares` are
  * valid only if count > 0. */
 typedef struct nl_py_hostcopies {
     int count;
@@ -60,31 +60,31 @@ typedef struct nl_py_hostcopies {
 } nl_py_hostcopies;
 
 /* Initializes only the fields that an empty struct needs. */
-static inline void nl_py_hostcopies_init(nl_py_hostcopies *c, int shares) {
+static inline void nl_py_hostcopy_init(nl_py_hostcopies *c, int shares) {
     c->count = 0;
     c->shares = shares;
 }
-/* Returns an uninitialized item. The caller fills in its part and calls nl_py_hostcopies_add; the
+/* Returns an uninitialized item. The caller fills in its part and calls nl_py_hostcopy_add; the
  * pointer is valid until the next call of this function. NULL with an exception. */
-nl_py_hostcopy *nl_py_hostcopies_next(nl_py_hostcopies *c);
+nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c);
 /* Adds the item. Its copy on the device has the order 'C' or 'F', or for 'K' the axis order of
  * its own strides. */
-void nl_py_hostcopies_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
+void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
 /* Do two arrays overlap, at least one of which is written? 1 and their tags, 0, or -1 with an
  * exception. */
-int nl_py_hostcopies_overlap(const nl_py_hostcopies *c, int *first, int *second);
+int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards each `address` is valid. 0, or -1 with an exception. */
-int nl_py_hostcopies_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
-                           nl_py_reads reads);
+int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
+                         nl_py_reads reads);
 /* After the launch: copies the outputs back to the host. Returns 1 if it waited for the stream, 0
  * if not, -1 with an exception. */
-int nl_py_hostcopies_leave(nl_py_hostcopies *c);
+int nl_py_hostcopy_leave(nl_py_hostcopies *c);
 /* Releases all memory. Call it on every path, also after errors. */
-void nl_py_hostcopies_release(nl_py_hostcopies *c);
-static inline void nl_py_hostcopies_clear(nl_py_hostcopies *c) {
+void nl_py_hostcopy_release(nl_py_hostcopies *c);
+static inline void nl_py_hostcopy_clear(nl_py_hostcopies *c) {
     if (c->count)
-        nl_py_hostcopies_release(c);
+        nl_py_hostcopy_release(c);
 }
 
 #endif

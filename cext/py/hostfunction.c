@@ -124,7 +124,7 @@ static int fill_result(const entry *e, result *r, PyObject *item) {
     r->parameter = -1;
     if (!PyArg_ParseTuple(item, "Oip:_resolve", &dtype, &r->ndim, &r->writable))
         return -1;
-    r->descr = nl_host_descr(dtype);
+    r->descr = nl_py_hostarray_descr(dtype);
     return r->descr ? 0 : -1;
 }
 
@@ -175,7 +175,7 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
         return -1;
     }
     PyObject *tuple = PySequence_Tuple(rows);
-    int result = tuple ? nl_py_params_from(tuple, &e->params) : -1;
+    int result = tuple ? nl_py_kernel_params(tuple, &e->params) : -1;
     Py_XDECREF(tuple);
     e->function = result == 0 ? function_in(module, symbol) : NULL;
     if (!e->function)
@@ -220,7 +220,7 @@ static inline int code_of(nl_py_values *read, PyObject *value, uint32_t *code,
         if (!overflow)
             return 1;
     }
-    return nl_py_host_type_code(read, value, code, reason);
+    return nl_py_typecode_of_host(read, value, code, reason);
 }
 
 static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs,
@@ -322,7 +322,7 @@ static void view_read(const result *r, const unsigned char *slot, nl_layout *lay
     memcpy(values, slot, (size_t)(1 + 2 * r->ndim) * sizeof *values);
     *data = (char *)(uintptr_t)values[0];
     layout->ndim = r->ndim;
-    layout->itemsize = nl_host_element(r->descr).itemsize;
+    layout->itemsize = nl_py_hostarray_element(r->descr).itemsize;
     memcpy(layout->shape, values + 1, (size_t)r->ndim * sizeof *values);
     memcpy(layout->strides, values + 1 + r->ndim, (size_t)r->ndim * sizeof *values);
 }
@@ -344,9 +344,10 @@ static int is_argument(const nl_param *p, const unsigned char *block, PyObject *
         memcmp(whole.shape, view->shape, (size_t)view->ndim * sizeof *view->shape) != 0 ||
         memcmp(whole.strides, view->strides, (size_t)view->ndim * sizeof *view->strides) != 0)
         return 0;
-    if (!nl_host_is_array(arg))
-        return p->itemsize == view->itemsize && p->dtype == nl_host_element(r->descr).dtype;
-    return nl_host_array_read(arg, &array) == 0 && nl_host_same_dtype(array.descr, r->descr);
+    if (!nl_py_hostarray_is_array(arg))
+        return p->itemsize == view->itemsize && p->dtype == nl_py_hostarray_element(r->descr).dtype;
+    return nl_py_hostarray_read(arg, &array) == 0 &&
+           nl_py_hostarray_same_dtype(array.descr, r->descr);
 }
 
 /* Returns the index of the parameter whose memory contains all elements of a view, or -1. An
@@ -386,11 +387,11 @@ static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
                             "%U() returns an array that is not a part of its arguments: return an "
                             "argument, or a view of one",
                             f->name);
-    int writable =
-        r->writable && (!nl_host_is_array(args[owner]) || nl_host_array_writable(args[owner]));
-    PyObject *array = nl_host_array_new(r->descr, &layout, data, Py_NewRef(args[owner]));
+    int writable = r->writable && (!nl_py_hostarray_is_array(args[owner]) ||
+                                   nl_py_hostarray_writable(args[owner]));
+    PyObject *array = nl_py_hostarray_new(r->descr, &layout, data, Py_NewRef(args[owner]));
     if (array && !writable)
-        nl_host_array_lock(array);
+        nl_py_hostarray_lock(array);
     return array;
 }
 
@@ -452,7 +453,7 @@ static int write_some(nl_py_call *call, int first, int count, PyObject *const *v
     for (int i = 0; i < count; i++) {
         const nl_param *p = &call->params->items[first + i];
         if (p->kind == NL_PARAM_TUPLE) {
-            PyObject *items = nl_py_tuple_items(call, first + i, values[i]);
+            PyObject *items = nl_py_aggregate_items(call, first + i, values[i]);
             int result = items ? write_some(call, p->first, p->parts, PySequence_Fast_ITEMS(items),
                                             arrays, block)
                                : -1;
@@ -493,7 +494,7 @@ static PyObject *raise_fault(hostfunction *f) {
     const char *name = PyUnicode_AsUTF8(f->name);
     if (!name)
         return NULL;
-    nl_host_fault_take(&err.fault);
+    nl_hostloop_take_fault(&err.fault);
     snprintf(err.fault.kernel, sizeof err.fault.kernel, "%s", name);
     nl_error_fault(&err);
     return nl_py_raise(&err);
@@ -507,7 +508,7 @@ static PyObject *run(hostfunction *f, const entry *e, nl_py_values *read, PyObje
     if (write_arguments(f, e, read, args, block) < 0)
         return NULL;
     PyThreadState *thread = f->keeps_lock ? NULL : PyEval_SaveThread();
-    status = nl_host_guard(e->function->run, &frame);
+    status = nl_hostloop_guard(e->function->run, &frame);
     if (thread)
         PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))
@@ -761,8 +762,8 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_hostfunction_exec(PyObject *module) {
-    if (nl_py_add_functions(module, functions) < 0)
+    if (nl_py_state_add_functions(module, functions) < 0)
         return -1;
-    return nl_py_add_type(module, &hostfunction_spec, NULL,
-                          &nl_py_state_of(module)->hostfunction_type);
+    return nl_py_state_add_type(module, &hostfunction_spec, NULL,
+                                &nl_py_state_of(module)->hostfunction_type);
 }

@@ -148,20 +148,20 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
     return block ? wrap_block((PyTypeObject *)class, block) : NULL;
 }
 
-PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
+PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
     size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
     if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
         nl_host_block *block = take_block(size, NL_HOST_RESULT, 0);
         PyObject *memory = block ? wrap_block(state->hostmemory_type, block) : NULL;
         if (!memory)
             return NULL;
-        return nl_host_array_new(descr, layout, block->memory, memory);
+        return nl_py_hostarray_new(descr, layout, block->memory, memory);
     }
-    return nl_host_array_new(descr, layout, NULL, NULL);
+    return nl_py_hostarray_new(descr, layout, NULL, NULL);
 }
 
-int nl_py_host_is_result(nl_py_state *state, PyObject *array) {
-    PyObject *root = nl_host_array_root(array);
+int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array) {
+    PyObject *root = nl_py_hostarray_root(array);
     return root && Py_TYPE(root) == state->hostmemory_type &&
            ((nl_py_hostmemory *)root)->block->kind == NL_HOST_RESULT;
 }
@@ -172,14 +172,14 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
     nl_layout layout;
     if (!PyArg_ParseTuple(args, "OO|s:host_empty", &shape, &dtype, &order))
         return NULL;
-    if (nl_py_shape_from(shape, &layout) < 0)
+    if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    PyObject *descr = nl_host_descr(dtype);
+    PyObject *descr = nl_py_hostarray_descr(dtype);
     if (!descr)
         return NULL;
-    layout.itemsize = nl_host_element(descr).itemsize;
-    if (nl_py_layout_order(&layout, *order) == 0)
-        result = nl_py_host_empty(nl_py_state_of(module), descr, &layout);
+    layout.itemsize = nl_py_hostarray_element(descr).itemsize;
+    if (nl_py_geometry_strides(&layout, *order) == 0)
+        result = nl_py_hostmemory_empty(nl_py_state_of(module), descr, &layout);
     Py_DECREF(descr);
     return result;
 }
@@ -264,7 +264,7 @@ static PyMethodDef functions[] = {
 
 int nl_py_hostmemory_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_type(module, &hostmemory_spec, NULL, &state->hostmemory_type) < 0)
+    if (nl_py_state_add_type(module, &hostmemory_spec, NULL, &state->hostmemory_type) < 0)
         return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

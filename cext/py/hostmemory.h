@@ -16,10 +16,10 @@ typedef struct nl_py_hostmemory {
 /* A new NumPy array for a result that is copied to the host, not initialized. The layout must be
  * contiguous. Large arrays use memory that is reused, and page-locked if that is faster. NULL
  * with an exception. */
-PyObject *nl_py_host_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
+PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
 
-/* Is the array in memory of nl_py_host_empty? Users do not see that such memory is page-locked:
- * copies treat it like pageable memory. */
-int nl_py_host_is_result(nl_py_state *state, PyObject *array);
+/* Is the array in memory of nl_py_hostmemory_empty? Users do not see that such memory is
+ * page-locked: copies treat it like pageable memory. */
+int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array);
 
 #endif

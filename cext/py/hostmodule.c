@@ -16,7 +16,7 @@
 
 typedef struct {
     PyObject_HEAD void *library;
-    const void *code; /* the range that was passed to nl_host_range_add */
+    const void *code; /* the range that was passed to nl_hostloop_range_add */
     const nl_host_image *image;
 } hostmodule;
 
@@ -55,13 +55,13 @@ static int load(hostmodule *self, const char *bytes, size_t size) {
     code_search search = {.base = (uintptr_t)info.dli_fbase};
     dl_iterate_phdr(find_code, &search);
     if (search.low != search.high) {
-        if (nl_host_range_add((void *)search.low, (void *)search.high) < 0) {
+        if (nl_hostloop_range_add((void *)search.low, (void *)search.high) < 0) {
             PyErr_NoMemory();
             return -1;
         }
         self->code = (void *)search.low;
     }
-    self->image->init(&nl_host_runtime);
+    self->image->init(&nl_hostloop_runtime);
     return 0;
 }
 
@@ -85,7 +85,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
 static void hostmodule_dealloc(PyObject *object) {
     hostmodule *self = (hostmodule *)object;
     if (self->code != NULL)
-        nl_host_range_remove(self->code);
+        nl_hostloop_range_remove(self->code);
     nl_library_close(self->library);
     nl_py_free(object);
 }
@@ -158,7 +158,7 @@ static PyType_Spec spec = {
  * interpreter's lock. */
 static int raise_fault(void) {
     nl_error err;
-    nl_host_fault_take(&err.fault);
+    nl_hostloop_take_fault(&err.fault);
     nl_error_fault(&err);
     PyGILState_STATE gil = PyGILState_Ensure();
     nl_py_raise(&err);
@@ -171,19 +171,19 @@ static PyObject *threads_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     long most = PyLong_AsLong(value);
     if (most == -1 && PyErr_Occurred())
         return NULL;
-    nl_host_threads_limit((int)most);
+    nl_hostloop_threads_limit((int)most);
     Py_RETURN_NONE;
 }
 
 static PyObject *threads_get(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyLong_FromLong(nl_host_threads_get());
+    return PyLong_FromLong(nl_hostloop_threads_get());
 }
 
 static PyObject *threads_set(PyObject *Py_UNUSED(module), PyObject *value) {
     long count = PyLong_AsLong(value);
     if (count == -1 && PyErr_Occurred())
         return NULL;
-    nl_host_threads_set((int)count);
+    nl_hostloop_threads_set((int)count);
     Py_RETURN_NONE;
 }
 
@@ -195,8 +195,8 @@ static PyMethodDef functions[] = {
 };
 
 int nl_py_hostmodule_exec(PyObject *module) {
-    nl_host_on_raise(raise_fault);
-    if (nl_py_add_functions(module, functions) < 0)
+    nl_hostloop_on_raise(raise_fault);
+    if (nl_py_state_add_functions(module, functions) < 0)
         return -1;
-    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostmodule_type);
+    return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostmodule_type);
 }

@@ -187,7 +187,7 @@ static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(
 static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **dtypes,
                        char *numbers) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *descr = nl_host_descr_plain((nl_dtype)codes[i]);
+        PyObject *descr = nl_py_hostarray_descr_plain((nl_dtype)codes[i]);
         if (descr == NULL)
             return -1;
         numbers[i] = (char)((PyArray_Descr *)descr)->type_num;
@@ -392,7 +392,7 @@ static PyMethodDef functions[] = {
 };
 
 int nl_py_hostufunc_exec(PyObject *module) {
-    if (nl_py_add_functions(module, functions) < 0)
+    if (nl_py_state_add_functions(module, functions) < 0)
         return -1;
-    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostloops_type);
+    return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostloops_type);
 }

@@ -195,7 +195,7 @@ static int move(nl_py_array *a, nl_error *err) {
     if (status < 0)
         return -1;
     if (!is_alone(a)) {
-        nl_py_buffer_release(plain);
+        nl_py_devarray_buffer_release(plain);
         return refuse_move(err);
     }
     a->address = plain->address + (a->address - old->address);
@@ -204,7 +204,7 @@ static int move(nl_py_array *a, nl_error *err) {
 #ifdef Py_GIL_DISABLED
     ((moved *)plain->owner)->old = old;
 #else
-    nl_py_buffer_release(old);
+    nl_py_devarray_buffer_release(old);
 #endif
     return 0;
 }
@@ -217,11 +217,11 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
     size_t offset = 0, size = 0;
     nl_error err;
     int status;
-    if (!nl_py_array_check(state, argument))
+    if (!nl_py_devarray_check(state, argument))
         return PyErr_Format(PyExc_TypeError, "a device array is needed, not %.100s",
                             Py_TYPE(argument)->tp_name);
     nl_py_array *a = (nl_py_array *)argument;
-    if (nl_py_array_count(a) == 0 || a->itemsize == 0 || a->buffer->size == 0) {
+    if (nl_py_devarray_count(a) == 0 || a->itemsize == 0 || a->buffer->size == 0) {
         return PyErr_Format(PyExc_ValueError,
                             "an array without elements has no memory that could be shared");
     }
@@ -251,7 +251,7 @@ static PyMethodDef functions[] = {
 };
 
 int nl_py_ipc_exec(PyObject *module) {
-    return nl_py_add_type(module, &ipc_spec, NULL, &nl_py_state_of(module)->ipc_type) < 0
+    return nl_py_state_add_type(module, &ipc_spec, NULL, &nl_py_state_of(module)->ipc_type) < 0
                ? -1
-               : nl_py_add_functions(module, functions);
+               : nl_py_state_add_functions(module, functions);
 }

@@ -50,9 +50,9 @@ static int fill(const nl_py_state *state, PyObject *parts, join *j, entry *table
     for (Py_ssize_t k = 0; k < count; k++) {
         PyObject *item = PyList_GET_ITEM(parts, k);
         const nl_py_array *a = (const nl_py_array *)item;
-        if (!nl_py_array_check(state, item) || !is_like(a, first, j))
+        if (!nl_py_devarray_check(state, item) || !is_like(a, first, j))
             return 0;
-        if (nl_py_array_use(a, NULL, 1, &err) < 0) {
+        if (nl_py_devarray_use(a, NULL, 1, &err) < 0) {
             nl_py_raise(&err);
             return -1;
         }
@@ -98,7 +98,8 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!ip:join_table", &PyList_Type, &parts, &j.axis, &j.stacks))
         return NULL;
     Py_ssize_t count = PyList_GET_SIZE(parts);
-    if (count < 1 || nl_capture_under_way() || !nl_py_array_check(state, PyList_GET_ITEM(parts, 0)))
+    if (count < 1 || nl_capture_under_way() ||
+        !nl_py_devarray_check(state, PyList_GET_ITEM(parts, 0)))
         Py_RETURN_NONE;
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);
     if (j.axis < 0 || j.axis >= first->ndim + (j.stacks != 0) || first->ndim >= NL_MAX_DIMS ||
@@ -133,5 +134,5 @@ static PyMethodDef functions[] = {{"join_table", join_table, METH_VARARGS,
                                   {NULL, NULL, 0, NULL}};
 
 int nl_py_jointable_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

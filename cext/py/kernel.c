@@ -78,7 +78,7 @@ static void release_module(void *owner) {
 static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, size_t size) {
     if (!has_shape && layout->itemsize > 0)
         layout->shape[0] = (int64_t)size / layout->itemsize;
-    if (nl_py_layout_order(layout, 'C') < 0)
+    if (nl_py_geometry_strides(layout, 'C') < 0)
         return -1;
     int64_t wanted = nl_layout_count(layout) * layout->itemsize;
     if (wanted >= 0 && (size_t)wanted == size)
@@ -114,12 +114,12 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
     int has_shape = shape != Py_None;
     if (!has_shape)
         layout = (nl_layout){.ndim = 1};
-    else if (nl_py_shape_from(shape, &layout) < 0)
+    else if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    parts.descr = nl_host_descr(dtype);
+    parts.descr = nl_py_hostarray_descr(dtype);
     if (!parts.descr)
         return NULL;
-    parts.element = nl_host_element(parts.descr);
+    parts.element = nl_py_hostarray_element(parts.descr);
     layout.itemsize = parts.element.itemsize;
     if (parts.element.class == NL_ELEMENT_OBJECT) {
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
@@ -134,8 +134,8 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
     parts.buffer = wrap_variable(m->module, parts.address, size);
     if (!parts.buffer)
         goto done;
-    result = nl_py_array_new(m->state, &parts, &layout);
-    nl_py_buffer_release(parts.buffer);
+    result = nl_py_devarray_new(m->state, &parts, &layout);
+    nl_py_devarray_buffer_release(parts.buffer);
 done:
     Py_DECREF(parts.descr);
     return result;
@@ -250,7 +250,7 @@ static int fill(nl_params *params, PyObject *rows, int at, int *next) {
     return 0;
 }
 
-int nl_py_params_from(PyObject *tuples, nl_params *params) {
+int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
     nl_error err;
     Py_ssize_t n = PyTuple_GET_SIZE(tuples), total = count_rows(tuples);
     int next = (int)n;
@@ -293,7 +293,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     int known = rows != Py_None;
     k->parameters = known ? PySequence_Tuple(rows) : PyTuple_New(0);
     params = (nl_params){.count = -1};
-    if (!k->parameters || (known && nl_py_params_from(k->parameters, &params) < 0))
+    if (!k->parameters || (known && nl_py_kernel_params(k->parameters, &params) < 0))
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, claimed, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
@@ -411,7 +411,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
-    nl_py_note_launch();
+    nl_py_checks_note_launch();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and a callback that empties it may need the interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
@@ -540,10 +540,9 @@ static PyType_Spec kernel_spec = {
     .slots = kernel_slots,
 };
 
-int nl_py_module_exec(PyObject *module) {
-    return nl_py_add_type(module, &module_spec, NULL, &nl_py_state_of(module)->module_type);
-}
-
 int nl_py_kernel_exec(PyObject *module) {
-    return nl_py_add_type(module, &kernel_spec, NULL, &nl_py_state_of(module)->kernel_type);
+    nl_py_state *state = nl_py_state_of(module);
+    if (nl_py_state_add_type(module, &module_spec, NULL, &state->module_type) < 0)
+        return -1;
+    return nl_py_state_add_type(module, &kernel_spec, NULL, &state->kernel_type);
 }

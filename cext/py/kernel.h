@@ -24,7 +24,7 @@ typedef struct nl_py_kernel {
 
 /* Reads and checks a tuple of Parameter rows (numbalite/types/describe.py). 0, or -1 with an
  * exception. */
-int nl_py_params_from(PyObject *tuples, nl_params *params);
+int nl_py_kernel_params(PyObject *tuples, nl_params *params);
 
 int nl_py_kernel_refuse(const nl_py_kernel *kernel);
 /* Are the addresses in the arguments, which were read since `epoch` (nl_device_epoch), still

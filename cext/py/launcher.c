@@ -59,13 +59,13 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
         nl_py_raise(&err);
         return -1;
     }
-    if (nl_py_hostcopies_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
-                               NL_PY_READS_ANY) < 0)
+    if (nl_py_hostcopy_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
+                             NL_PY_READS_ANY) < 0)
         return -1;
     nl_py_argument_write_addresses(call, block);
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    return nl_py_hostcopies_leave(&call->hosts) < 0 ? -1 : 0;
+    return nl_py_hostcopy_leave(&call->hosts) < 0 ? -1 : 0;
 }
 
 /* In a capture, device arrays use the general path too, so that the graph records them. */
@@ -132,7 +132,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     call.visited = 0;
     call.values = read;
     call.implicit = 0;
-    nl_py_hostcopies_init(&call.hosts, 1);
+    nl_py_hostcopy_init(&call.hosts, 1);
     for (int i = 0; i < params->count; i++) {
         values[i] = block + params->items[i].offset;
         if (nl_py_argument_write(&call, i, args[i], block) < 0)
@@ -150,7 +150,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
         result = wait_for_visit(&call, &l->shape);
 done:
-    nl_py_hostcopies_clear(&call.hosts);
+    nl_py_hostcopy_clear(&call.hosts);
     return result;
 }
 
@@ -198,7 +198,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     const nl_py_state *state = read->state;
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
-                                 !(nl_py_array_check_exact(state, args[i]) ||
+                                 !(nl_py_devarray_check_exact(state, args[i]) ||
                                    nl_py_owner_is_excluded(state, args[i])),
                              0))
             return 1;
@@ -289,8 +289,8 @@ static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t
     return launch(l, args, nargs, l->stream != NULL);
 }
 
-int nl_py_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking, PyObject *stream,
-                 PyObject *const *args, Py_ssize_t nargs) {
+int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
+                          PyObject *stream, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
     memcpy(&l.shape, shape, sizeof *shape); /* with padding: compared as bytes */
     PyObject *done = launch_any(&l, args, nargs);
@@ -546,5 +546,6 @@ static PyType_Spec launcher_spec = {
 };
 
 int nl_py_launcher_exec(PyObject *module) {
-    return nl_py_add_type(module, &launcher_spec, NULL, &nl_py_state_of(module)->launcher_type);
+    return nl_py_state_add_type(module, &launcher_spec, NULL,
+                                &nl_py_state_of(module)->launcher_type);
 }

@@ -9,7 +9,7 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
                              PyObject *stream);
 /* Launches a kernel without a Launcher object. `stream` is NULL for the default stream; `shape`
  * contains its handle. 0, or -1 with an exception. */
-int nl_py_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking, PyObject *stream,
-                 PyObject *const *args, Py_ssize_t nargs);
+int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
+                          PyObject *stream, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

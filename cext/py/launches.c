@@ -38,7 +38,7 @@ void nl_py_launches_clear(nl_py_launches *l) {
 static PyObject *first_of(PyObject *obj) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
-    return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_array_view(a, a->address, &layout);
+    return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_devarray_view(a, a->address, &layout);
 }
 
 static int launch(nl_py_state *state, const nl_py_step *s, PyObject *const *arrays,
@@ -56,8 +56,8 @@ static int launch(nl_py_state *state, const nl_py_step *s, PyObject *const *arra
     memcpy(&shape, &s->shape, sizeof shape); /* with padding: compared as bytes */
     if (stream && nl_py_stream_read(state, stream, &shape.stream, &blocking) < 0)
         return -1;
-    return nl_py_launch((nl_py_dispatcher *)s->kernel, &shape, blocking, stream, args,
-                        s->slot_count + 1);
+    return nl_py_launcher_launch((nl_py_dispatcher *)s->kernel, &shape, blocking, stream, args,
+                                 s->slot_count + 1);
 }
 
 static int is_current(const nl_py_array *array) {
@@ -67,10 +67,10 @@ static int is_current(const nl_py_array *array) {
 }
 
 static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObject *stream) {
-    nl_element element = nl_host_element(s->descr);
+    nl_element element = nl_py_hostarray_element(s->descr);
     nl_layout layout = {.ndim = 1, .itemsize = element.itemsize, .shape = {s->count}};
     nl_layout_set_c(&layout);
-    PyObject *array = nl_py_array_empty(state, s->descr, element, &layout);
+    PyObject *array = nl_py_devarray_empty(state, s->descr, element, &layout);
     if (array && s->is_zeroed) {
         PyObject *done = PyObject_CallMethod(array, "_fill", "OO", state->zero_uint32,
                                              stream ? stream : Py_None);
@@ -212,7 +212,7 @@ static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t narg
     if (nargs != NL_PY_GIVEN + 1)
         return PyErr_Format(PyExc_TypeError, "run() accepts %d arrays and a stream", NL_PY_GIVEN);
     for (int i = 0; i < NL_PY_GIVEN; i++)
-        if (!nl_py_array_check(l->state, args[i]))
+        if (!nl_py_devarray_check(l->state, args[i]))
             return PyErr_Format(PyExc_TypeError, "run() accepts device arrays, not %.80s",
                                 Py_TYPE(args[i])->tp_name);
     PyObject *stream = nl_py_stream_or_null(args[NL_PY_GIVEN]);
@@ -246,10 +246,10 @@ static PyType_Spec plan_spec = {
 static PyObject *new_zero(void) {
     nl_layout scalar = {.ndim = 0, .itemsize = sizeof(uint32_t)};
     nl_host_array read;
-    PyObject *descr = nl_host_descr_plain(NL_UINT32);
-    PyObject *zero = descr ? nl_host_array_new(descr, &scalar, NULL, NULL) : NULL;
+    PyObject *descr = nl_py_hostarray_descr_plain(NL_UINT32);
+    PyObject *zero = descr ? nl_py_hostarray_new(descr, &scalar, NULL, NULL) : NULL;
     Py_XDECREF(descr);
-    if (zero && nl_host_array_read(zero, &read) == 0)
+    if (zero && nl_py_hostarray_read(zero, &read) == 0)
         memset(read.data, 0, sizeof(uint32_t));
     else
         Py_CLEAR(zero);
@@ -262,5 +262,5 @@ int nl_py_launches_exec(PyObject *module) {
     state->zero_uint32 = new_zero();
     return !state->kept_scratch || !state->zero_uint32
                ? -1
-               : nl_py_add_type(module, &plan_spec, NULL, &state->reduction_plan_type);
+               : nl_py_state_add_type(module, &plan_spec, NULL, &state->reduction_plan_type);
 }

@@ -7,7 +7,7 @@
 /* ---- libraries ---- */
 
 int nl_py_lender_is(nl_py_state *state, PyObject *obj) {
-    return nl_py_dlpack_meet(state, obj) || nl_py_known_has_stream(state, obj);
+    return nl_py_dlpack_meet(state, obj) || nl_py_fastarray_has_stream(state, obj);
 }
 
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
@@ -15,7 +15,7 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
     *keeper = NULL;
     if (nl_py_dlpack_is_known(state, obj))
         return nl_py_dlpack_current(state, obj, dev->ordinal, current, handle);
-    return nl_py_known_current(state, obj, dev->ordinal, handle, keeper);
+    return nl_py_fastarray_current(state, obj, dev->ordinal, handle, keeper);
 }
 
 /* ---- a Stream over a foreign handle ---- */
@@ -52,7 +52,7 @@ PyObject *nl_py_lender_stream_over(nl_py_state *state, const nl_device *dev, CUs
     return stream;
 }
 
-PyObject *nl_py_array_stream(nl_py_array *a) {
+PyObject *nl_py_lender_array_stream(nl_py_array *a) {
     PyObject *stream, *keeper;
     CUstream handle;
     nl_dl_current current = {.of = NULL};

@@ -15,7 +15,7 @@
 int nl_py_lender_is(nl_py_state *state, PyObject *obj);
 /* The stream on which the owner of the array works now, a new reference. NULL without an
  * exception: the default stream. NULL with an exception: an error. */
-PyObject *nl_py_array_stream(nl_py_array *a);
+PyObject *nl_py_lender_array_stream(nl_py_array *a);
 
 /* Reads the current stream of the library of `obj` on this device. Returns 1 and *handle, and in
  * *keeper a new reference to an object that keeps the stream alive, or NULL; 0 if the library

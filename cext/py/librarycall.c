@@ -31,7 +31,7 @@ typedef struct {
 
 static int use_array(PyObject *array, const place *at) {
     nl_error err;
-    if (nl_py_array_use((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
+    if (nl_py_devarray_use((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;
@@ -42,7 +42,7 @@ static int use_value(const nl_py_state *state, const nl_py_libraryvalue *value, 
         return 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value->kept); ++i) {
         PyObject *one = PyTuple_GET_ITEM(value->kept, i);
-        if (nl_py_array_check(state, one) && use_array(one, at) < 0)
+        if (nl_py_devarray_check(state, one) && use_array(one, at) < 0)
             return -1;
     }
     return 0;
@@ -58,7 +58,7 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
     }
     if (argument == Py_None)
         return 0;
-    if (nl_py_array_check(self->state, argument)) {
+    if (nl_py_devarray_check(self->state, argument)) {
         *word = (uintptr_t)((nl_py_array *)argument)->address;
         return use_array(argument, at);
     }
@@ -81,7 +81,7 @@ static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t c
     for (Py_ssize_t i = 0; i < count; ++i) {
         if (PyLong_CheckExact(args[i]) || args[i] == Py_None)
             continue;
-        if (nl_py_array_check(self->state, args[i]) &&
+        if (nl_py_devarray_check(self->state, args[i]) &&
             nl_py_capture_check_default(stream, name) < 0)
             return -1;
         if (nl_py_capture_keep(stream, args[i], 0) < 0)
@@ -255,7 +255,7 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_librarycall_exec(PyObject *module) {
-    if (nl_py_add_functions(module, methods) < 0)
+    if (nl_py_state_add_functions(module, methods) < 0)
         return -1;
-    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->librarycall_type);
+    return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->librarycall_type);
 }

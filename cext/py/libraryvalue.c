@@ -123,5 +123,5 @@ static PyType_Spec spec = {
 };
 
 int nl_py_libraryvalue_exec(PyObject *module) {
-    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->libraryvalue_type);
+    return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->libraryvalue_type);
 }

@@ -32,7 +32,7 @@ typedef struct product {
 } product;
 
 static int read_matrices(const nl_py_array *x, matrices *m) {
-    const int64_t *shape = x->shape, *strides = nl_py_array_strides(x);
+    const int64_t *shape = x->shape, *strides = nl_py_devarray_strides(x);
     int last = x->ndim - 1;
     for (int i = 0; i < x->ndim; i++)
         if (shape[i] == 0 || strides[i] % x->itemsize != 0)
@@ -145,15 +145,15 @@ static nl_py_array *new_result(const product *p) {
         layout.shape[0] = deep->shape[0];
     layout.shape[layout.ndim - 2] = p->a->shape[p->a->ndim - 2];
     layout.shape[layout.ndim - 1] = p->b->shape[p->b->ndim - 1];
-    if (nl_py_layout_order(&layout, 'C') < 0)
+    if (nl_py_geometry_strides(&layout, 'C') < 0)
         return NULL;
-    return (nl_py_array *)nl_py_array_empty(p->state, p->a->descr, element, &layout);
+    return (nl_py_array *)nl_py_devarray_empty(p->state, p->a->descr, element, &layout);
 }
 
 static int use_all(const product *p, nl_error *err) {
     nl_py_array *arrays[3] = {p->a, p->b, p->out};
     for (int i = 0; i < 3; i++)
-        if (nl_py_array_use(arrays[i], p->stream, p->blocking, err) < 0)
+        if (nl_py_devarray_use(arrays[i], p->stream, p->blocking, err) < 0)
             return -1;
     return 0;
 }
@@ -240,17 +240,17 @@ static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t 
 }
 
 static int is_array(const nl_py_state *state, PyObject *obj) {
-    return nl_py_array_check(state, obj);
+    return nl_py_devarray_check(state, obj);
 }
 
 static PyObject *matmul_of(PyObject *left, PyObject *const *args, size_t nargsf,
                            PyObject *keywords) {
     (void)nargsf;
     (void)keywords;
-    return nl_py_array_matmul(left, args[1]);
+    return nl_py_matmul(left, args[1]);
 }
 
-PyObject *nl_py_array_matmul(PyObject *left, PyObject *right) {
+PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
     PyObject *args[2] = {left, right}, *result;
     if (Py_TYPE(left) == Py_TYPE(right) &&
         nl_py_owners_call(((nl_py_array *)left)->state, matmul_of, left, args, 2, NULL, &result))
@@ -355,5 +355,5 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_matmul_exec(PyObject *module) {
-    return nl_py_add_functions(module, methods);
+    return nl_py_state_add_functions(module, methods);
 }

@@ -5,6 +5,6 @@
 #include "py/state.h"
 
 /* nb_matrix_multiply of DeviceArray. */
-PyObject *nl_py_array_matmul(PyObject *left, PyObject *right);
+PyObject *nl_py_matmul(PyObject *left, PyObject *right);
 
 #endif

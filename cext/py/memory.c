@@ -220,7 +220,7 @@ static PyObject *own_memory(PyObject *module, PyObject *argument) {
             PyErr_SetString(PyExc_ValueError, "the size of memory must not be negative");
         return NULL;
     }
-    if (!(parts.descr = nl_host_descr_plain(NL_UINT8)))
+    if (!(parts.descr = nl_py_hostarray_descr_plain(NL_UINT8)))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     dev = nl_device_current(&err);
@@ -230,8 +230,8 @@ static PyObject *own_memory(PyObject *module, PyObject *argument) {
         nl_py_raise(&err);
     } else {
         parts.address = parts.buffer->address;
-        result = nl_py_array_new(nl_py_state_of(module), &parts, &layout);
-        nl_py_buffer_release(parts.buffer);
+        result = nl_py_devarray_new(nl_py_state_of(module), &parts, &layout);
+        nl_py_devarray_buffer_release(parts.buffer);
     }
     Py_DECREF(parts.descr);
     return result;
@@ -263,6 +263,6 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_memory_exec(PyObject *module) {
-    nl_fork_on_child(after_fork);
-    return nl_py_add_functions(module, functions);
+    nl_thread_on_fork(after_fork);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -3,7 +3,7 @@
 #include "py/state.h"
 
 static int module_exec(PyObject *module) {
-    if (nl_py_at_exit() < 0)
+    if (nl_py_state_at_exit() < 0)
         return -1;
 #define NL_EXEC(name) \
     if (name(module) < 0) \
@@ -26,6 +26,6 @@ static PyModuleDef_Slot slots[] = {
 };
 
 PyMODINIT_FUNC PyInit__core(void) {
-    nl_py_module_def.m_slots = slots;
-    return PyModuleDef_Init(&nl_py_module_def);
+    nl_py_state_module_def.m_slots = slots;
+    return PyModuleDef_Init(&nl_py_state_module_def);
 }

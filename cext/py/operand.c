@@ -38,7 +38,7 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     op->itemsize = a->itemsize;
     op->address = a->address;
     op->shape = a->shape;
-    op->strides = nl_py_array_strides(a);
+    op->strides = nl_py_devarray_strides(a);
     if (__builtin_expect(a->buffer->device != call->device && a->buffer->size, 0)) {
         PyErr_Format(PyExc_ValueError,
                      "%U(): operand %d is on device %d, but the call is on device %d: copy it "
@@ -46,7 +46,7 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
                      call->name, index + 1, a->buffer->device->ordinal, call->device->ordinal);
         return -1;
     }
-    if (nl_py_array_use(a, call->stream, call->blocking, &err) < 0) {
+    if (nl_py_devarray_use(a, call->stream, call->blocking, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }
@@ -74,8 +74,8 @@ static int set_host(nl_py_operand *op, const nl_host_array *given) {
         copy_geometry(op, given);
         return 0;
     }
-    op->array = nl_host_array_native(given->array);
-    if (!op->array || nl_host_array_read(op->array, &host) < 0)
+    op->array = nl_py_hostarray_native(given->array);
+    if (!op->array || nl_py_hostarray_read(op->array, &host) < 0)
         return -1;
     copy_geometry(op, &host);
     return 0;
@@ -84,7 +84,7 @@ static int set_host(nl_py_operand *op, const nl_host_array *given) {
 /* Uses a new host array, whose reference is stolen. */
 static int set_made(nl_py_operand *op, PyObject *array) {
     nl_host_array host;
-    int result = array && nl_host_array_read(array, &host) == 0 ? set_host(op, &host) : -1;
+    int result = array && nl_py_hostarray_read(array, &host) == 0 ? set_host(op, &host) : -1;
     Py_XDECREF(array);
     return result;
 }
@@ -150,8 +150,8 @@ static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_
 /* Reads a Python or NumPy number. Returns 1, 0 if it is none, -1 with an exception. */
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
-    if (nl_host_is_scalar(obj)) {
-        nl_dtype dtype = nl_host_scalar_read(obj, bytes);
+    if (nl_py_hostarray_is_scalar(obj)) {
+        nl_dtype dtype = nl_py_hostarray_scalar_read(obj, bytes);
         if (dtype == NL_OPAQUE)
             return 0;
         nl_scalar_load(&op->value, dtype, bytes);
@@ -167,7 +167,7 @@ static int read_number(nl_py_operand *op, PyObject *obj) {
     if (weak < 0)
         return 0;
     set_value(op, own[weak], (nl_py_weak)weak);
-    return nl_py_number_read(obj, &op->value);
+    return nl_py_value_read_number(obj, &op->value);
 }
 
 static void init(nl_py_operand *op, PyObject *obj) {
@@ -180,9 +180,9 @@ static void init(nl_py_operand *op, PyObject *obj) {
  * exception. */
 static inline int read_exact(nl_py_operand *op, PyObject *obj) {
     nl_host_array host;
-    if (!nl_host_is_exact_array(obj))
+    if (!nl_py_hostarray_is_exact_array(obj))
         return 0;
-    return nl_host_array_read(obj, &host) < 0 || set_host(op, &host) < 0 ? -1 : 1;
+    return nl_py_hostarray_read(obj, &host) < 0 || set_host(op, &host) < 0 ? -1 : 1;
 }
 
 static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj,
@@ -203,7 +203,7 @@ static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObj
 
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
     init(op, obj);
-    if (nl_py_array_check_exact(call->state, obj))
+    if (nl_py_devarray_check_exact(call->state, obj))
         return set_device(call, index, op, obj);
     int found = read_exact(op, obj);
     if (found == 0)
@@ -211,7 +211,7 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
     if (found == 0)
         found = read_other(call, index, op, obj, 1);
     if (found == 0)
-        found = set_made(op, nl_host_array_from(obj));
+        found = set_made(op, nl_py_hostarray_from(obj));
     return found < 0 ? -1 : set_value_of(op);
 }
 
@@ -228,7 +228,7 @@ static int check_apart(nl_py_operation *call, int index, int is_input, const nl_
 
 /* Reads an array for writing. Returns 1, 0 if it is no array, -1 with an exception. */
 static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
-    if (nl_py_array_check(call->state, obj))
+    if (nl_py_devarray_check(call->state, obj))
         return set_device(call, index, op, obj) < 0 ? -1 : 1;
     int found = read_exact(op, obj);
     return found ? found : read_other(call, index, op, obj, 0);
@@ -249,8 +249,8 @@ static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is
         PyErr_SetString(PyExc_TypeError, "return arrays must be of ArrayType");
     if (found == 0)
         return -1;
-    if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_host_is_array(obj))
-        op->readonly = !nl_host_array_writable(obj); /* `array` is a native-endian copy */
+    if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_py_hostarray_is_array(obj))
+        op->readonly = !nl_py_hostarray_writable(obj); /* `array` is a native-endian copy */
     if (op->readonly && is_input)
         PyErr_Format(PyExc_ValueError,
                      "%U(): operand %d, an input that the function writes, is read-only",
@@ -275,7 +275,7 @@ int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, 
 
 void nl_py_operand_clear(nl_py_operand *op) {
     if (op->buffer)
-        nl_py_buffer_release(op->buffer);
+        nl_py_devarray_buffer_release(op->buffer);
     op->buffer = NULL;
     Py_CLEAR(op->array);
 }
@@ -292,7 +292,7 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
         break;
     }
     if (op->dtype != NL_OPAQUE)
-        return nl_host_descr_plain((nl_dtype)op->dtype);
+        return nl_py_hostarray_descr_plain((nl_dtype)op->dtype);
     return op->place == NL_PY_PLACE_DEVICE ? Py_NewRef(((nl_py_array *)op->array)->descr)
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
@@ -332,11 +332,11 @@ int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, v
 
 static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     nl_error err;
-    int result = nl_py_buffer_alloc(call->device, (size_t)size, out, &err);
+    int result = nl_py_devarray_buffer_alloc(call->device, (size_t)size, out, &err);
     if (result == 0) {
         result = nl_buffer_use(*out, call->stream, call->blocking, &err);
         if (result < 0) {
-            nl_py_buffer_release(*out);
+            nl_py_devarray_buffer_release(*out);
             *out = NULL;
         }
     }
@@ -354,15 +354,15 @@ static PyObject *current_of(const nl_py_operation *call) {
 static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
                              int64_t size) {
     nl_buffer *buffer = NULL;
-    PyObject *array = NULL, *descr = nl_host_descr_plain(dtype);
+    PyObject *array = NULL, *descr = nl_py_hostarray_descr_plain(dtype);
     if (descr && alloc(call, size, &buffer) == 0) {
         nl_py_array_parts parts = {.buffer = buffer,
                                    .address = buffer->address,
                                    .descr = descr,
                                    .stream = current_of(call),
                                    .element = {dtype, NL_ELEMENT_PLAIN, layout->itemsize}};
-        array = nl_py_array_new(call->state, &parts, layout);
-        nl_py_buffer_release(buffer);
+        array = nl_py_devarray_new(call->state, &parts, layout);
+        nl_py_devarray_buffer_release(buffer);
     }
     Py_XDECREF(descr);
     return array;
@@ -376,7 +376,7 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
     layout.itemsize = (int64_t)nl_dtype_size(dtype);
     memcpy(layout.shape, shape, (size_t)ndim * sizeof(int64_t));
     memcpy(layout.strides, strides, (size_t)ndim * sizeof(int64_t));
-    if (nl_py_layout_extent(&layout, &low, &high) < 0)
+    if (nl_py_geometry_extent(&layout, &low, &high) < 0)
         return -1;
     init(op, NULL);
     if (on_device) {
@@ -388,8 +388,8 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
         op->made = 1;
         return result;
     }
-    PyObject *descr = nl_host_descr_plain(dtype);
-    PyObject *array = descr ? nl_py_host_empty(call->state, descr, &layout) : NULL;
+    PyObject *descr = nl_py_hostarray_descr_plain(dtype);
+    PyObject *array = descr ? nl_py_hostmemory_empty(call->state, descr, &layout) : NULL;
     Py_XDECREF(descr);
     if (set_made(op, array) < 0)
         return -1;
@@ -401,7 +401,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
     if (!op->made)
         return Py_NewRef(op->given);
     if (scalars && op->ndim == 0 && op->place == NL_PY_PLACE_HOST)
-        return nl_host_array_item(op->array);
+        return nl_py_hostarray_item(op->array);
     return Py_NewRef(op->array);
 }
 
@@ -418,7 +418,7 @@ static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
 }
 
 static int note(nl_py_operation *call, const nl_py_operand *op, int index) {
-    nl_py_hostcopy *copy = nl_py_hostcopies_next(&call->hosts);
+    nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
     if (!copy)
         return -1;
     copy->mode = op->copied;
@@ -426,7 +426,7 @@ static int note(nl_py_operation *call, const nl_py_operand *op, int index) {
     copy->array = op->array;
     copy->data = (char *)(uintptr_t)op->address;
     distinct_layout(op, &copy->host);
-    nl_py_hostcopies_add(&call->hosts, copy, 'K');
+    nl_py_hostcopy_add(&call->hosts, copy, 'K');
     return 0;
 }
 
@@ -441,7 +441,7 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
         nl_py_capture_check_waiting(call->stream, "a call with host arrays",
                                     ", because it waits for its copies: pass device arrays") < 0)
         return -1;
-    if (nl_py_hostcopies_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
+    if (nl_py_hostcopy_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;
     for (int i = 0; i < hosts->count; i++) {
         ops[hosts->items[i].tag].address = hosts->items[i].address;
@@ -463,7 +463,7 @@ static int order_followers(const nl_py_operation *call) {
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
     if (call->follower_count && order_followers(call) < 0)
         return -1;
-    int waited = nl_py_hostcopies_leave(&call->hosts);
+    int waited = nl_py_hostcopy_leave(&call->hosts);
     if (waited <= 0)
         return waited;
     for (int i = 0; i < count; i++) {
@@ -472,7 +472,7 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
             nl_buffer_settle(op->buffer);
         /* an output that is not native-endian */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
-            nl_host_is_array(op->given) && nl_host_array_assign(op->given, op->array) < 0)
+            nl_py_hostarray_is_array(op->given) && nl_py_hostarray_assign(op->given, op->array) < 0)
             return -1;
     }
     return 0;
@@ -511,7 +511,7 @@ int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int s
     return nl_layout_may_overlap(&of_a, &of_b);
 }
 
-PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count) {
+PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count) {
     PyObject *text = PyUnicode_FromString("");
     for (int i = 0; i < count; i++) {
         int ndim = shapes[i].ndim;
@@ -526,8 +526,8 @@ PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count) {
     return text;
 }
 
-int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
-                    int64_t *sizes) {
+int nl_py_operand_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
+                            int64_t *sizes) {
     int ndim = 0;
     for (int i = 0; i < count; i++)
         ndim = shapes[i].ndim > ndim ? shapes[i].ndim : ndim;
@@ -546,7 +546,7 @@ int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int 
     }
     return ndim;
 mismatch:;
-    PyObject *text = nl_py_shape_text(shapes, count);
+    PyObject *text = nl_py_operand_shape_text(shapes, count);
     if (text)
         PyErr_Format(PyExc_ValueError,
                      "%U(): operands could not be broadcast together with shapes %U ", call->name,

@@ -68,7 +68,7 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     call->stream = NULL;
     call->blocking = 1;
     call->follower_count = 0;
-    nl_py_hostcopies_init(&call->hosts, 0);
+    nl_py_hostcopy_init(&call->hosts, 0);
 }
 /* Fills *op for an input. The caller must call nl_py_operand_clear afterwards, also on failure.
  * `index` counts from 0, for messages. On success, call->stream waits for the allocation of
@@ -110,7 +110,7 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
 /* Releases the memory of nl_py_operands_enter. Call it on every path. */
 static inline void nl_py_operands_done(nl_py_operation *call) {
-    nl_py_hostcopies_clear(&call->hosts);
+    nl_py_hostcopy_clear(&call->hosts);
 }
 /* Replaces an input that overlaps an output by a copy in device memory. 0, or -1 with an
  * exception. */
@@ -131,10 +131,10 @@ typedef struct nl_py_shape {
     const int64_t *sizes;
 } nl_py_shape;
 /* The shapes as text in NumPy's form, "(2,3) (3,)": a new reference. */
-PyObject *nl_py_shape_text(const nl_py_shape *shapes, int count);
+PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count);
 /* Computes the shape to which all of these broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
  * or -1 with NumPy's ValueError. */
-int nl_py_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
-                    int64_t *sizes);
+int nl_py_operand_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
+                            int64_t *sizes);
 
 #endif

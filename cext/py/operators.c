@@ -62,14 +62,14 @@ static int is_array(PyObject *object) {
     const nl_py_state *state = nl_py_state_of_object(object);
     if (!state)
         PyErr_Clear();
-    return state && nl_py_array_check(state, object);
+    return state && nl_py_devarray_check(state, object);
 }
 
 /* Returns the operand that is a device array; at least one of them is. */
 static PyObject *ours(PyObject *left, PyObject *right) {
-    if (Py_TYPE(left) == Py_TYPE(right) || nl_py_is_number(right))
+    if (Py_TYPE(left) == Py_TYPE(right) || nl_py_arrayufunc_is_number(right))
         return left;
-    return !nl_py_is_number(left) && is_array(left) ? left : right;
+    return !nl_py_arrayufunc_is_number(left) && is_array(left) ? left : right;
 }
 
 /* Does the object refuse ufuncs (__array_ufunc__ = None)? Then its own operators must be tried.
@@ -88,7 +88,7 @@ static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ss
     PyObject *ufunc = PyTuple_GET_ITEM(state->operators, place);
     PyObject *given[5] = {ufunc, PyTuple_GET_ITEM(state->override_names, 2)};
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!nl_py_is_array_or_number(state, args[i]))
+        if (!nl_py_arrayufunc_is_array_or_number(state, args[i]))
             return PyObject_Vectorcall(ufunc, args, (size_t)count, NULL);
         given[2 + i] = args[i];
     }
@@ -118,7 +118,7 @@ static PyObject *binary(int place, PyObject *left, PyObject *right) {
     PyObject *self = ours(left, right), *other = self == left ? right : left;
     PyObject *args[] = {left, right};
     const nl_py_state *state = ((nl_py_array *)self)->state;
-    int is_ours = nl_py_is_array_or_number(state, other),
+    int is_ours = nl_py_arrayufunc_is_array_or_number(state, other),
         refused = is_ours ? 0 : refuses(state, other);
     if (refused)
         return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
@@ -132,20 +132,20 @@ static PyObject *in_place(int place, PyObject *self, PyObject *other) {
 }
 
 #define BINARY(slot, ufunc) \
-    PyObject *nl_py_array_##slot(PyObject *left, PyObject *right) { \
+    PyObject *nl_py_operators_##slot(PyObject *left, PyObject *right) { \
         return binary(AT_##slot, left, right); \
     } \
-    PyObject *nl_py_array_inplace_##slot(PyObject *self, PyObject *other) { \
+    PyObject *nl_py_operators_inplace_##slot(PyObject *self, PyObject *other) { \
         return in_place(AT_##slot, self, other); \
     }
 #define UNARY(slot, ufunc) \
-    PyObject *nl_py_array_##slot(PyObject *self) { \
+    PyObject *nl_py_operators_##slot(PyObject *self) { \
         return operate(self, AT_##slot, &self, 1); \
     }
 NL_IN_PLACE_OPERATORS(BINARY)
 NL_UNARY_OPERATORS(UNARY)
 
-PyObject *nl_py_array_divmod(PyObject *left, PyObject *right) {
+PyObject *nl_py_operators_divmod(PyObject *left, PyObject *right) {
     return binary(AT_divmod, left, right);
 }
 
@@ -165,14 +165,14 @@ static int ufunc_of_power(PyObject *base, PyObject *exponent) {
                                                      : AT_power;
 }
 
-PyObject *nl_py_array_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
+PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
     int place = ufunc_of_power(base, exponent);
     return place == AT_power ? binary(place, base, exponent) : operate(base, place, &base, 1);
 }
 
-PyObject *nl_py_array_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
+PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
     int place = ufunc_of_power(self, exponent);
@@ -180,7 +180,7 @@ PyObject *nl_py_array_inplace_power(PyObject *self, PyObject *exponent, PyObject
     return place == AT_power ? in_place(place, self, exponent) : operate(self, place, args, 2);
 }
 
-PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {
+PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other) {
     return in_place(AT_matmul, self, other);
 }
 
@@ -189,18 +189,19 @@ PyObject *nl_py_array_inplace_matmul(PyObject *self, PyObject *other) {
 static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    return nl_py_instead(taken, PyObject_CallMethod(self, "_compared_with_no_number", "OO", other,
-                                                    which == Py_NE ? Py_True : Py_False));
+    return nl_py_error_replace(taken,
+                               PyObject_CallMethod(self, "_compared_with_no_number", "OO", other,
+                                                   which == Py_NE ? Py_True : Py_False));
 }
 
-PyObject *nl_py_array_compare(PyObject *self, PyObject *other, int which) {
+PyObject *nl_py_operators_compare(PyObject *self, PyObject *other, int which) {
     PyObject *result = binary(AT_comparisons + which, self, other);
     if (!result && (which == Py_EQ || which == Py_NE) && PyErr_ExceptionMatches(PyExc_TypeError))
         return compare_with_no_number(self, other, which);
     return result;
 }
 
-Py_hash_t nl_py_array_hash(PyObject *self) {
+Py_hash_t nl_py_operators_hash(PyObject *self) {
     return PyBaseObject_Type.tp_hash(self);
 }
 

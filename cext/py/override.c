@@ -20,14 +20,14 @@ static int handler_of(const nl_py_state *state, PyObject *obj, PyObject **handle
     PyObject *name = PyTuple_GET_ITEM(state->override_names, 0), *usual, *memory;
     PyObject *type = (PyObject *)Py_TYPE(obj);
     *handler = NULL;
-    if (nl_py_override_plain(state, obj) || nl_host_is_scalar(obj) || PyUnicode_Check(obj) ||
-        PyBool_Check(obj) || PyList_CheckExact(obj) || PyTuple_CheckExact(obj) ||
-        nl_py_array_check(state, obj))
+    if (nl_py_override_plain(state, obj) || nl_py_hostarray_is_scalar(obj) ||
+        PyUnicode_Check(obj) || PyBool_Check(obj) || PyList_CheckExact(obj) ||
+        PyTuple_CheckExact(obj) || nl_py_devarray_check(state, obj))
         return 0;
     int found = nl_py_lookup_attribute(type, name, handler);
     if (found <= 0)
         return found;
-    found = nl_py_lookup_attribute(nl_host_array_type(), name, &usual);
+    found = nl_py_lookup_attribute(nl_py_hostarray_type(), name, &usual);
     int is_usual = found > 0 && usual == *handler;
     if (found > 0)
         Py_DECREF(usual);

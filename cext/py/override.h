@@ -15,7 +15,7 @@ int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyOb
 
 /* Is this an operand without a handler of its own? A fast test; 0 means maybe. */
 static inline int nl_py_override_plain(const nl_py_state *state, PyObject *obj) {
-    return nl_py_array_check_exact(state, obj) || nl_host_is_exact_array(obj) ||
+    return nl_py_devarray_check_exact(state, obj) || nl_py_hostarray_is_exact_array(obj) ||
            PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None;
 }
 

@@ -63,7 +63,7 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
  * stream: it may have the CUDA Array Interface. An object that cannot be read is ignored here;
  * the call itself refuses it later, with a message that contains the parameter's name. */
 static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
-    if (!values || obj == Py_None || nl_host_is_scalar(obj) || PyUnicode_Check(obj) ||
+    if (!values || obj == Py_None || nl_py_hostarray_is_scalar(obj) || PyUnicode_Check(obj) ||
         PyBytes_Check(obj) || PyComplex_CheckExact(obj))
         return 0;
     const nl_py_value *v = nl_py_values_read(values, obj);
@@ -90,7 +90,7 @@ static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const 
         PyObject *obj = args[i];
         if (nl_py_owner_is_excluded(owners->state, obj))
             continue;
-        if (nl_py_array_check(owners->state, obj))
+        if (nl_py_devarray_check(owners->state, obj))
             result = add_array(owners, (nl_py_array *)obj);
         else if (nl_py_lender_is(owners->state, obj))
             result = add_library(owners, obj);
@@ -179,7 +179,8 @@ static int device_of_object(nl_py_state *state, PyObject *obj) {
     int ordinal = NL_PY_DEVICE_IS_OPEN;
     if (nl_device_is_alone() || obj == Py_None || PyLong_Check(obj) || PyFloat_Check(obj) ||
         PyComplex_Check(obj) || PyUnicode_Check(obj) || PyBytes_Check(obj) || PyType_Check(obj) ||
-        nl_host_is_scalar(obj) || nl_host_is_array(obj) || nl_host_is_descr(obj))
+        nl_py_hostarray_is_scalar(obj) || nl_py_hostarray_is_array(obj) ||
+        nl_py_hostarray_is_descr(obj))
         return NL_PY_DEVICE_IS_OPEN;
     nl_device *here = nl_device_get(nl_device_selected(), &err);
     if (here && nl_py_value_read(state, obj, &v) == 0) {
@@ -200,7 +201,7 @@ static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count
     int found = NL_PY_DEVICE_IS_OPEN;
     for (Py_ssize_t i = 0; i < count && found != NL_PY_DEVICE_IS_CURRENT; i++) {
         int ordinal = NL_PY_DEVICE_IS_OPEN;
-        if (nl_py_array_check(state, args[i]))
+        if (nl_py_devarray_check(state, args[i]))
             ordinal = ((nl_py_array *)args[i])->buffer->device->ordinal;
         else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH)
             ordinal = device_of(state, PySequence_Fast_ITEMS(args[i]),
@@ -282,7 +283,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     }
     if (nl_py_stream_here) { /* a current stream is set: only arrays bound to one other stream
                                 change it */
-        PyObject *bound = nl_py_arrays_find_stream(state, args, count);
+        PyObject *bound = nl_py_devarray_find_stream(state, args, count);
         if (bound)
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
         return bound != NULL;
@@ -325,5 +326,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_owner_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -36,7 +36,8 @@ typedef struct nl_py_owners {
  * attributes in their classes is slow. */
 static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
     return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
-           PyFloat_CheckExact(obj) || nl_host_is_exact_array(obj) || nl_host_is_scalar(obj);
+           PyFloat_CheckExact(obj) || nl_py_hostarray_is_exact_array(obj) ||
+           nl_py_hostarray_is_scalar(obj);
 }
 
 /* Can this argument have an owner's stream? Tuples, lists and instances of heap types count as
@@ -53,7 +54,7 @@ static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *ob
 
 /* Is it a device array on a device that is not current? */
 static inline int nl_py_owner_is_elsewhere(const nl_py_state *state, PyObject *obj) {
-    return nl_py_array_check_exact(state, obj) &&
+    return nl_py_devarray_check_exact(state, obj) &&
            ((nl_py_array *)obj)->buffer->device->ordinal != nl_device_selected();
 }
 

@@ -370,7 +370,7 @@ static int enter_area(const planned *self, plans *p, entry *e, PyObject *argumen
         return -1;
     if (((nl_py_array *)*area)->address != e->area_set && set_area(self, e, argument, *area) < 0)
         return -1;
-    if (nl_py_array_use((nl_py_array *)*area, stream, blocking, &err) == 0)
+    if (nl_py_devarray_use((nl_py_array *)*area, stream, blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;
@@ -533,8 +533,8 @@ static PyMethodDef functions[] = {
 
 int nl_py_planned_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_type(module, &plans_spec, NULL, &state->plans_type) < 0 ||
-        nl_py_add_type(module, &planned_spec, NULL, &state->planned_type) < 0)
+    if (nl_py_state_add_type(module, &plans_spec, NULL, &state->plans_type) < 0 ||
+        nl_py_state_add_type(module, &planned_spec, NULL, &state->planned_type) < 0)
         return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -97,5 +97,5 @@ static int add_names(PyObject *module) {
 }
 
 int nl_py_profile_exec(PyObject *module) {
-    return nl_py_add_functions(module, methods) < 0 ? -1 : add_names(module);
+    return nl_py_state_add_functions(module, methods) < 0 ? -1 : add_names(module);
 }

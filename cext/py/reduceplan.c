@@ -193,7 +193,7 @@ static PyObject *scratch_of(const nl_reduce_plan *plan) {
 
 /* Checks the arrays of a scan: `out` has the shape of `array`, which is not empty. */
 static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
-    if (!nl_py_array_check(state, array) || !nl_py_array_check(state, out)) {
+    if (!nl_py_devarray_check(state, array) || !nl_py_devarray_check(state, out)) {
         PyErr_SetString(PyExc_TypeError, "a scan is planned for device arrays");
         return -1;
     }
@@ -233,8 +233,8 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     r.output = (int64_t)(o->address % 16);
     r.ndim = a->ndim;
     r.shape = a->shape;
-    r.strides = nl_py_array_strides(a);
-    r.output_strides = nl_py_array_strides(o);
+    r.strides = nl_py_devarray_strides(a);
+    r.output_strides = nl_py_devarray_strides(o);
     r.initial = initial.buf;
     r.initial_size = initial.buf ? (size_t)initial.len : 0;
     nl_scanplan_make(&r, &plan);
@@ -350,5 +350,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_reduceplan_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -51,7 +51,7 @@ static PyObject *ask_python(const nl_py_reducer *r, const nl_reduce_step *s, int
     Py_XDECREF(last);
     if (found && !(PyTuple_Check(found) && PyTuple_GET_SIZE(found) == 2 &&
                    PyObject_TypeCheck(PyTuple_GET_ITEM(found, 0), r->state->dispatcher_type) &&
-                   nl_host_is_descr(PyTuple_GET_ITEM(found, 1)))) {
+                   nl_py_hostarray_is_descr(PyTuple_GET_ITEM(found, 1)))) {
         PyErr_SetString(PyExc_TypeError, "find returns (Dispatcher, dtype of its plan)");
         Py_CLEAR(found);
     }
@@ -81,12 +81,12 @@ static int add_step(nl_py_launches *l, const nl_py_reducer *r, const nl_reduce_s
     if (!kernel)
         return -1;
     PyObject *descr = PyTuple_GET_ITEM(kernel, 1);
-    if (nl_host_element(descr).itemsize != (int64_t)s->plan_size) {
+    if (nl_py_hostarray_element(descr).itemsize != (int64_t)s->plan_size) {
         PyErr_Format(PyExc_ValueError, "a plan of %zu bytes for a kernel that reads %lld",
-                     s->plan_size, (long long)nl_host_element(descr).itemsize);
+                     s->plan_size, (long long)nl_py_hostarray_element(descr).itemsize);
     } else if (nl_py_launches_start_step(step, s->grid, s->schedule.threads, s->shared_bytes) ==
                0) {
-        step->plan = nl_host_scalar(descr, s->plan);
+        step->plan = nl_py_hostarray_scalar(descr, s->plan);
         if (step->plan) {
             step->kernel = Py_NewRef(PyTuple_GET_ITEM(kernel, 0));
             step->slot_count = s->slot_count;
@@ -108,7 +108,7 @@ static int add_scratch(nl_py_launches *l, const nl_py_reducer *r, const nl_reduc
     if (s->kind == NL_REDUCE_NUMBERS)
         made->descr = Py_NewRef(r->loop);
     else
-        made->descr = nl_host_descr_plain(made->is_zeroed ? NL_UINT32 : NL_BOOL);
+        made->descr = nl_py_hostarray_descr_plain(made->is_zeroed ? NL_UINT32 : NL_BOOL);
     if (!made->descr)
         return -1;
     l->scratch_count++;
@@ -162,8 +162,8 @@ int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *c, PyObject *out
                    .any_order = r->any_order},
         .ndim = a->ndim,
         .shape = a->shape,
-        .strides = nl_py_array_strides(a),
-        .where = c->where ? nl_py_array_strides((const nl_py_array *)c->where) : NULL,
+        .strides = nl_py_devarray_strides(a),
+        .where = c->where ? nl_py_devarray_strides((const nl_py_array *)c->where) : NULL,
         .axes = c->axes,
         .output = c->output,
         .segmented = c->segmented,
@@ -206,8 +206,8 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
         .ndim = a->ndim,
         .axis = axis,
         .shape = a->shape,
-        .strides = nl_py_array_strides(a),
-        .output_strides = nl_py_array_strides(o),
+        .strides = nl_py_devarray_strides(a),
+        .output_strides = nl_py_devarray_strides(o),
         .initial = initial,
         .initial_size = initial_size,
     };
@@ -261,7 +261,7 @@ int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes) {
 
 PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t axes, int keepdims,
                                int in_c_order, int64_t *output) {
-    nl_element element = nl_host_element(r->result);
+    nl_element element = nl_py_hostarray_element(r->result);
     nl_layout layout = {.ndim = 0, .itemsize = element.itemsize};
     int64_t strides[NL_MAX_DIMS];
     for (int i = 0; i < a->ndim; i++) {
@@ -269,7 +269,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
         if (is_reduced && !keepdims)
             continue;
         layout.shape[layout.ndim] = is_reduced ? 1 : a->shape[i];
-        strides[layout.ndim++] = nl_py_array_strides(a)[i];
+        strides[layout.ndim++] = nl_py_devarray_strides(a)[i];
     }
     if (in_c_order)
         nl_layout_set_c(&layout);
@@ -281,7 +281,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
             output[kept++] = layout.strides[at];
         at += !is_reduced || keepdims;
     }
-    return nl_py_array_empty(r->state, r->result, element, &layout);
+    return nl_py_devarray_empty(r->state, r->result, element, &layout);
 }
 
 /* ---- methods ---- */
@@ -289,7 +289,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
 /* Checks the arrays for which numbalite/ufuncs/reduceloops.py is responsible. */
 static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bits) {
     const nl_py_array *a = (const nl_py_array *)object;
-    if (!nl_py_array_check(r->state, object)) {
+    if (!nl_py_devarray_check(r->state, object)) {
         PyErr_Format(PyExc_TypeError, "a Reducer accepts device arrays, not %.80s",
                      Py_TYPE(object)->tp_name);
         return -1;
@@ -358,7 +358,7 @@ static PyObject *reducer_reduce(PyObject *self, PyObject *args, PyObject *keywor
         PyErr_SetString(PyExc_ValueError, "segments belong to an axis");
         goto done;
     }
-    c.output = nl_py_array_strides((nl_py_array *)out);
+    c.output = nl_py_devarray_strides((nl_py_array *)out);
     if (check_geometry(&c, out) == 0)
         result = nl_py_reducer_reduce(r, &c, out);
 done:
@@ -375,7 +375,7 @@ static PyObject *reducer_made(PyObject *self, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOppd:made", &c.array, &axis, &keepdims, &in_c_order, &c.divisor))
         return NULL;
     const nl_py_array *a = (const nl_py_array *)c.array;
-    if (!nl_py_array_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
+    if (!nl_py_devarray_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
         (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
         !nl_py_reducer_reads(r, a) || nl_py_reducer_is_empty(a) ||
         !nl_py_reducer_axes(axis, a->ndim, &c.axes))
@@ -424,7 +424,8 @@ static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         !PyArg_ParseTupleAndKeywords(args, keywords, "OOOOp|pp:Reducer", names, &find, &stored,
                                      &loop, &result, &any_order, &reorderable, &exclusive))
         return NULL;
-    if (!nl_host_is_descr(stored) || !nl_host_is_descr(loop) || !nl_host_is_descr(result)) {
+    if (!nl_py_hostarray_is_descr(stored) || !nl_py_hostarray_is_descr(loop) ||
+        !nl_py_hostarray_is_descr(result)) {
         PyErr_SetString(PyExc_TypeError, "stored, loop and result are numpy.dtype");
         return NULL;
     }
@@ -443,8 +444,8 @@ static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     r->find = Py_NewRef(find);
     r->loop = Py_NewRef(loop);
     r->result = Py_NewRef(result);
-    r->stored = nl_host_element(stored).dtype;
-    r->accumulator = nl_host_element(loop).itemsize;
+    r->stored = nl_py_hostarray_element(stored).dtype;
+    r->accumulator = nl_py_hostarray_element(loop).itemsize;
     r->any_order = any_order;
     r->reorderable = reorderable;
     r->exclusive = exclusive;
@@ -521,5 +522,5 @@ static PyType_Spec reducer_spec = {
 };
 
 int nl_py_reducer_exec(PyObject *module) {
-    return nl_py_add_type(module, &reducer_spec, NULL, &nl_py_state_of(module)->reducer_type);
+    return nl_py_state_add_type(module, &reducer_spec, NULL, &nl_py_state_of(module)->reducer_type);
 }

@@ -40,22 +40,22 @@ static int number_of(PyObject *dtype) {
     PyObject *descr = NULL;
     if (!is_given(dtype))
         return NO_DTYPE;
-    if (nl_host_is_descr(dtype))
+    if (nl_py_hostarray_is_descr(dtype))
         descr = Py_NewRef(dtype);
-    else if (nl_host_is_scalar_type(dtype))
-        descr = nl_host_descr(dtype);
+    else if (nl_py_hostarray_is_scalar_type(dtype))
+        descr = nl_py_hostarray_descr(dtype);
     if (!descr) {
         PyErr_Clear();
         return -1;
     }
-    nl_element element = nl_host_element(descr);
+    nl_element element = nl_py_hostarray_element(descr);
     Py_DECREF(descr);
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
 
 static int is_plain(const nl_py_state *state, PyObject *value) {
     const nl_py_array *a = (const nl_py_array *)value;
-    return nl_py_array_check_exact(state, value) && a->class == NL_ELEMENT_PLAIN &&
+    return nl_py_devarray_check_exact(state, value) && a->class == NL_ELEMENT_PLAIN &&
            a->buffer->device->ordinal == nl_device_selected();
 }
 
@@ -90,7 +90,7 @@ static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
         !(args[4] == Py_None || PyBytes_Check(args[4])) ||
         (args[4] != Py_None &&
          PyBytes_GET_SIZE(args[4]) > ((nl_py_reducer *)args[3])->accumulator) ||
-        !nl_host_is_descr(args[5])) {
+        !nl_py_hostarray_is_descr(args[5])) {
         PyErr_SetString(PyExc_TypeError,
                         "a class has a Reducer, bytes of an accumulator, and a dtype");
         return NULL;
@@ -106,7 +106,7 @@ static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
 /* ---- planned calls ---- */
 
 static int share_memory(const nl_py_array *a, const nl_py_array *b) {
-    return nl_ranges_meet(nl_py_array_range(a), nl_py_array_range(b));
+    return nl_ranges_meet(nl_py_devarray_range(a), nl_py_devarray_range(b));
 }
 
 static int is_same(const nl_py_array *a, const nl_py_array *b) {
@@ -132,7 +132,7 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
         if (at == o->ndim || o->shape[at] != (is_reduced ? 1 : a->shape[i]))
             return 0;
         if (!is_reduced) {
-            output[kept++] = nl_py_array_strides(o)[at];
+            output[kept++] = nl_py_devarray_strides(o)[at];
             count *= a->shape[i];
         }
         at++;
@@ -151,16 +151,16 @@ typedef struct start {
 
 /* Converts initial= to a number of a dtype. Returns 0 if Python must convert it. */
 static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
-    nl_layout scalar = {.ndim = 0, .itemsize = nl_host_element(descr).itemsize};
+    nl_layout scalar = {.ndim = 0, .itemsize = nl_py_hostarray_element(descr).itemsize};
     nl_host_array made;
     int is_number = PyFloat_CheckExact(number) || PyLong_CheckExact(number) ||
-                    PyBool_Check(number) || nl_host_is_exact_scalar(number);
+                    PyBool_Check(number) || nl_py_hostarray_is_exact_scalar(number);
     if (!is_number || scalar.itemsize > reducer->accumulator)
         return 0;
-    PyObject *given = nl_host_array_from(number);
-    s->converted = given ? nl_host_array_new(descr, &scalar, NULL, NULL) : NULL;
-    int is_read = s->converted && nl_host_array_assign(s->converted, given) == 0 &&
-                  nl_host_array_read(s->converted, &made) == 0;
+    PyObject *given = nl_py_hostarray_from(number);
+    s->converted = given ? nl_py_hostarray_new(descr, &scalar, NULL, NULL) : NULL;
+    int is_read = s->converted && nl_py_hostarray_assign(s->converted, given) == 0 &&
+                  nl_py_hostarray_read(s->converted, &made) == 0;
     Py_XDECREF(given);
     if (!is_read) {
         PyErr_Clear();
@@ -191,11 +191,11 @@ static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_p
     const nl_py_array *mask = (const nl_py_array *)where;
     nl_layout layout = {.ndim = a->ndim, .itemsize = 1};
     if (!is_plain(state, where) || mask->dtype != NL_BOOL ||
-        !nl_layout_broadcast(mask->ndim, mask->shape, nl_py_array_strides(mask), a->ndim, a->shape,
-                             layout.strides))
+        !nl_layout_broadcast(mask->ndim, mask->shape, nl_py_devarray_strides(mask), a->ndim,
+                             a->shape, layout.strides))
         return NULL;
     memcpy(layout.shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
-    return nl_py_array_view(mask, mask->address, &layout);
+    return nl_py_devarray_view(mask, mask->address, &layout);
 }
 
 /* `mask`: a view of where= in the array's shape, or NULL. */
@@ -318,7 +318,7 @@ static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) 
     CUstream handle;
     int blocking;
     PyObject *array = NULL;
-    if (nl_py_array_check(state, obj) || nl_host_is_exact_array(obj))
+    if (nl_py_devarray_check(state, obj) || nl_py_hostarray_is_exact_array(obj))
         return Py_NewRef(obj);
     if (nl_py_stream_from(state, nl_py_stream_or_null(stream), &handle, &blocking) < 0 ||
         nl_py_value_read(state, obj, &v) < 0)
@@ -378,12 +378,12 @@ static request request_of(char method, PyObject *const *values) {
 
 static PyObject *reduce_on_stream(PyObject *self, PyObject *const *args, size_t nargsf,
                                   PyObject *keywords) {
-    return nl_py_ufunc_reduce(self, args, PyVectorcall_NARGS(nargsf), keywords);
+    return nl_py_reduction_reduce(self, args, PyVectorcall_NARGS(nargsf), keywords);
 }
 
 static PyObject *accumulate_on_stream(PyObject *self, PyObject *const *args, size_t nargsf,
                                       PyObject *keywords) {
-    return nl_py_ufunc_accumulate(self, args, PyVectorcall_NARGS(nargsf), keywords);
+    return nl_py_reduction_accumulate(self, args, PyVectorcall_NARGS(nargsf), keywords);
 }
 
 static PyObject *call(PyObject *self, char method, const char *otherwise, PyObject *const *args,
@@ -413,17 +413,17 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
     return result;
 }
 
-PyObject *nl_py_ufunc_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *keywords) {
+PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                 PyObject *keywords) {
     return call(self, 'r', "_reduce", args, nargs, keywords);
 }
 
-PyObject *nl_py_ufunc_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                 PyObject *keywords) {
+PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *keywords) {
     return call(self, 'a', "_accumulate", args, nargs, keywords);
 }
 
-PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     if (nargs != 7 || !PyUnicode_Check(args[0]))
         return PyErr_Format(PyExc_TypeError, "_note() accepts a method's name, the dtypes of the "
@@ -463,7 +463,7 @@ static PyObject *returned(nl_py_state *state, const request *r, PyObject *made) 
         result = Py_NewRef(made);
     else if (!nl_py_stream_or_null(r->stream) ||
              nl_py_stream_from(state, r->stream, &handle, NULL) == 0)
-        result = nl_py_array_read_on((nl_py_array *)made, handle);
+        result = nl_py_devcopy_read_on((nl_py_array *)made, handle);
     Py_DECREF(made);
     return result;
 }
@@ -567,5 +567,6 @@ static PyType_Spec reduction_spec = {
 };
 
 int nl_py_reduction_exec(PyObject *module) {
-    return nl_py_add_type(module, &reduction_spec, NULL, &nl_py_state_of(module)->reduction_type);
+    return nl_py_state_add_type(module, &reduction_spec, NULL,
+                                &nl_py_state_of(module)->reduction_type);
 }

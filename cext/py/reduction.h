@@ -5,11 +5,11 @@
 #include "py/state.h"
 
 /* Calls that are not planned in C call the methods _reduce and _accumulate. */
-PyObject *nl_py_ufunc_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *keywords);
-PyObject *nl_py_ufunc_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords);
+PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *keywords);
 /* _note(method, dtype of the array, dtype=, dtype of out=, Reducer, initial) */
-PyObject *nl_py_ufunc_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

@@ -6,7 +6,8 @@
 #include "core/hostblock.h"
 #include "core/pinned.h"
 
-int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot) {
+int nl_py_state_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base,
+                         PyTypeObject **slot) {
     PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
     if (type == NULL)
         return -1;
@@ -18,7 +19,7 @@ int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTy
 
 static int ended;
 
-void nl_py_give_back(void) {
+void nl_py_state_release_caches(void) {
     nl_buffer_exit();
     if (nl_device_usable()) { /* page-locked memory that no copy uses */
         nl_hostblock_trim(0);
@@ -29,16 +30,16 @@ void nl_py_give_back(void) {
 /* Runs after the interpreter has freed all arrays that it can free. */
 static void at_exit(void) {
     ended = 1;
-    nl_py_give_back();
+    nl_py_state_release_caches();
 }
 
-int nl_py_lives(void) {
+int nl_py_state_is_alive(void) {
     if (Py_IsInitialized() && !Py_IsFinalizing())
         return 1;
     return !ended && nl_thread_is_main();
 }
 
-int nl_py_at_exit(void) {
+int nl_py_state_at_exit(void) {
     static int registered;
     if (!registered && Py_AtExit(at_exit) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "no room for one more function at exit");
@@ -74,7 +75,7 @@ static void module_free(void *module) {
     module_clear(module);
 }
 
-PyModuleDef nl_py_module_def = {
+PyModuleDef nl_py_state_module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "numbalite._core",
     .m_doc = "The runtime of numbalite, in C: devices, memory, kernels, launching.",
@@ -85,7 +86,7 @@ PyModuleDef nl_py_module_def = {
     .m_free = module_free,
 };
 
-PyObject *nl_py_interned(const char *const *texts, int count) {
+PyObject *nl_py_state_intern(const char *const *texts, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *text = PyUnicode_InternFromString(texts[i]);

@@ -57,7 +57,7 @@
     X(PyObject, interface_keys) /* tuple of the names that arrayinterface.c looks up */ \
     X(PyObject, known_names)    /* tuple of the names that fastarray.c looks up */ \
     X(PyObject, dlpack_names)   /* tuple of the names that dlpack.c looks up */ \
-    X(PyTypeObject, cupy_array) /* known.c: registered classes of other libraries */ \
+    X(PyTypeObject, cupy_array) /* fastarray.c: registered classes of other libraries */ \
     X(PyTypeObject, torch_tensor) \
     X(PyTypeObject, exchange_type) /* dlpack.c: a class with the exchange API */ \
     X(PyObject, exchange_parts)    /* its capsule, and the descriptor of requires_grad or None */ \
@@ -71,7 +71,7 @@ typedef struct nl_py_state {
 #undef NL_DECLARE
 } nl_py_state;
 
-extern PyModuleDef nl_py_module_def;
+extern PyModuleDef nl_py_state_module_def;
 
 /* Return the state for the module; for a type of this module or its subclass (NULL with TypeError
  * for another type); for an object of such a type. */
@@ -79,7 +79,7 @@ static inline nl_py_state *nl_py_state_of(PyObject *module) {
     return (nl_py_state *)PyModule_GetState(module);
 }
 static inline nl_py_state *nl_py_state_of_type(PyTypeObject *type) {
-    PyObject *module = nl_py_module_of_type(type, &nl_py_module_def);
+    PyObject *module = nl_py_module_of_type(type, &nl_py_state_module_def);
     return module != NULL ? nl_py_state_of(module) : NULL;
 }
 static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
@@ -100,7 +100,7 @@ typedef struct nl_py_exception {
 } nl_py_exception;
 /* Replaces an exception by `result`; if `result` is None, raises the exception again. Steals all
  * references. */
-PyObject *nl_py_instead(nl_py_exception taken, PyObject *result);
+PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result);
 /* Returns a class of numbalite.errors, or `otherwise` if the class is not available. New
  * reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
@@ -118,28 +118,28 @@ static inline void nl_py_free(PyObject *self) {
 }
 
 /* Call this before device operations: reports the user's line to a driver that compares streams. */
-extern int nl_py_notes_callers;
-void nl_py_note_caller_now(void);
-static inline void nl_py_note_caller(void) {
-    if (__builtin_expect(nl_py_notes_callers, 0))
-        nl_py_note_caller_now();
+extern int nl_py_checks_note_callers;
+void nl_py_checks_note_caller_now(void);
+static inline void nl_py_checks_note_caller(void) {
+    if (__builtin_expect(nl_py_checks_note_callers, 0))
+        nl_py_checks_note_caller_now();
 }
 
 /* Are the accesses of the calling thread's launches counted? Then the counts must be those of a
  * GPU: no plan for the simulator is used, and no trace is replayed. */
-extern int nl_py_profiles;
-int nl_py_is_profiled_now(void);
-static inline int nl_py_is_profiled(void) {
-    return __builtin_expect(nl_py_profiles, 0) && nl_py_is_profiled_now();
+extern int nl_py_checks_profiling;
+int nl_py_checks_is_profiled_now(void);
+static inline int nl_py_checks_is_profiled(void) {
+    return __builtin_expect(nl_py_checks_profiling, 0) && nl_py_checks_is_profiled_now();
 }
 
-/* Like nl_py_note_caller, before a launch, for all reports of the simulator. */
-void nl_py_note_launch(void);
+/* Like nl_py_checks_note_caller, before a launch, for all reports of the simulator. */
+void nl_py_checks_note_launch(void);
 
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \
     do { \
-        nl_py_note_caller(); \
+        nl_py_checks_note_caller(); \
         Py_BEGIN_ALLOW_THREADS; \
         __VA_ARGS__; \
         Py_END_ALLOW_THREADS; \
@@ -147,19 +147,20 @@ void nl_py_note_launch(void);
 
 /* Creates a heap type, adds it to the module under its own name and stores it in *slot. 0, or -1
  * with an exception. */
-int nl_py_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base, PyTypeObject **slot);
+int nl_py_state_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base,
+                         PyTypeObject **slot);
 /* May this thread still run Python code if it has the interpreter's lock? Not during
  * finalization, except in the finalizing thread. */
-int nl_py_lives(void);
+int nl_py_state_is_alive(void);
 /* Registers a function that releases cached resources when the interpreter ends. 0, or -1 with an
  * exception. */
-int nl_py_at_exit(void);
+int nl_py_state_at_exit(void);
 /* Returns unused cached memory to the driver. */
-void nl_py_give_back(void);
+void nl_py_state_release_caches(void);
 /* A new tuple of interned strings; NULL with an exception. */
-PyObject *nl_py_interned(const char *const *texts, int count);
+PyObject *nl_py_state_intern(const char *const *texts, int count);
 /* Adds functions to the module. 0, or -1 with an exception. */
-#define nl_py_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
+#define nl_py_state_add_functions(module, methods) PyModule_AddFunctions((module), (methods))
 
 /* The nl_py_..._exec functions in order; each returns 0, or -1 with an exception. */
 #define NL_PY_EXECS(X) \
@@ -176,8 +177,8 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_profile_exec) \
     X(nl_py_hostarray_exec) \
     X(nl_py_arraytype_exec) \
-    X(nl_py_exchange_exec) \
-    X(nl_py_known_exec) \
+    X(nl_py_arrayinterface_exec) \
+    X(nl_py_fastarray_exec) \
     X(nl_py_hostmemory_exec) \
     X(nl_py_memory_exec) \
     X(nl_py_ipc_exec) \
@@ -193,12 +194,11 @@ PyObject *nl_py_interned(const char *const *texts, int count);
     X(nl_py_reducer_exec) \
     X(nl_py_reduction_exec) \
     X(nl_py_reduceplan_exec) \
-    X(nl_py_module_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatchertype_exec) \
     X(nl_py_launcher_exec) \
     X(nl_py_graph_exec) \
-    X(nl_py_captured_exec) \
+    X(nl_py_graphkernel_exec) \
     X(nl_py_dlpack_exec) \
     X(nl_py_keywords_exec) \
     X(nl_py_override_exec) \

@@ -443,7 +443,7 @@ static PyMethodDef functions[] = {
 };
 
 int nl_py_stream_exec(PyObject *module) {
-    if (nl_py_add_type(module, &stream_spec, NULL, &nl_py_state_of(module)->stream_type) < 0)
+    if (nl_py_state_add_type(module, &stream_spec, NULL, &nl_py_state_of(module)->stream_type) < 0)
         return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "base/mem.h"
 #include "core/buffer.h"
+#include "core/event.h"
 #include "core/graph.h"
 #include "core/ipc.h"
 #include "core/module.h"
@@ -22,7 +23,7 @@ static PyObject *fail_call_at(PyObject *Py_UNUSED(module), PyObject *args, PyObj
     }
     if (n < 0)
         return PyErr_Format(PyExc_ValueError, "n must not be negative");
-    return PyLong_FromSize_t(nl_driver_fail_at((size_t)n, status, releases));
+    return PyLong_FromSize_t(nl_driver_wrap_fail_at((size_t)n, status, releases));
 }
 
 static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -41,7 +42,7 @@ static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
     int on = PyObject_IsTrue(argument);
     if (on < 0)
         return NULL;
-    nl_driver_trace(on);
+    nl_driver_wrap_trace(on);
     Py_RETURN_NONE;
 }
 
@@ -61,16 +62,16 @@ static PyObject *list_of(const char **names, size_t count) {
 static const char *names[4096];
 
 static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_traced(names, sizeof names / sizeof names[0]));
+    return list_of(names, nl_driver_wrap_traced(names, sizeof names / sizeof names[0]));
 }
 
 static PyObject *failed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_failed(names, sizeof names / sizeof names[0]));
+    return list_of(names, nl_driver_wrap_failed(names, sizeof names / sizeof names[0]));
 }
 
 static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     uint64_t bytes[2];
-    nl_driver_copied(bytes);
+    nl_driver_wrap_copied(bytes);
     return Py_BuildValue("(KK)", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
 }
 
@@ -87,7 +88,7 @@ static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) 
 static void report(void) {
     uint64_t used = 0;
     nl_error err;
-    nl_py_give_back();
+    nl_py_state_release_caches();
     nl_device *dev = nl_device_usable() ? nl_device_current(&err) : NULL;
     if (dev && dev->pool)
         (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
@@ -184,5 +185,5 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_testing_exec(PyObject *module) {
-    return nl_py_add_functions(module, methods);
+    return nl_py_state_add_functions(module, methods);
 }

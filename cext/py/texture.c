@@ -179,5 +179,5 @@ static PyType_Spec spec = {
 };
 
 int nl_py_texture_exec(PyObject *module) {
-    return nl_py_add_type(module, &spec, NULL, &nl_py_state_of(module)->texture_type);
+    return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->texture_type);
 }

@@ -111,12 +111,12 @@ static int is_memory(const value *v) {
 
 /* Returns the index of the value whose memory contains the array, or -1. */
 static int find_source(const trace *made, const nl_py_array *a) {
-    nl_range part = nl_py_array_range(a);
+    nl_range part = nl_py_devarray_range(a);
     for (int i = 0; i < made->value_count; i++) {
         if (!is_memory(&made->values[i]))
             continue;
         const nl_py_array *whole = (nl_py_array *)made->values[i].object;
-        nl_range within = nl_py_array_range(whole);
+        nl_range within = nl_py_devarray_range(whole);
         if (whole->buffer == a->buffer && whole->owner == a->owner && within.low <= part.low &&
             part.high <= within.high)
             return i;
@@ -173,7 +173,8 @@ static int is_constant(const nl_py_tracer *r, PyObject *object) {
         return !is_address(r, object);
     return object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
            PyComplex_CheckExact(object) || PyUnicode_CheckExact(object) ||
-           nl_host_is_scalar(object) || nl_host_is_descr(object) || PyType_Check(object);
+           nl_py_hostarray_is_scalar(object) || nl_py_hostarray_is_descr(object) ||
+           PyType_Check(object);
 }
 
 static int value_of(const nl_py_tracer *r, PyObject *object);
@@ -204,13 +205,13 @@ static int value_of(const nl_py_tracer *r, PyObject *object) {
     int found = find_value(r->made, object);
     if (found >= 0)
         return found;
-    if (nl_py_array_check_exact(r->state, object))
+    if (nl_py_devarray_check_exact(r->state, object))
         return view_value(r, (nl_py_array *)object);
     if (PyTuple_CheckExact(object))
         return tuple_value(r, object);
     if (object == r->stream)
         return add_value(r->made, STREAM, object) ? r->made->value_count - 1 : -1;
-    if (!is_constant(r, object) && !nl_host_is_exact_array(object))
+    if (!is_constant(r, object) && !nl_py_hostarray_is_exact_array(object))
         return -1;
     return add_value(r->made, CONSTANT, object) ? r->made->value_count - 1 : -1;
 }
@@ -227,7 +228,7 @@ static int was_used(const nl_py_tracer *r) {
  * arrays have no key. So each host array was created by the function, and has the same contents in
  * each call. */
 static int takes(PyObject *callable, PyObject *arg) {
-    return !nl_host_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
+    return !nl_py_hostarray_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
 }
 
 /* Adds a call and its arguments to the trace, before the call is made. Returns NULL if the call
@@ -257,7 +258,7 @@ static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *cons
 }
 
 static int is_result(const nl_py_tracer *r, PyObject *object) {
-    return nl_py_array_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
+    return nl_py_devarray_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
 /* Adds the result of a call. A result that is an existing value (out=) gets its index; a new array
@@ -283,7 +284,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     if (was_used(r))
         spoil(r);
     record_with(NULL);
-    PyObject *array = nl_py_array_allocate(state, parts, layout);
+    PyObject *array = nl_py_devarray_allocate(state, parts, layout);
     record_with(r);
     r->uses = nl_device_uses();
     if (array)
@@ -297,7 +298,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
 
 static void record_with(nl_py_tracer *r) {
     nl_py_trace_current = r;
-    nl_py_array_recorder_here = r ? record_allocation : NULL;
+    nl_py_devarray_recorder = r ? record_allocation : NULL;
 }
 
 PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
@@ -396,7 +397,7 @@ static PyObject *finished(nl_py_tracer *r, PyObject *result) {
     if (!made || was_used(r))
         return NULL;
     made->result = value_of(r, result);
-    if (made->result < 0 || nl_host_is_exact_array(result) ||
+    if (made->result < 0 || nl_py_hostarray_is_exact_array(result) ||
         (made->values[made->result].kind == CONSTANT && result != Py_None))
         return NULL;
     settle(made);
@@ -486,7 +487,7 @@ static void read_geometry(const value *v, nl_layout *layout) {
 static PyObject *new_array(const replay *r, const value *v, const nl_layout *layout) {
     nl_py_array_parts parts = {
         .descr = v->descr, .element = v->element, .stream = v->bound ? r->stream : NULL};
-    return nl_py_array_allocate(r->of->state, &parts, layout);
+    return nl_py_devarray_allocate(r->of->state, &parts, layout);
 }
 
 static PyObject *make_array(replay *r, const value *v) {
@@ -507,7 +508,7 @@ static PyObject *make_array(replay *r, const value *v) {
                                .repeated = v->repeated,
                                .view = v->view,
                                .lent = source->flags & NL_PY_ARRAY_LENT};
-    return nl_py_array_new(r->of->state, &parts, &layout);
+    return nl_py_devarray_new(r->of->state, &parts, &layout);
 }
 
 /* Returns the object of a value, which is created if necessary: a borrowed reference. */
@@ -650,7 +651,7 @@ static PyMethodDef methods[] = {
 
 int nl_py_trace_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
-    if (nl_py_add_functions(module, methods) < 0)
+    if (nl_py_state_add_functions(module, methods) < 0)
         return -1;
-    return nl_py_add_type(module, &trace_spec, NULL, &state->trace_type);
+    return nl_py_state_add_type(module, &trace_spec, NULL, &state->trace_type);
 }

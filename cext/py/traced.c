@@ -70,7 +70,7 @@ static int append_tag(key *k, char tag, int64_t value) {
 static int append_distances(key *k, const nl_py_array *a) {
     size_t at = k->size;
     uint8_t count = 0;
-    k->ranges[k->count] = nl_py_array_range(a);
+    k->ranges[k->count] = nl_py_devarray_range(a);
     for (int i = 0; i < k->count; i++)
         if (k->inputs[i] == (PyObject *)a) {
             const uint8_t same[] = {SAME, (uint8_t)i};
@@ -140,7 +140,7 @@ static int append_float(key *k, PyObject *object) {
 
 static int append_scalar(key *k, PyObject *scalar) {
     unsigned char bytes[16] = {0};
-    nl_dtype dtype = nl_host_scalar_read(scalar, bytes);
+    nl_dtype dtype = nl_py_hostarray_scalar_read(scalar, bytes);
     return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append(k, bytes, sizeof bytes);
 }
 
@@ -171,7 +171,7 @@ static int is_immortal(const nl_py_state *state, PyObject *object) {
 }
 
 static int append_any(key *k, PyObject *object, int depth) {
-    if (nl_py_array_check_exact(k->state, object))
+    if (nl_py_devarray_check_exact(k->state, object))
         return append_array(k, object);
     if (is_immortal(k->state, object))
         return append_tag(k, 'o', (int64_t)(intptr_t)object);
@@ -187,10 +187,10 @@ static int append_any(key *k, PyObject *object, int depth) {
         return append_sequence(k, 'l', object, depth);
     if (PySlice_Check(object))
         return append_slice(k, object, depth);
-    if (nl_host_is_descr(object))
-        return nl_host_element(object).class == NL_ELEMENT_PLAIN &&
-               append_tag(k, 'd', nl_host_element(object).dtype);
-    return nl_host_is_exact_scalar(object) && append_scalar(k, object);
+    if (nl_py_hostarray_is_descr(object))
+        return nl_py_hostarray_element(object).class == NL_ELEMENT_PLAIN &&
+               append_tag(k, 'd', nl_py_hostarray_element(object).dtype);
+    return nl_py_hostarray_is_exact_scalar(object) && append_scalar(k, object);
 }
 
 /* Appends the device and whether there is a current stream. Fails if the arrays are bound to a
@@ -344,7 +344,7 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
             return result;
         Py_DECREF(result);
     }
-    bytes = nl_py_is_profiled() ? NULL : make_key(&k, f->state, args, nargs, keywords);
+    bytes = nl_py_checks_is_profiled() ? NULL : make_key(&k, f->state, args, nargs, keywords);
     if (!bytes)
         return PyErr_Occurred() ? NULL : PyObject_Vectorcall(f->function, args, nargsf, keywords);
     result = call_traced(f, &k, bytes, args, nargsf, keywords);
@@ -476,7 +476,7 @@ int nl_py_traced_exec(PyObject *module) {
     Py_XDECREF(numpy);
     if (!state->no_value)
         return -1;
-    if (nl_py_add_functions(module, functions) < 0)
+    if (nl_py_state_add_functions(module, functions) < 0)
         return -1;
-    return nl_py_add_type(module, &traced_spec, NULL, &state->traced_type);
+    return nl_py_state_add_type(module, &traced_spec, NULL, &state->traced_type);
 }

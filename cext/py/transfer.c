@@ -55,5 +55,6 @@ static PyType_Spec transfer_spec = {
 };
 
 int nl_py_transfer_exec(PyObject *module) {
-    return nl_py_add_type(module, &transfer_spec, NULL, &nl_py_state_of(module)->transfer_type);
+    return nl_py_state_add_type(module, &transfer_spec, NULL,
+                                &nl_py_state_of(module)->transfer_type);
 }

@@ -64,7 +64,7 @@ static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr
     case NL_ELEMENT_TIME:
     case NL_ELEMENT_RECORD:
         *reason = e->itemsize == 2 ? no_bfloat16 : no_type;
-        if (e->class == NL_ELEMENT_RECORD && !nl_host_has_fields(descr))
+        if (e->class == NL_ELEMENT_RECORD && !nl_py_hostarray_has_fields(descr))
             return 0;
         if (index_of(state, descr, &index) < 0)
             return -1;
@@ -116,16 +116,16 @@ static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code
     nl_scalar ignored;
     PyObject *descr;
     const void *record;
-    nl_dtype dtype = nl_host_scalar_read(value, bytes);
-    if (dtype == NL_OPAQUE && nl_host_long_double_read(value, &ignored))
+    nl_dtype dtype = nl_py_hostarray_scalar_read(value, bytes);
+    if (dtype == NL_OPAQUE && nl_py_hostarray_long_double_read(value, &ignored))
         dtype = ignored.kind == NL_SCALAR_COMPLEX ? NL_COMPLEX128 : NL_FLOAT64;
     if (dtype != NL_OPAQUE) {
         *code = (uint32_t)dtype;
         return 1;
     }
-    if (nl_host_void_read(value, &descr, &record) < 0)
+    if (nl_py_hostarray_void_read(value, &descr, &record) < 0)
         return -1;
-    nl_element element = nl_host_element(descr);
+    nl_element element = nl_py_hostarray_element(descr);
     if (element.class == NL_ELEMENT_RECORD && !record)
         element.class = NL_ELEMENT_OTHER;
     int result = element_code(state, &element, descr, 0, 1, 1, code, reason);
@@ -176,27 +176,29 @@ static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
 
 /* The type code of a dtype as an argument, such as numpy.dtype("f4") or numpy.float32. */
 static int dtype_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
-    PyObject *descr = nl_host_descr(value);
+    PyObject *descr = nl_py_hostarray_descr(value);
     if (!descr)
         return -1;
     *reason = no_type;
-    int found = nl_host_element(descr).class == NL_ELEMENT_PLAIN;
+    int found = nl_py_hostarray_element(descr).class == NL_ELEMENT_PLAIN;
     if (found)
         found = object_code(state, descr, code);
     Py_DECREF(descr);
     return found;
 }
 
-nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code) {
+nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code) {
     Py_ssize_t index = (Py_ssize_t)(code >> NL_PY_CODE_INDEX_SHIFT);
     PyObject *object =
         code & NL_PY_CODE_OBJECT ? PyList_GetItemRef(state->code_objects, index - 1) : NULL;
-    nl_dtype dtype = object && nl_host_is_descr(object) ? nl_host_element(object).dtype : NL_OPAQUE;
+    nl_dtype dtype = object && nl_py_hostarray_is_descr(object)
+                         ? nl_py_hostarray_element(object).dtype
+                         : NL_OPAQUE;
     Py_XDECREF(object);
     return dtype;
 }
 
-/* The function for the items of a tuple: nl_py_type_code or nl_py_host_type_code. */
+/* The function for the items of a tuple: nl_py_type_code or nl_py_typecode_of_host. */
 typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
 /* The type code of a tuple: its object is a pair of the tuple's class and the type codes of its
@@ -227,7 +229,7 @@ static int tuple_code(nl_py_values *values, PyObject *value, uint32_t *code, con
 }
 
 static int is_dtype(PyObject *value) {
-    return nl_host_is_descr(value) || nl_host_is_scalar_type(value);
+    return nl_py_hostarray_is_descr(value) || nl_py_hostarray_is_scalar_type(value);
 }
 
 /* Is the value a numbalite type with a dtype, such as float32? A program that has such a value
@@ -240,7 +242,7 @@ static int is_type_object(PyObject *value) {
     int found = class ? PyObject_IsInstance(value, class) : 0;
     if (found > 0) {
         dtype = PyObject_GetAttrString(value, "dtype");
-        found = dtype && nl_host_is_descr(dtype);
+        found = dtype && nl_py_hostarray_is_descr(dtype);
     }
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_AttributeError))
         PyErr_Clear();
@@ -287,12 +289,12 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
     nl_py_state *state = values->state;
     *reason = no_value;
     *code = 0;
-    if (nl_py_array_check(state, obj))
+    if (nl_py_devarray_check(state, obj))
         return device_array_code(state, (nl_py_array *)obj, code, reason);
     if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
         return number_code(values, obj, code, reason);
-    if (!nl_host_is_exact_array(obj)) {
-        if (nl_host_is_scalar(obj))
+    if (!nl_py_hostarray_is_exact_array(obj)) {
+        if (nl_py_hostarray_is_scalar(obj))
             return numpy_scalar_code(state, obj, code, reason);
         if (PyTuple_Check(obj))
             return tuple_code(values, obj, code, reason, nl_py_type_code, 0);
@@ -338,18 +340,19 @@ static int host_array_code(nl_py_state *state, const nl_py_value *v, uint32_t *c
     return found;
 }
 
-int nl_py_host_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const char **reason) {
+int nl_py_typecode_of_host(nl_py_values *values, PyObject *obj, uint32_t *code,
+                           const char **reason) {
     nl_py_state *state = values->state;
     *code = 0;
     if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
         return number_code(values, obj, code, reason);
-    if (!nl_host_is_exact_array(obj) && nl_host_is_scalar(obj)) {
+    if (!nl_py_hostarray_is_exact_array(obj) && nl_py_hostarray_is_scalar(obj)) {
         int known = numpy_scalar_code(state, obj, code, reason);
         *code = known > 0 ? as_value(*code) : 0;
         return known;
     }
     if (PyTuple_Check(obj))
-        return tuple_code(values, obj, code, reason, nl_py_host_type_code, 0);
+        return tuple_code(values, obj, code, reason, nl_py_typecode_of_host, 0);
     nl_py_value *v = nl_py_values_read(values, obj);
     if (!v)
         return -1;
@@ -361,7 +364,7 @@ int nl_py_host_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, co
     if (v->kind == NL_PY_VALUE_HOST && !v->is_record)
         return remember(v, host_array_code(state, v, code, reason), code, reason);
     if (v->object != obj)
-        return nl_py_host_type_code(values, v->object, code, reason);
+        return nl_py_typecode_of_host(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);
     if (found == 0 && *reason == no_value)
         *reason = no_host_value;
@@ -439,5 +442,5 @@ int nl_py_typecode_exec(PyObject *module) {
     state->code_indices = PyDict_New();
     if (!state->enum_type || !state->code_objects || !state->code_indices)
         return -1;
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -10,11 +10,11 @@
  * value that no kernel accepts, or -1 with an exception. */
 int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 /* The dtype for a type code whose object is a numpy.dtype, NL_OPAQUE for any other code. */
-nl_dtype nl_py_code_dtype(nl_py_state *state, uint32_t code);
+nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code);
 /* Like nl_py_type_code, for a function that runs on the host, which uses arrays without changing
  * their layout. */
-int nl_py_host_type_code(nl_py_values *values, PyObject *value, uint32_t *code,
-                         const char **reason);
+int nl_py_typecode_of_host(nl_py_values *values, PyObject *value, uint32_t *code,
+                           const char **reason);
 /* Raises the exception for a value without a type code: "`where`: `value` cannot be passed to a
  * `what`: ...". */
 void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,

@@ -97,12 +97,12 @@ static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)
         return 0;
-    PyObject *descr = nl_host_descr(dtype);
+    PyObject *descr = nl_py_hostarray_descr(dtype);
     if (!descr) {
         PyErr_Clear(); /* _choose reports the error */
         return -1;
     }
-    nl_element element = nl_host_element(descr);
+    nl_element element = nl_py_hostarray_element(descr);
     Py_DECREF(descr);
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
@@ -148,9 +148,9 @@ static int ask(call *c, const nl_py_ufunc_key *key) {
     nl_error err;
     int result = -1;
     if (inputs && outputs)
-        result = nl_py_ufunc_choose(c->ufunc, key, inputs, outputs, c->keywords.casting,
-                                    c->keywords.given[NL_PY_KEY_DTYPE],
-                                    c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
+        result = nl_py_ufuncloops_choose(
+            c->ufunc, key, inputs, outputs, c->keywords.casting, c->keywords.given[NL_PY_KEY_DTYPE],
+            c->keywords.given[NL_PY_KEY_SIGNATURE], c->loop, &c->types);
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
     /* _choose ran Python code, which may have made another context current */
@@ -206,7 +206,8 @@ static int find_loop(call *c) {
 
 static int refuse_shape(const call *c, const nl_py_operand *op) {
     nl_py_shape given = {op->ndim, op->shape}, wanted = {c->ndim, c->shape};
-    PyObject *ours = nl_py_shape_text(&given, 1), *theirs = nl_py_shape_text(&wanted, 1);
+    PyObject *ours = nl_py_operand_shape_text(&given, 1),
+             *theirs = nl_py_operand_shape_text(&wanted, 1);
     if (ours && theirs)
         PyErr_Format(PyExc_ValueError,
                      "%U(): non-broadcastable output operand with shape %U doesn't match the "
@@ -223,7 +224,7 @@ static int find_shape(call *c) {
     for (int i = 0; i < c->count; i++)
         if (c->operands[i].place != NL_PY_PLACE_NONE)
             shapes[n++] = (nl_py_shape){c->operands[i].ndim, c->operands[i].shape};
-    c->ndim = nl_py_broadcast(&c->op, shapes, n, c->shape);
+    c->ndim = nl_py_operand_broadcast(&c->op, shapes, n, c->shape);
     if (c->ndim < 0)
         return -1;
     for (int i = 0; i < c->nout; i++) {
@@ -366,8 +367,8 @@ static void write_variant(const call *c, const nl_loop *loop, nl_py_ufunc_varian
 static nl_py_ufunc_kernel *find_kernel(call *c, const nl_loop *loop) {
     nl_py_ufunc_variant variant;
     write_variant(c, loop, &variant);
-    return nl_py_ufunc_find_kernel(c->ufunc, c->op.device, &variant, loop,
-                                   c->types ? &c->types->latest : NULL);
+    return nl_py_ufuncloops_find_kernel(c->ufunc, c->op.device, &variant, loop,
+                                        c->types ? &c->types->latest : NULL);
 }
 
 static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k,
@@ -506,10 +507,10 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
 /* Can the argument be read without running user code? */
 static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     if (!PyTuple_CheckExact(object))
-        return nl_py_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
+        return nl_py_arrayufunc_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
                Py_IS_TYPE(object, state->stream_class);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
-        if (!nl_py_is_array_or_number(state, PyTuple_GET_ITEM(object, i)))
+        if (!nl_py_arrayufunc_is_array_or_number(state, PyTuple_GET_ITEM(object, i)))
             return 0;
     return 1;
 }

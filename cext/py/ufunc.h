@@ -59,13 +59,13 @@ static inline nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u,
 }
 /* Calls _choose with these objects and writes the loop's dtypes to loop[nin + nout]. If
  * key->remember, adds a cache entry and sets *types to it. 0, or -1 with an exception. */
-int nl_py_ufunc_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
-                       PyObject *outputs, PyObject *casting, PyObject *dtype, PyObject *signature,
-                       uint8_t *loop, nl_py_ufunc_types **types);
+int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
+                            PyObject *outputs, PyObject *casting, PyObject *dtype,
+                            PyObject *signature, uint8_t *loop, nl_py_ufunc_types **types);
 /* Returns the kernel for the variant, which is compiled if necessary. `latest`, if not NULL,
  * points to the kernel to compare first. NULL with an exception. */
-nl_py_ufunc_kernel *nl_py_ufunc_find_kernel(nl_py_ufunc *u, nl_device *dev,
-                                            const nl_py_ufunc_variant *variant, const nl_loop *loop,
-                                            void **latest);
+nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
+                                                 const nl_py_ufunc_variant *variant,
+                                                 const nl_loop *loop, void **latest);
 
 #endif

@@ -36,9 +36,9 @@ static int read_loop(const nl_py_ufunc *u, PyObject *answer, uint8_t *loop) {
     return -1;
 }
 
-int nl_py_ufunc_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
-                       PyObject *outputs, PyObject *casting, PyObject *dtype, PyObject *signature,
-                       uint8_t *loop, nl_py_ufunc_types **types) {
+int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
+                            PyObject *outputs, PyObject *casting, PyObject *dtype,
+                            PyObject *signature, uint8_t *loop, nl_py_ufunc_types **types) {
     PyObject *answer =
         PyObject_CallMethod((PyObject *)u, "_choose", "OOOOO", inputs, outputs, casting,
                             dtype ? dtype : Py_None, signature ? signature : Py_None);
@@ -109,9 +109,9 @@ static PyObject *compile(nl_py_ufunc *u, const nl_device *dev, const nl_py_ufunc
                                types + chosen, stored, nl_loop_kind_name(loop->kind), loop->dims);
 }
 
-nl_py_ufunc_kernel *nl_py_ufunc_find_kernel(nl_py_ufunc *u, nl_device *dev,
-                                            const nl_py_ufunc_variant *variant, const nl_loop *loop,
-                                            void **latest) {
+nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
+                                                 const nl_py_ufunc_variant *variant,
+                                                 const nl_loop *loop, void **latest) {
     nl_py_ufunc_kernel *k = latest ? nl_atomic_load_pointer(latest) : NULL;
     if (k && nl_py_overload_fits(&k->base, dev, variant->bytes, variant->size))
         return k;

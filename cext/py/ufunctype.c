@@ -102,10 +102,10 @@ static PyMethodDef ufunc_methods[] = {
      "_compile(device, loop, stored, kind, dims) -> (Kernel, threads per block, elements per "
      "thread)."},
     {"_clear", ufunc_forget, METH_NOARGS, "_clear(): forgets all loops and kernels."},
-    {"_note", (PyCFunction)(void (*)(void))nl_py_ufunc_note, METH_FASTCALL,
+    {"_note", (PyCFunction)(void (*)(void))nl_py_reduction_note, METH_FASTCALL,
      "_note(method, array, dtype, out, reducer, initial, loop): the Reducer of calls with these "
      "dtypes; initial is bytes of an accumulator, or None; initial= is converted to loop."},
-    {"reduce", (PyCFunction)(void (*)(void))nl_py_ufunc_reduce, METH_FASTCALL | METH_KEYWORDS,
+    {"reduce", (PyCFunction)(void (*)(void))nl_py_reduction_reduce, METH_FASTCALL | METH_KEYWORDS,
      "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
      "*,\n"
      "       stream=0)\n--\n\n"
@@ -113,7 +113,7 @@ static PyMethodDef ufunc_methods[] = {
      "``dtype``: of the loop and the result; ``initial``: what the fold starts with (the identity\n"
      "where it is needed and not given); ``where``: a boolean array that says which elements\n"
      "count. AxisError, and ValueError for an empty axis without ``initial`` and identity."},
-    {"accumulate", (PyCFunction)(void (*)(void))nl_py_ufunc_accumulate,
+    {"accumulate", (PyCFunction)(void (*)(void))nl_py_reduction_accumulate,
      METH_FASTCALL | METH_KEYWORDS,
      "accumulate($self, array, axis=0, dtype=None, out=None, *, stream=0)\n--\n\n"
      "The running folds of an array along one axis, as numpy.ufunc.accumulate."},
@@ -151,5 +151,5 @@ static PyType_Spec ufunc_spec = {
 };
 
 int nl_py_ufunctype_exec(PyObject *module) {
-    return nl_py_add_type(module, &ufunc_spec, NULL, &nl_py_state_of(module)->ufunc_type);
+    return nl_py_state_add_type(module, &ufunc_spec, NULL, &nl_py_state_of(module)->ufunc_type);
 }

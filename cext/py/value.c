@@ -36,7 +36,7 @@ static int is_foreign(const nl_py_value *v) {
 
 void nl_py_value_clear(nl_py_value *v) {
     if (is_foreign(v))
-        nl_py_foreign_clear(&v->memory.foreign);
+        nl_py_arrayinterface_clear(&v->memory.foreign);
     if (v->array != v->object)
         Py_XDECREF(v->array);
     v->array = NULL;
@@ -46,7 +46,7 @@ void nl_py_value_clear(nl_py_value *v) {
 /* Reads v->array, which is a numpy.ndarray. */
 static int read_host(nl_py_value *v) {
     nl_host_array *host = &v->memory.host;
-    if (nl_host_array_read(v->array, host) < 0)
+    if (nl_py_hostarray_read(v->array, host) < 0)
         return -1;
     v->kind = NL_PY_VALUE_HOST;
     v->element = host->element;
@@ -59,7 +59,7 @@ static int read_host(nl_py_value *v) {
 /* `array` is the object itself, or an array that was made from it, whose reference is stolen. */
 static int set_host(nl_py_value *v, PyObject *array) {
     v->array = array;
-    v->is_masked = !nl_host_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
+    v->is_masked = !nl_py_hostarray_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
     if (read_host(v) == 0)
         return 0;
     nl_py_value_clear(v);
@@ -78,7 +78,7 @@ static void set_device(nl_py_value *v, PyObject *array) {
     v->ndim = a->ndim;
     v->address = a->address;
     v->shape = a->shape;
-    v->strides = nl_py_array_strides(a);
+    v->strides = nl_py_devarray_strides(a);
 }
 
 void nl_py_value_of_array(nl_py_value *v, PyObject *array) {
@@ -99,7 +99,7 @@ static void set_foreign(nl_py_value *v) {
 /* A NumPy record is read as an array without dimensions over the memory of the record, which may
  * belong to an array. */
 static int set_record(nl_py_value *v) {
-    PyObject *array = nl_host_void_array(v->object);
+    PyObject *array = nl_py_hostarray_void_array(v->object);
     v->is_record = 1;
     return array ? set_host(v, array) : -1;
 }
@@ -110,32 +110,32 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
     v->kind = NL_PY_VALUE_OTHER;
     v->mode = v->exported = v->converted = v->is_record = v->is_masked = 0;
     v->found = -2;
-    if (nl_host_is_exact_array(obj))
+    if (nl_py_hostarray_is_exact_array(obj))
         return set_host(v, obj);
     if (nl_py_transfer_check(state, obj)) {
         v->mode = (uint8_t)((nl_py_transfer *)obj)->mode;
         v->object = obj = ((nl_py_transfer *)obj)->array;
     }
-    if (nl_py_array_check(state, obj)) {
+    if (nl_py_devarray_check(state, obj)) {
         set_device(v, obj);
         return 0;
     }
-    if (nl_host_is_exact_array(obj))
+    if (nl_py_hostarray_is_exact_array(obj))
         return set_host(v, obj);
     if (PyLong_Check(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj)) {
         v->kind = NL_PY_VALUE_NUMBER;
         return 0;
     }
-    if (nl_host_is_scalar(obj)) {
+    if (nl_py_hostarray_is_scalar(obj)) {
         v->kind = NL_PY_VALUE_NUMBER;
-        return nl_host_is_void(obj) ? set_record(v) : 0;
+        return nl_py_hostarray_is_void(obj) ? set_record(v) : 0;
     }
-    int found = nl_py_foreign_read(state, obj, &v->memory.foreign);
+    int found = nl_py_arrayinterface_read(state, obj, &v->memory.foreign);
     if (found < 0)
         return -1;
     if (found > 0)
         set_foreign(v);
-    else if (nl_host_is_array(obj))
+    else if (nl_py_hostarray_is_array(obj))
         return set_host(v, obj);
     return 0;
 }
@@ -149,26 +149,26 @@ int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
     if (found <= 0)
         return found;
     v->found = -2;
-    if (!nl_py_array_check(state, array))
+    if (!nl_py_devarray_check(state, array))
         return set_host(v, array);
     set_device(v, array);
     return 0;
 }
 
 int nl_py_value_needs_order(const nl_py_value *v, CUstream stream, int blocking, CUstream *other) {
-    if (!is_foreign(v) || !nl_py_foreign_needs_order(&v->memory.foreign, stream, blocking))
+    if (!is_foreign(v) || !nl_py_arrayinterface_needs_order(&v->memory.foreign, stream, blocking))
         return 0;
     *other = v->memory.foreign.stream;
     return 1;
 }
 
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking) {
-    return is_foreign(v) ? nl_py_foreign_wait(&v->memory.foreign, stream, blocking) : 0;
+    return is_foreign(v) ? nl_py_arrayinterface_wait(&v->memory.foreign, stream, blocking) : 0;
 }
 
 PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v) {
     if (!v->array) {
-        v->array = nl_py_foreign_array(state, v->object, &v->memory.foreign);
+        v->array = nl_py_arrayinterface_array(state, v->object, &v->memory.foreign);
         v->descr = v->memory.foreign.descr;
     }
     return v->array;
@@ -207,7 +207,7 @@ static int load(nl_dtype dtype, const void *bytes, nl_scalar *s) {
     return 1;
 }
 
-int nl_py_number_read(PyObject *obj, nl_scalar *s) {
+int nl_py_value_read_number(PyObject *obj, nl_scalar *s) {
     unsigned char bytes[16];
     memset(s, 0, sizeof *s);
     if (PyBool_Check(obj)) {
@@ -229,14 +229,16 @@ int nl_py_number_read(PyObject *obj, nl_scalar *s) {
         s->imaginary = c.imag;
         return 1;
     }
-    if (!nl_host_is_scalar(obj))
+    if (!nl_py_hostarray_is_scalar(obj))
         return 0;
-    return load(nl_host_scalar_read(obj, bytes), bytes, s) ? 1 : nl_host_long_double_read(obj, s);
+    return load(nl_py_hostarray_scalar_read(obj, bytes), bytes, s)
+               ? 1
+               : nl_py_hostarray_long_double_read(obj, s);
 }
 
 /* Steals the reference. */
 static int take_number(PyObject *number, nl_scalar *s) {
-    int result = number ? nl_py_number_read(number, s) : -1;
+    int result = number ? nl_py_value_read_number(number, s) : -1;
     Py_XDECREF(number);
     return result;
 }
@@ -245,7 +247,7 @@ PyObject *nl_py_values_element(nl_py_values *values, PyObject *array) {
     const nl_py_array *a = (nl_py_array *)array;
     int here = values->device && a->buffer->device == values->device;
     values->runs++;
-    return nl_py_array_read_on(a, here ? values->stream : NULL);
+    return nl_py_devcopy_read_on(a, here ? values->stream : NULL);
 }
 
 static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
@@ -269,8 +271,8 @@ static int convert(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 }
 
 int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
-    int found = nl_py_number_read(obj, s);
-    if (found || nl_host_is_scalar(obj))
+    int found = nl_py_value_read_number(obj, s);
+    if (found || nl_py_hostarray_is_scalar(obj))
         return found;
     if (PyObject_TypeCheck(obj, values->state->enum_type)) {
         PyObject *number = PyObject_GetAttrString(obj, "value");
@@ -323,7 +325,7 @@ static void give(nl_py_values *values, nl_py_value *v) {
 /* Was the value read without running Python code? */
 static int is_quiet(const nl_py_value *v) {
     return v->kind == NL_PY_VALUE_NUMBER ||
-           (v->kind == NL_PY_VALUE_HOST && nl_host_is_exact_array(v->array)) ||
+           (v->kind == NL_PY_VALUE_HOST && nl_py_hostarray_is_exact_array(v->array)) ||
            (v->kind == NL_PY_VALUE_DEVICE && v->array);
 }
 
@@ -402,9 +404,9 @@ void nl_py_values_release(nl_py_values *values) {
 static void describe_array(char *text, size_t size, PyObject *descr, nl_dtype dtype,
                            const char *what, int ndim, const int64_t *shape) {
     char name[120];
-    int n =
-        snprintf(text, size, "%s %s of shape (",
-                 descr ? nl_host_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
+    int n = snprintf(
+        text, size, "%s %s of shape (",
+        descr ? nl_py_hostarray_dtype_name(descr, name, sizeof name) : nl_dtype_name(dtype), what);
     for (int i = 0; i < ndim && n < (int)size; i++)
         n += snprintf(text + n, size - (size_t)n, "%s%lld", i ? ", " : "", (long long)shape[i]);
     if (n < (int)size)
@@ -434,7 +436,7 @@ const char *nl_py_value_describe(nl_py_state *state, PyObject *value, char *text
     } else if (value != Py_None) {
         PyErr_Clear();
         PyObject *repr = PyLong_Check(value) || PyFloat_Check(value) || PyComplex_Check(value) ||
-                                 PyUnicode_Check(value) || nl_host_is_scalar(value) ||
+                                 PyUnicode_Check(value) || nl_py_hostarray_is_scalar(value) ||
                                  PyObject_TypeCheck(value, state->enum_type)
                              ? PyObject_Repr(value)
                              : NULL;

@@ -68,7 +68,7 @@ int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking);
 PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v);
 /* Reads a Python or NumPy number without running Python code. Returns 1, 0 if the object is no
  * number, -1 with an exception. */
-int nl_py_number_read(PyObject *obj, nl_scalar *number);
+int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
 
 #define NL_PY_FEW_VALUES 4
 

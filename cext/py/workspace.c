@@ -11,8 +11,9 @@
 static PyObject *new_bytes(nl_py_state *state, size_t size) {
     nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
     nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};
-    PyObject *descr = nl_py_layout_order(&layout, 'C') < 0 ? NULL : nl_host_descr_plain(NL_UINT8);
-    PyObject *made = descr ? nl_py_array_empty(state, descr, element, &layout) : NULL;
+    PyObject *descr =
+        nl_py_geometry_strides(&layout, 'C') < 0 ? NULL : nl_py_hostarray_descr_plain(NL_UINT8);
+    PyObject *made = descr ? nl_py_devarray_empty(state, descr, element, &layout) : NULL;
     Py_XDECREF(descr);
     return made;
 }
@@ -55,7 +56,7 @@ int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace 
     int result = array ? 0 : -1;
     if (array && array != Py_None) {
         *out = (nl_workspace){((nl_py_array *)array)->address, size};
-        result = nl_py_array_use((nl_py_array *)array, stream, 1, &err);
+        result = nl_py_devarray_use((nl_py_array *)array, stream, 1, &err);
         if (result < 0)
             nl_py_raise(&err);
     }
@@ -82,5 +83,5 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_workspace_exec(PyObject *module) {
-    return nl_py_add_functions(module, functions);
+    return nl_py_state_add_functions(module, functions);
 }

@@ -70,7 +70,7 @@ def key_of(*args, **keywords):
     """The key of a call, which its first call leaves; None if the call has none."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
-    return next(iter(function._known), None)
+    return next(iter(function._traces), None)
 
 
 def drawn_array(rng):

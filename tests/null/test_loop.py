@@ -60,8 +60,8 @@ def core(tmp_path_factory):
         check=True,
     )  # fmt: skip
     library = ctypes.CDLL(str(path))
-    library.nl_divider_make.restype = Divider
-    library.nl_divider_make.argtypes = [ctypes.c_uint32]
+    library.nl_loop_divider.restype = Divider
+    library.nl_loop_divider.argtypes = [ctypes.c_uint32]
     library.nl_loop_size.restype = ctypes.c_size_t
     library.nl_loop_threads.restype = ctypes.c_int64
     library.nl_loop_threads.argtypes = [ctypes.c_void_p, ctypes.c_int64]
@@ -284,7 +284,7 @@ def test_dividers(core):
     divisors = [*range(1, 70), 2**16 - 1, 2**16, 2**16 + 1, 2**30, 2**31 - 1, 2**31]
     divisors += [int(d) for d in random.integers(1, 2**31, 200)]
     for divisor in divisors:
-        by = core.nl_divider_make(divisor)
+        by = core.nl_loop_divider(divisor)
         near = [
             k * divisor + e for k in (1, 2, 3, 1000, (2**31 - 2) // divisor) for e in (-1, 0, 1)
         ]

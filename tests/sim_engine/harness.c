@@ -8,7 +8,7 @@ static nl_driver table;
 
 EXPORT int harness_open(int devices) {
     nl_error err;
-    if (nl_driver_sim_fill(&table, devices, &err) < 0) {
+    if (nl_sim_calls_fill(&table, devices, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return -1;
     }

@@ -15,7 +15,7 @@ static void square(char *const *data, long long count, const long long *strides,
     for (long long k = 0; k < count; k++) {
         double x = *(const double *)(data[0] + k * strides[0]);
         if (extra != NULL && x == *(const double *)extra)
-            nl_host_runtime.fault(&(nl_host_fault){"found it", "stress.c", 7, 0, NULL, 0});
+            nl_hostloop_runtime.fault(&(nl_host_fault){"found it", "stress.c", 7, 0, NULL, 0});
         *(double *)(data[1] + k * strides[1]) = x * x;
     }
 }
@@ -26,7 +26,7 @@ static void outer(char *const *data, long long count, const long long *strides, 
     const long long inner[] = {8, 8};
     for (long long k = 0; k < count; k++) {
         char *at[] = {data[0] + k * strides[0], data[1] + k * strides[1]};
-        nl_host_runtime.parallel(square, 2, at, 1000, inner, extra, &cost);
+        nl_hostloop_runtime.parallel(square, 2, at, 1000, inner, extra, &cost);
     }
 }
 
@@ -50,19 +50,19 @@ static void *run(void *unused) {
         unsigned cost = round % 2 ? expensive : 0;
         int status;
         if (round % 3 == 0)
-            status = nl_host_runtime.parallel(outer, 2, data, COUNT / 1000, rows, NULL, &cost);
+            status = nl_hostloop_runtime.parallel(outer, 2, data, COUNT / 1000, rows, NULL, &cost);
         else
-            status = nl_host_runtime.parallel(square, 2, data, COUNT, strides, NULL, &cost);
+            status = nl_hostloop_runtime.parallel(square, 2, data, COUNT, strides, NULL, &cost);
         check(status == 0, "failed");
         for (int i = 0; i < COUNT; i++)
             check(y[i] == (double)i * i, "wrong");
         double wanted = round * 300;
         cost = expensive;
-        status = nl_host_runtime.parallel(square, 2, data, COUNT, strides, &wanted, &cost);
+        status = nl_hostloop_runtime.parallel(square, 2, data, COUNT, strides, &wanted, &cost);
         nl_fault fault;
         char text[200] = "";
         if (status == -1) {
-            nl_host_fault_take(&fault);
+            nl_hostloop_take_fault(&fault);
             nl_fault_sentence(&fault, text, sizeof text);
         }
         check(status == -1 && strstr(text, "stress.c(7): found it") != NULL,
@@ -75,7 +75,7 @@ static void *run(void *unused) {
 
 int main(int count, char **arguments) {
     pthread_t threads[THREADS];
-    nl_host_threads_limit(5);
+    nl_hostloop_threads_limit(5);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, run, NULL);
     for (int i = 0; i < THREADS; i++)

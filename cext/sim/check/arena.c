@@ -108,7 +108,7 @@ uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *o
 }
 
 void *nl_sim_arena_shared(const nl_sim_shared *variable) {
-    return shared_of(nl_sim_current, variable);
+    return shared_of(nl_sim_worker_current, variable);
 }
 
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {

@@ -65,8 +65,8 @@ static void describe(const nl_sim_arithmetic *what, char *text, size_t size) {
     }
 }
 
-void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+void nl_sim_arithmetic_check(const nl_sim_arithmetic *what, const void *pc) {
+    nl_sim_worker *w = nl_sim_worker_current;
     unsigned kind = what->kind >= NL_SIM_ARITHMETIC_FLOAT_ZERO ? NL_CHECK_NAN
                     : what->kind == NL_SIM_ARITHMETIC_INDEX    ? NL_CHECK_OVERFLOW
                                                                : NL_CHECK_DIVIDE;
@@ -74,10 +74,10 @@ void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc) {
      * it. */
     int is_users = what->line && !nl_sim_lines_are_ours(what->file);
     nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};
-    if (!nl_sim_check_is_on(w, kind) ||
+    if (!nl_sim_launch_check_is_on(w, kind) ||
         nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;
     nl_sim_finding f = {.kind = kind, .pc = is_users ? NULL : pc, .site = site};
     describe(what, f.text, sizeof f.text);
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }

@@ -6,6 +6,6 @@
 #include "sim/abi.h"
 
 /* Implements nl_sim_checker.arithmetic. */
-void nl_sim_check_arithmetic(const nl_sim_arithmetic *what, const void *pc);
+void nl_sim_arithmetic_check(const nl_sim_arithmetic *what, const void *pc);
 
 #endif

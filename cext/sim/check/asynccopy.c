@@ -63,7 +63,7 @@ static void free_blocks(block *first) {
     }
 }
 
-void nl_sim_asynccopies_free(nl_sim_asynccopies **copies) {
+void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies) {
     nl_sim_asynccopies *all = *copies;
     if (!all)
         return;
@@ -113,9 +113,10 @@ static void mark(const copy *c, unsigned bits, int on) {
 /* Records the copy's accesses as made by the running thread now. */
 static void note(nl_sim_worker *w, const copy *c) {
     if (c->from)
-        nl_sim_conflict_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
+        nl_sim_racereport_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
     if (c->to)
-        nl_sim_conflict_access(w, c->to, c->size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, c->pc);
+        nl_sim_racereport_access(w, c->to, c->size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE,
+                                 c->pc);
 }
 
 /* Removes *at from its list and returns it. */
@@ -238,7 +239,7 @@ static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block
 }
 
 void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->race)
         return;
     if (what->step == NL_SIM_COPY_MADE) {
@@ -335,11 +336,11 @@ int nl_sim_asynccopy_forbids(nl_sim_worker *w, uintptr_t address, size_t size, u
     const copy *c = find_any(w, address, size, kind);
     if (!c)
         return 0;
-    nl_sim_conflict_early(w, address, size, kind, pc,
-                          &(nl_sim_race_side){.block = c->block,
-                                              .thread = c->thread,
-                                              .pc = c->pc,
-                                              .write = meets(c->to, c->size, address, size)});
+    nl_sim_racereport_early(w, address, size, kind, pc,
+                            &(nl_sim_race_side){.block = c->block,
+                                                .thread = c->thread,
+                                                .pc = c->pc,
+                                                .write = meets(c->to, c->size, address, size)});
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
     return 1;

@@ -20,7 +20,7 @@
 struct nl_sim_worker;
 typedef struct nl_sim_asynccopies nl_sim_asynccopies; /* state of a launch */
 
-void nl_sim_asynccopies_free(nl_sim_asynccopies **copies);
+void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies);
 /* Implements nl_sim_checker.copying. */
 void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc);
 /* Call when the worker's block ends. */

@@ -460,7 +460,7 @@ static int is_local(const nl_sim_worker *w, uintptr_t address) {
 }
 
 int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size) {
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     if (address - (uintptr_t)stack->low < stack->size)
         return 1;
     if (is_local(w, address))

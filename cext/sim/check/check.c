@@ -71,7 +71,7 @@ CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) 
         status = CUDA_ERROR_LAUNCH_FAILED;
     }
     nl_sim_findings_clear(&c->findings);
-    nl_sim_asynccopies_free(&c->copies);
+    nl_sim_asynccopy_free_all(&c->copies);
     nl_mem_free(c);
     return status;
 }
@@ -100,14 +100,14 @@ _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, u
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
         nl_sim_attribution_describe(w, &f);
-        nl_sim_check_report(w, &f);
+        nl_sim_launch_check_report(w, &f);
     }
     nl_sim_thread_exit(w->current);
 }
 
 static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                        const void *pc) {
-    if (!nl_sim_check_is_on(w, NL_CHECK_MEMORY))
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY))
         return;
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
@@ -117,7 +117,7 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
                  "%s %zu bytes at once at the misaligned address 0x%llx (%s), which is no multiple "
                  "of %zu",
                  f.access, size, (unsigned long long)address, name, size);
-        nl_sim_check_report(w, &f);
+        nl_sim_launch_check_report(w, &f);
     }
     nl_sim_thread_exit(w->current);
 }
@@ -125,14 +125,15 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
 static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                       const void *pc) {
     uint64_t variable = nl_sim_attribution_identity(w, address);
-    if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
+        is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
         return;
     nl_sim_finding f = access_finding(NL_CHECK_UNWRITTEN, pc, address, size, kind);
     char name[200];
     f.variable = variable;
     nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s, which nothing has written", f.access, name);
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }
 
 /* Does the shadow mark all bytes as allocated and written? Handles only aligned accesses of 4 or 8
@@ -177,7 +178,7 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
  * locks are held. */
 static void require_stack(nl_sim_worker *w, const void *pc) {
     enum { ROOM = 8192 };
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)stack->low;
     if (here - low >= ROOM)
         return;
@@ -187,18 +188,18 @@ static void require_stack(nl_sim_worker *w, const void *pc) {
 }
 
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
     int told = 0;
     require_stack(w, pc);
-    if (w->job->check->every && nl_sim_conflict_is_due(w, address, kind))
+    if (w->job->check->every && nl_sim_racereport_is_due(w, address, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         told = !check_inside(w, address, size, kind, pc);
     else if (!nl_sim_attribution_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
     if (w->job->check->every && !told && !(kind & NL_SIM_ACCESS_UNTOLD))
-        nl_sim_conflict_access(w, address, size, kind, pc);
+        nl_sim_racereport_access(w, address, size, kind, pc);
     return 0;
 }
 
@@ -206,7 +207,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
 void nl_sim_check_copy(void *to, const void *from, unsigned long long size, const void *pc) {
     if (!size)
         return;
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
     require_stack(w, pc);
     int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
@@ -220,9 +221,9 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     if (w->job->check->every) {
         unsigned reads = NL_SIM_ACCESS_RANGE, writes = NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE;
         if (!from_ours || !nl_sim_asynccopy_forbids(w, source, size, reads, pc))
-            nl_sim_conflict_access(w, source, size, reads, pc);
+            nl_sim_racereport_access(w, source, size, reads, pc);
         if (!to_ours || !nl_sim_asynccopy_forbids(w, target, size, writes, pc))
-            nl_sim_conflict_access(w, target, size, writes, pc);
+            nl_sim_racereport_access(w, target, size, writes, pc);
     }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);
@@ -236,12 +237,12 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size) {
 }
 
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     uint64_t variable = nl_sim_attribution_identity(w, (uintptr_t)what->array);
     if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
         nl_sim_attribution_describe_index(w, what, &f);
-        nl_sim_check_report(w, &f);
+        nl_sim_launch_check_report(w, &f);
     }
     nl_sim_thread_exit(w->current);
 }
@@ -274,12 +275,13 @@ static void describe_subscript(const char *type, long long index, unsigned long 
  * address. */
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     unsigned long long extents[4];
     unsigned ndim = 0;
     for (const char *at = strchr(type, '['); at && ndim < 4; at = strchr(at + 1, '['))
         extents[ndim++] = strtoull(at + 1, NULL, 10);
-    if (!ndim || !nl_sim_check_is_on(w, NL_CHECK_MEMORY) || nl_sim_arena_has_part(w, ndim, extents))
+    if (!ndim || !nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY) ||
+        nl_sim_arena_has_part(w, ndim, extents))
         return;
     if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
@@ -287,14 +289,14 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
         int is_named = nl_sim_names_find(w->job->check->image, site, column, &name);
         describe_subscript(*type == '\'' ? type + 1 : type, index, extents[0], ndim,
                            is_named ? &name : NULL, &f);
-        nl_sim_check_report(w, &f);
+        nl_sim_launch_check_report(w, &f);
     }
     nl_sim_thread_exit(w->current);
 }
 
 void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
-    if (!nl_sim_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, 0))
+    nl_sim_worker *w = nl_sim_worker_current;
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, 0))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb(0)};
     char element[80] = "";
@@ -305,12 +307,12 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
     }
     snprintf(f.text, sizeof f.text, "reads %s%s%s, which nothing has written",
              what->count < 0 ? "a field of " : "", what->name, element);
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }
 
 /* Checks only memory that also exists on a GPU: the compiler decides how the stack is aligned. */
 void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
         nl_sim_shadow_there(address, 1))

@@ -50,7 +50,7 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
  * reason why the thread ended. */
 static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
     nl_sim_findings *all = &w->job->check->findings;
-    if (!nl_sim_check_is_on(w, NL_CHECK_SYNC) ||
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_SYNC) ||
         (all->count && !(all->all[0].kind & NL_CHECK_SYNC)))
         return 0;
     return !nl_sim_findings_know(all, NL_CHECK_SYNC, NULL, site, 0, w->next);

@@ -24,24 +24,25 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 
 static void forget_fence(nl_sim_fenced *f) {
     f->barrier = 0;
-    nl_sim_clock_release(&f->of_block);
-    nl_sim_clock_release(&f->of_thread);
+    nl_sim_vectorclock_release(&f->of_block);
+    nl_sim_vectorclock_release(&f->of_thread);
 }
 
-void nl_sim_order_end(nl_sim_order *o) {
+void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads; i++) {
-        nl_sim_clock_release(&o->thread_known[i]);
+        nl_sim_vectorclock_release(&o->thread_known[i]);
         for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++)
             forget_fence(&o->fenced[scope][i]);
     }
-    nl_sim_clock_release(&o->known);
-    nl_sim_clock_release(&o->released_known);
+    nl_sim_vectorclock_release(&o->known);
+    nl_sim_vectorclock_release(&o->released_known);
     o->threads = 0;
 }
 
 /* The time continues from block to block, so that the tables need not be cleared. */
-void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *starved) {
-    nl_sim_order_end(o);
+void nl_sim_happensbefore_begin(nl_sim_happensbefore *o, uint32_t block, unsigned threads,
+                                int *starved) {
+    nl_sim_happensbefore_end(o);
     o->starved = starved;
     if (o->time > UINT32_MAX / 2) {
         o->time = 0;
@@ -58,57 +59,59 @@ void nl_sim_order_begin(nl_sim_order *o, uint32_t block, unsigned threads, int *
     memset(o->unfenced, 0, sizeof o->unfenced);
 }
 
-int nl_sim_order_knows(const nl_sim_order *o, unsigned thread, uint32_t block, unsigned other,
-                       uint32_t time, int read) {
-    uint64_t whole = nl_sim_clock_block(block), one = nl_sim_clock_thread(block, other);
-    uint64_t reads = nl_sim_clock_reads(block, other);
-    const nl_sim_clock *clocks[] = {o->known, o->thread_known[thread]};
+int nl_sim_happensbefore_knows(const nl_sim_happensbefore *o, unsigned thread, uint32_t block,
+                               unsigned other, uint32_t time, int read) {
+    uint64_t whole = nl_sim_vectorclock_block(block), one = nl_sim_vectorclock_thread(block, other);
+    uint64_t reads = nl_sim_vectorclock_reads(block, other);
+    const nl_sim_vectorclock *clocks[] = {o->known, o->thread_known[thread]};
     for (unsigned i = 0; i < 2; i++) {
-        if (time < nl_sim_clock_get(clocks[i], whole) || time <= nl_sim_clock_get(clocks[i], one) ||
-            (read && time <= nl_sim_clock_get(clocks[i], reads)))
+        if (time < nl_sim_vectorclock_get(clocks[i], whole) ||
+            time <= nl_sim_vectorclock_get(clocks[i], one) ||
+            (read && time <= nl_sim_vectorclock_get(clocks[i], reads)))
             return 1;
     }
     return 0;
 }
 
-static void join(nl_sim_order *o, nl_sim_clock **clock, nl_sim_clock *other) {
-    if (nl_sim_clock_join(clock, other) < 0)
+static void join(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, nl_sim_vectorclock *other) {
+    if (nl_sim_vectorclock_join(clock, other) < 0)
         *o->starved = 1;
 }
 
-static void raise(nl_sim_order *o, nl_sim_clock **clock, uint64_t key, uint32_t time) {
-    if (nl_sim_clock_raise(clock, key, time) < 0)
+static void raise(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t key,
+                  uint32_t time) {
+    if (nl_sim_vectorclock_raise(clock, key, time) < 0)
         *o->starved = 1;
 }
 
 /* Adds the snapshot of `thread`'s last fence to a clock. */
-static void add_fenced(nl_sim_order *o, nl_sim_order_scope scope, unsigned thread,
-                       nl_sim_clock **clock) {
+static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope, unsigned thread,
+                       nl_sim_vectorclock **clock) {
     const nl_sim_fenced *f = &o->fenced[scope][thread];
     if (!f->barrier)
         return;
     join(o, clock, f->of_block);
     join(o, clock, f->of_thread);
-    raise(o, clock, nl_sim_clock_block(o->block), f->barrier);
+    raise(o, clock, nl_sim_vectorclock_block(o->block), f->barrier);
     for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++) {
         if (f->row[i] >= f->barrier)
-            raise(
-                o, clock,
-                nl_sim_clock_thread(o->block, thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
-                f->row[i]);
+            raise(o, clock,
+                  nl_sim_vectorclock_thread(o->block,
+                                            thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
+                  f->row[i]);
     }
 }
 
 /* At a barrier: any thread of the block can now release the snapshots of all threads, for other
  * blocks. Narrow ones are not needed: the barrier orders the block. */
-static void share_fences(nl_sim_order *o) {
+static void share_fences(nl_sim_happensbefore *o) {
     int all = 1;
     for (unsigned i = 0; i < o->threads && all; i++)
         all = !(o->unfenced[i] & NL_SIM_ORDER_WRITES_WIDE);
     if (all) {
         o->released = o->time + 1;
-        nl_sim_clock_release(&o->released_known);
-        o->released_known = nl_sim_clock_retain(o->known);
+        nl_sim_vectorclock_release(&o->released_known);
+        o->released_known = nl_sim_vectorclock_retain(o->known);
     } else {
         for (unsigned i = 0; i < o->threads; i++)
             add_fenced(o, NL_SIM_ORDER_WIDE, i, &o->released_known);
@@ -118,18 +121,19 @@ static void share_fences(nl_sim_order *o) {
 
 /* Joins the clocks of threads `first` to `end` - 1. Threads of a tile or a warp often share one
  * clock, which is joined once. */
-static void join_known(nl_sim_order *o, nl_sim_clock **clock, unsigned first, unsigned end) {
+static void join_known(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, unsigned first,
+                       unsigned end) {
     for (unsigned i = first; i < end; i++) {
         if (i == first || o->thread_known[i] != o->thread_known[i - 1])
             join(o, clock, o->thread_known[i]);
     }
 }
 
-void nl_sim_order_barrier(nl_sim_order *o) {
+void nl_sim_happensbefore_barrier(nl_sim_happensbefore *o) {
     if (o->acquired) {
         join_known(o, &o->known, 0, o->threads);
         for (unsigned i = 0; i < o->threads; i++)
-            nl_sim_clock_release(&o->thread_known[i]);
+            nl_sim_vectorclock_release(&o->thread_known[i]);
         o->acquired = 0;
     }
     if (o->fences[NL_SIM_ORDER_WIDE])
@@ -139,8 +143,8 @@ void nl_sim_order_barrier(nl_sim_order *o) {
 }
 
 /* Gives each of the lanes the union of their snapshots. */
-static void share_warp_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigned first,
-                              uint32_t lanes) {
+static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope,
+                              unsigned first, uint32_t lanes) {
     nl_sim_fenced joined = {.barrier = 0}, *fenced = &o->fenced[scope][first];
     FOR_LANES(lane, lanes) {
         const nl_sim_fenced *f = &fenced[lane];
@@ -157,30 +161,30 @@ static void share_warp_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigne
             nl_sim_fenced *f = &fenced[lane];
             forget_fence(f);
             *f = joined;
-            nl_sim_clock_retain(joined.of_block);
-            nl_sim_clock_retain(joined.of_thread);
+            nl_sim_vectorclock_retain(joined.of_block);
+            nl_sim_vectorclock_retain(joined.of_thread);
         }
     }
     forget_fence(&joined);
 }
 
-static void share_acquired(nl_sim_order *o, unsigned first, uint32_t lanes) {
-    nl_sim_clock *joined = NULL;
+static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lanes) {
+    nl_sim_vectorclock *joined = NULL;
     FOR_LANES(lane, lanes) {
         join(o, &joined, o->thread_known[first + lane]);
     }
     if (!joined)
         return;
     FOR_LANES(lane, lanes) {
-        nl_sim_clock **own = &o->thread_known[first + lane];
+        nl_sim_vectorclock **own = &o->thread_known[first + lane];
         o->acquired += !*own;
-        nl_sim_clock_release(own);
-        *own = nl_sim_clock_retain(joined);
+        nl_sim_vectorclock_release(own);
+        *own = nl_sim_vectorclock_retain(joined);
     }
-    nl_sim_clock_release(&joined);
+    nl_sim_vectorclock_release(&joined);
 }
 
-void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
+void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t lanes) {
     uint32_t joined[NL_SIM_ORDER_LANES] = {0};
     unsigned first = warp * NL_SIM_ORDER_LANES;
     FOR_LANES(lane, lanes) {
@@ -189,7 +193,7 @@ void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
             joined[i] = larger(joined[i], row[i]);
     }
     FOR_LANES(lane, lanes) {
-        joined[lane] = larger(joined[lane], nl_sim_order_now(o, first + lane));
+        joined[lane] = larger(joined[lane], nl_sim_happensbefore_now(o, first + lane));
     }
     o->time++;
     FOR_LANES(lane, lanes) {
@@ -203,10 +207,10 @@ void nl_sim_order_warp(nl_sim_order *o, unsigned warp, uint32_t lanes) {
 }
 
 /* Gives each thread of the tile the union of the snapshots of all. */
-static void share_tile_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigned first,
-                              unsigned end) {
+static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope,
+                              unsigned first, unsigned end) {
     nl_sim_fenced *all = o->fenced[scope];
-    nl_sim_clock *fenced = NULL;
+    nl_sim_vectorclock *fenced = NULL;
     uint32_t barrier = 0;
     for (unsigned i = first; i < end; i++) {
         barrier = larger(barrier, all[i].barrier);
@@ -214,40 +218,42 @@ static void share_tile_fences(nl_sim_order *o, nl_sim_order_scope scope, unsigne
     }
     for (unsigned i = first; i < end && barrier; i++) {
         forget_fence(&all[i]);
-        all[i] = (nl_sim_fenced){.barrier = barrier, .of_thread = nl_sim_clock_retain(fenced)};
+        all[i] =
+            (nl_sim_fenced){.barrier = barrier, .of_thread = nl_sim_vectorclock_retain(fenced)};
     }
-    nl_sim_clock_release(&fenced);
+    nl_sim_vectorclock_release(&fenced);
 }
 
-void nl_sim_order_tile(nl_sim_order *o, unsigned first, unsigned count) {
-    nl_sim_clock *known = NULL;
+void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned count) {
+    nl_sim_vectorclock *known = NULL;
     unsigned end = first + count;
     join_known(o, &known, first, end);
     for (unsigned i = first; i < end; i++)
-        raise(o, &known, nl_sim_clock_thread(o->block, i), nl_sim_order_now(o, i));
+        raise(o, &known, nl_sim_vectorclock_thread(o->block, i), nl_sim_happensbefore_now(o, i));
     o->time++;
     for (unsigned i = first; i < end; i++) {
         o->acquired += !o->thread_known[i];
-        nl_sim_clock_release(&o->thread_known[i]);
-        o->thread_known[i] = nl_sim_clock_retain(known);
+        nl_sim_vectorclock_release(&o->thread_known[i]);
+        o->thread_known[i] = nl_sim_vectorclock_retain(known);
         o->thread_time[i] = o->time;
     }
-    nl_sim_clock_release(&known);
+    nl_sim_vectorclock_release(&known);
     for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++) {
         if (o->fences[scope])
             share_tile_fences(o, scope, first, end);
     }
 }
 
-void nl_sim_order_fence(nl_sim_order *o, unsigned thread, nl_sim_order_scope scope) {
+void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
+                                nl_sim_happensbefore_scope scope) {
     nl_sim_fenced *f = &o->fenced[scope][thread];
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
     forget_fence(f);
     f->barrier = o->barrier;
     memcpy(f->row, o->row[warp][lane], sizeof f->row);
-    f->row[lane] = nl_sim_order_now(o, thread);
-    f->of_block = nl_sim_clock_retain(o->known);
-    f->of_thread = nl_sim_clock_retain(o->thread_known[thread]);
+    f->row[lane] = nl_sim_happensbefore_now(o, thread);
+    f->of_block = nl_sim_vectorclock_retain(o->known);
+    f->of_thread = nl_sim_vectorclock_retain(o->thread_known[thread]);
     o->thread_time[thread] = ++o->time;
     if (scope == NL_SIM_ORDER_WIDE) {
         forget_fence(&o->fenced[NL_SIM_ORDER_NARROW][thread]);
@@ -261,7 +267,7 @@ void nl_sim_order_fence(nl_sim_order *o, unsigned thread, nl_sim_order_scope sco
 
 /* Release and acquire */
 
-static nl_sim_handed *place(const nl_sim_handover *h, uintptr_t address) {
+static nl_sim_handed *place(const nl_sim_happensbefore_handover *h, uintptr_t address) {
     uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;
     for (;; at++) {
         nl_sim_handed *p = &h->table[at & (h->capacity - 1)];
@@ -270,8 +276,9 @@ static nl_sim_handed *place(const nl_sim_handover *h, uintptr_t address) {
     }
 }
 
-static int grow(nl_sim_handover *h) {
-    nl_sim_handover larger = {.count = h->count, .capacity = h->capacity ? h->capacity * 2 : 64};
+static int grow(nl_sim_happensbefore_handover *h) {
+    nl_sim_happensbefore_handover larger = {.count = h->count,
+                                            .capacity = h->capacity ? h->capacity * 2 : 64};
     larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
     if (!larger.table)
         return -1;
@@ -284,25 +291,25 @@ static int grow(nl_sim_handover *h) {
     return 0;
 }
 
-void nl_sim_handover_clear(nl_sim_handover *h) {
+void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *h) {
     for (size_t i = 0; i < h->capacity; i++) {
-        nl_sim_clock_release(&h->table[i].clock);
-        nl_sim_clock_release(&h->table[i].of_block);
+        nl_sim_vectorclock_release(&h->table[i].clock);
+        nl_sim_vectorclock_release(&h->table[i].of_block);
     }
     nl_mem_free(h->table);
-    *h = (nl_sim_handover){.count = 0};
+    *h = (nl_sim_happensbefore_handover){.count = 0};
 }
 
-static void acquire(nl_sim_order *o, unsigned thread, nl_sim_clock *clock) {
-    nl_sim_clock **own = &o->thread_known[thread];
+static void acquire(nl_sim_happensbefore *o, unsigned thread, nl_sim_vectorclock *clock) {
+    nl_sim_vectorclock **own = &o->thread_known[thread];
     if (!clock || clock == *own)
         return;
     o->acquired += !*own;
     join(o, own, clock);
 }
 
-void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handover *h,
-                          uintptr_t address) {
+void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
+                                  const nl_sim_happensbefore_handover *h, uintptr_t address) {
     if (!h->count)
         return;
     const nl_sim_handed *p = place(h, address);
@@ -313,17 +320,18 @@ void nl_sim_order_acquire(nl_sim_order *o, unsigned thread, const nl_sim_handove
 
 /* Releases the thread's last narrow fence. If another block has released narrow fences at the
  * address, all blocks are given the order: a race may be missed, and none is reported falsely. */
-static void release_narrow(nl_sim_order *o, unsigned thread, nl_sim_handed *p) {
-    nl_sim_clock **to = &p->of_block;
+static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_handed *p) {
+    nl_sim_vectorclock **to = &p->of_block;
     if (p->of_block && p->block != o->block)
         to = &p->clock;
     else
         p->block = o->block;
     add_fenced(o, NL_SIM_ORDER_NARROW, thread, to);
-    raise(o, to, nl_sim_clock_reads(o->block, thread), nl_sim_order_now(o, thread));
+    raise(o, to, nl_sim_vectorclock_reads(o->block, thread), nl_sim_happensbefore_now(o, thread));
 }
 
-void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, uintptr_t address) {
+void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
+                                  nl_sim_happensbefore_handover *h, uintptr_t address) {
     int is_narrow = o->fenced[NL_SIM_ORDER_NARROW][thread].barrier != 0;
     int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_known;
     if (!is_wide && !is_narrow)
@@ -342,6 +350,7 @@ void nl_sim_order_release(nl_sim_order *o, unsigned thread, nl_sim_handover *h, 
     add_fenced(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
     join(o, &p->clock, o->released_known);
     if (o->released)
-        raise(o, &p->clock, nl_sim_clock_block(o->block), o->released);
-    raise(o, &p->clock, nl_sim_clock_reads(o->block, thread), nl_sim_order_now(o, thread));
+        raise(o, &p->clock, nl_sim_vectorclock_block(o->block), o->released);
+    raise(o, &p->clock, nl_sim_vectorclock_reads(o->block, thread),
+          nl_sim_happensbefore_now(o, thread));
 }

@@ -16,11 +16,11 @@
 enum { NL_SIM_ORDER_THREADS = 1024, NL_SIM_ORDER_LANES = 32, NL_SIM_ORDER_WARPS = 32 };
 
 /* The scopes of fences: a narrow one (__threadfence_block) orders for the threads of its block. */
-typedef enum nl_sim_order_scope {
+typedef enum nl_sim_happensbefore_scope {
     NL_SIM_ORDER_WIDE,
     NL_SIM_ORDER_NARROW,
     NL_SIM_ORDER_SCOPES
-} nl_sim_order_scope;
+} nl_sim_happensbefore_scope;
 
 /* What a thread has done since its last fence, or since its last wide fence. */
 enum { NL_SIM_ORDER_WRITES = 1, NL_SIM_ORDER_WRITES_WIDE = 2 };
@@ -30,10 +30,10 @@ typedef struct nl_sim_fenced {
     /* everything that the block did before this time; 0: the thread has made no fence */
     uint32_t barrier;
     uint32_t row[NL_SIM_ORDER_LANES]; /* for each lane of its warp: everything up to this time */
-    nl_sim_clock *of_block, *of_thread;
+    nl_sim_vectorclock *of_block, *of_thread;
 } nl_sim_fenced;
 
-typedef struct nl_sim_order {
+typedef struct nl_sim_happensbefore {
     uint32_t block; /* linear index */
     unsigned threads;
     uint32_t time, barrier;               /* current time; time of the last barrier */
@@ -41,62 +41,67 @@ typedef struct nl_sim_order {
     unsigned acquired;                    /* number of threads with a clock of their own */
     /* accesses of all threads before this time are covered by fences of all threads */
     uint32_t released;
-    nl_sim_clock *known, *released_known;
+    nl_sim_vectorclock *known, *released_known;
     /* is set if memory ran out: then some order is missing, and conflicts must not be reported */
     int *starved;
     uint32_t warp_fences; /* bit per warp: a lane has made a fence since the barrier */
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
-    nl_sim_clock *thread_known[NL_SIM_ORDER_THREADS];
+    nl_sim_vectorclock *thread_known[NL_SIM_ORDER_THREADS];
     /* A wide fence replaces the snapshot of an earlier narrow one. */
     nl_sim_fenced fenced[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
-} nl_sim_order;
+} nl_sim_happensbefore;
 
 /* Table of one launch: the vector clock that was released at each address, for all threads and for
  * those of one block. */
 typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
-    nl_sim_clock *clock, *of_block;
+    nl_sim_vectorclock *clock, *of_block;
     uint32_t block; /* of `of_block` */
 } nl_sim_handed;
-typedef struct nl_sim_handover {
+typedef struct nl_sim_happensbefore_handover {
     size_t count, capacity;
     nl_sim_handed *table;
-} nl_sim_handover;
+} nl_sim_happensbefore_handover;
 
 /* Allocate an order with calloc: all zeros means that it has run no block. */
-void nl_sim_order_begin(nl_sim_order *order, uint32_t block, unsigned threads, int *starved);
-void nl_sim_order_end(nl_sim_order *order);
-void nl_sim_order_barrier(nl_sim_order *order);
-void nl_sim_order_warp(nl_sim_order *order, unsigned warp, uint32_t lanes);
+void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
+                                int *starved);
+void nl_sim_happensbefore_end(nl_sim_happensbefore *order);
+void nl_sim_happensbefore_barrier(nl_sim_happensbefore *order);
+void nl_sim_happensbefore_warp(nl_sim_happensbefore *order, unsigned warp, uint32_t lanes);
 /* Threads `first` to `first` + `count` - 1, which are complete warps, have synchronized. */
-void nl_sim_order_tile(nl_sim_order *order, unsigned first, unsigned count);
-void nl_sim_order_fence(nl_sim_order *order, unsigned thread, nl_sim_order_scope scope);
+void nl_sim_happensbefore_tile(nl_sim_happensbefore *order, unsigned first, unsigned count);
+void nl_sim_happensbefore_fence(nl_sim_happensbefore *order, unsigned thread,
+                                nl_sim_happensbefore_scope scope);
 /* Has the thread made a fence since it last wrote? */
-static inline int nl_sim_order_is_fenced(const nl_sim_order *order, unsigned thread) {
+static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *order,
+                                                 unsigned thread) {
     return (order->fenced[NL_SIM_ORDER_WIDE][thread].barrier ||
             order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
            !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
 }
 /* Called for an atomic or volatile access of `thread`. */
-void nl_sim_order_acquire(nl_sim_order *order, unsigned thread, const nl_sim_handover *handover,
-                          uintptr_t address);
-void nl_sim_order_release(nl_sim_order *order, unsigned thread, nl_sim_handover *handover,
-                          uintptr_t address);
-void nl_sim_handover_clear(nl_sim_handover *handover);
+void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
+                                  const nl_sim_happensbefore_handover *handover, uintptr_t address);
+void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
+                                  nl_sim_happensbefore_handover *handover, uintptr_t address);
+void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *handover);
 
-static inline uint32_t nl_sim_order_now(const nl_sim_order *order, unsigned thread) {
+static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *order,
+                                                unsigned thread) {
     uint32_t own = order->thread_time[thread];
     return own > order->barrier ? own : order->barrier;
 }
 
 /* Does the access of thread `other` of `block` at `time` happen before the current access of
  * `thread`? read: the earlier access was not a write. */
-int nl_sim_order_knows(const nl_sim_order *order, unsigned thread, uint32_t block, unsigned other,
-                       uint32_t time, int read);
-static inline int nl_sim_order_before(const nl_sim_order *order, unsigned thread, uint32_t block,
-                                      unsigned other, uint32_t time, int read) {
+int nl_sim_happensbefore_knows(const nl_sim_happensbefore *order, unsigned thread, uint32_t block,
+                               unsigned other, uint32_t time, int read);
+static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order, unsigned thread,
+                                              uint32_t block, unsigned other, uint32_t time,
+                                              int read) {
     if (block == order->block) {
         if (time < order->barrier || other == thread)
             return 1;
@@ -106,7 +111,7 @@ static inline int nl_sim_order_before(const nl_sim_order *order, unsigned thread
             return 1;
     }
     return (order->known || order->thread_known[thread]) &&
-           nl_sim_order_knows(order, thread, block, other, time, read);
+           nl_sim_happensbefore_knows(order, thread, block, other, time, read);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "sim/engine/caller.h"
 #include "sim/engine/job.h"
 
-int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit) {
+int nl_sim_launch_check_is_on(const nl_sim_worker *w, unsigned bit) {
     return w->job->check && (w->job->check->wanted.mask & bit);
 }
 
@@ -19,7 +19,7 @@ static void find_call(nl_sim_worker *w, nl_sim_finding *f) {
         (void)nl_sim_caller_find(w, w->current, site, &f->call);
 }
 
-void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *f) {
+void nl_sim_launch_check_report(nl_sim_worker *w, nl_sim_finding *f) {
     const nl_sim_dim *block = &w->job->launch.block;
     f->block = w->index;
     f->thread = (nl_sim_dim){w->current % block->x, w->current / block->x % block->y,

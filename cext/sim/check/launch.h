@@ -27,8 +27,8 @@ typedef struct nl_sim_check {
 
 /* Sets block, thread and order of a finding of the running thread of `w`, and adds it to the
  * list. */
-void nl_sim_check_report(nl_sim_worker *w, nl_sim_finding *finding);
+void nl_sim_launch_check_report(nl_sim_worker *w, nl_sim_finding *finding);
 /* Is this check enabled in the launch that `w` runs? */
-int nl_sim_check_is_on(const nl_sim_worker *w, unsigned bit);
+int nl_sim_launch_check_is_on(const nl_sim_worker *w, unsigned bit);
 
 #endif

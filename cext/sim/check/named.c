@@ -3,13 +3,13 @@
 #include "sim/check/named.h"
 
 void nl_sim_named_begin(nl_sim_named *array) {
-    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
+    nl_sim_thread *t = &nl_sim_worker_current->thread[nl_sim_worker_current->current];
     array->next = t->named;
     t->named = array;
 }
 
 void nl_sim_named_end(nl_sim_named *array) {
-    nl_sim_thread *t = &nl_sim_current->thread[nl_sim_current->current];
+    nl_sim_thread *t = &nl_sim_worker_current->thread[nl_sim_worker_current->current];
     for (const nl_sim_named **p = &t->named; *p; p = (const nl_sim_named **)&(*p)->next) {
         if (*p == array) {
             *p = array->next;

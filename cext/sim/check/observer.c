@@ -57,7 +57,7 @@ static void end_block(nl_sim_worker *w) {
         nl_sim_asynccopy_end_block(w);
     nl_sim_profile_end_block(w);
     if (w->race && w->cluster)
-        nl_sim_conflict_end_shared(w);
+        nl_sim_racereport_end_shared(w);
     if (w->race)
         nl_sim_race_end_block(w);
     if (w->cluster)
@@ -150,11 +150,11 @@ static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
 static void overflowed(nl_sim_worker *w, const void *instruction) {
     nl_sim_arithmetic overflow = {.kind = NL_SIM_ARITHMETIC_OVERFLOW, .unknown = 1};
     (void)w;
-    nl_sim_check_arithmetic(&overflow, (const char *)instruction + 1);
+    nl_sim_arithmetic_check(&overflow, (const char *)instruction + 1);
 }
 
 static int sees_accesses(const nl_sim_worker *w) {
-    return nl_sim_check_is_on(w, NL_CHECK_MEMORY);
+    return nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY);
 }
 
 static int name(const nl_sim_worker *w, uintptr_t address, char *text, size_t size) {
@@ -164,7 +164,7 @@ static int name(const nl_sim_worker *w, uintptr_t address, char *text, size_t si
     return 1;
 }
 
-const nl_sim_observer nl_sim_check_observer = {
+const nl_sim_observer nl_sim_observer_of_checks = {
     .enter = enter,
     .leave = leave,
     .begin_block = begin_block,
@@ -190,7 +190,7 @@ const nl_sim_observer nl_sim_check_observer = {
 };
 
 static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (w->job->check->profile)
         return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
     int comes_again = nl_sim_check_access(at, size, kind, pc);
@@ -200,7 +200,7 @@ static int access(void *at, unsigned long long size, unsigned kind, const void *
 }
 
 static void copy(void *to, const void *from, unsigned long long size, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->job->check->profile) {
         nl_sim_check_copy(to, from, size, pc);
         return;
@@ -211,14 +211,14 @@ static void copy(void *to, const void *from, unsigned long long size, const void
 
 /* Counts an asynchronous copy as a load and a store of the thread that starts it. */
 static void copying(const nl_sim_copying *what, const void *pc) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->job->check->profile)
         nl_sim_asynccopy_step(what, pc);
     else if (what->step == NL_SIM_COPY_BEGIN)
         nl_sim_profile_copy(w, (uintptr_t)what->to, (uintptr_t)what->from, (size_t)what->size, pc);
 }
 
-void nl_sim_check_install(void) {
+void nl_sim_observer_install(void) {
     nl_sim_checker *s = &nl_sim_shadow;
     s->access = access;
     s->copy = copy;
@@ -227,9 +227,9 @@ void nl_sim_check_install(void) {
     s->index = nl_sim_check_index;
     s->subscript = nl_sim_check_subscript;
     s->misaligned = nl_sim_check_misaligned;
-    s->fence = nl_sim_conflict_fence;
-    s->preempt = nl_sim_conflict_preempt;
-    s->arithmetic = nl_sim_check_arithmetic;
+    s->fence = nl_sim_racereport_fence;
+    s->preempt = nl_sim_racereport_preempt;
+    s->arithmetic = nl_sim_arithmetic_check;
     s->name = nl_sim_named_begin;
     s->unname = nl_sim_named_end;
     s->unset = nl_sim_check_unset;

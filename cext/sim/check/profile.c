@@ -414,7 +414,7 @@ void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t 
 }
 
 void nl_sim_profile_loop(unsigned number, int leaves) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->profile)
         return;
     if (leaves)

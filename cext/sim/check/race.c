@@ -76,7 +76,7 @@ struct nl_sim_race {
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
-    nl_sim_handover handover;
+    nl_sim_happensbefore_handover handover;
     unsigned pair_count;
     pair pairs[KNOWN_PAIRS]; /* hash table of reported pairs of instructions */
     unsigned guard_count;
@@ -101,7 +101,7 @@ typedef struct waiting {
 } waiting;
 
 struct nl_sim_race_block {
-    nl_sim_order order;
+    nl_sim_happensbefore order;
     waiting write;
     unsigned char before[MAX_BYTES]; /* the bytes before the write */
     unsigned reads_on;
@@ -141,7 +141,7 @@ void nl_sim_race_close(nl_sim_race *race) {
     forget_pages(race);
     nl_sim_epochs_close(race->epochs);
     nl_mem_free(race->bytes);
-    nl_sim_handover_clear(&race->handover);
+    nl_sim_happensbefore_clear_handover(&race->handover);
     nl_mem_free(race);
 }
 
@@ -305,7 +305,7 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
  * read another element since, as in a loop over several elements. */
 static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
                         const latest *read, int32_t pc) {
-    if (read->time != nl_sim_order_now(&b->order, thread))
+    if (read->time != nl_sim_happensbefore_now(&b->order, thread))
         return;
     for (unsigned i = 1; i <= LATEST; i++) {
         const latest *l = &b->latest[thread][(uint8_t)(b->latest_next[thread] - i) % LATEST];
@@ -478,7 +478,7 @@ static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) 
         result |= (kind & NL_SIM_ACCESS_NARROW) ? ATOMIC | NARROW : ATOMIC;
     else if (kind & NL_SIM_ACCESS_VOLATILE)
         /* a write right after a fence is a flag */
-        result |= (kind & NL_SIM_ACCESS_WRITE) && nl_sim_order_is_fenced(&b->order, thread)
+        result |= (kind & NL_SIM_ACCESS_WRITE) && nl_sim_happensbefore_is_fenced(&b->order, thread)
                       ? ATOMIC
                       : VOLATILE;
     return result;
@@ -518,7 +518,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .b = b,
                .order = &b->order,
                .mark = {.block = b->order.block,
-                        .time = nl_sim_order_now(&b->order, thread),
+                        .time = nl_sim_happensbefore_now(&b->order, thread),
                         .pc = (int32_t)((uintptr_t)pc - race->code),
                         .who = who(b, thread, kind),
                         .era = race->era},
@@ -534,7 +534,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             nl_sim_schedule_note_competition(w->job->schedule);
     }
     if (strong) {
-        nl_sim_order_acquire(&b->order, thread, &race->handover, address);
+        nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
         if (kind & NL_SIM_ACCESS_COMPARE)
             forgive_read(race, b, thread, address / GRANULE * GRANULE);
         if (kind & (NL_SIM_ACCESS_COMPARE | NL_SIM_ACCESS_EXCHANGE)) {
@@ -544,7 +544,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
         b->latest[thread][b->latest_next[thread]++ % LATEST] =
             (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code),
-                     nl_sim_order_now(&b->order, thread)};
+                     nl_sim_happensbefore_now(&b->order, thread)};
     } else if (b->reads_on) {
         settle_update(w, thread, address, size);
     }
@@ -563,7 +563,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     }
     if (kind & NL_SIM_ACCESS_WRITE) {
         if (strong)
-            nl_sim_order_release(&b->order, thread, &race->handover, address);
+            nl_sim_happensbefore_release(&b->order, thread, &race->handover, address);
         else
             b->order.unfenced[thread] = NL_SIM_ORDER_WRITES | NL_SIM_ORDER_WRITES_WIDE;
     }
@@ -580,15 +580,16 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++)
         w->race_block->reads[i].on = 0;
     memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
-    nl_sim_order_begin(&w->race_block->order, (uint32_t)block, w->threads, &w->race->starved);
+    nl_sim_happensbefore_begin(&w->race_block->order, (uint32_t)block, w->threads,
+                               &w->race->starved);
     return 0;
 }
 
 /* Does the access happen before the current access of some thread of the block? */
 static int is_known_to_any(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (nl_sim_order_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m), m.time,
-                                !(m.who & WRITE)))
+        if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m),
+                                        m.time, !(m.who & WRITE)))
             return 1;
     }
     return 0;
@@ -650,38 +651,38 @@ void nl_sim_race_end_block(nl_sim_worker *w) {
     settle_reads(w, 0, w->threads);
     if (w->race->epochs)
         nl_sim_epochs_note_end(w->race->epochs, w->race_block->order.block);
-    nl_sim_order_end(&w->race_block->order);
+    nl_sim_happensbefore_end(&w->race_block->order);
 }
 
-void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_order_scope scope) {
+void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
     settle_write(w);
     if (w->race->epochs)
         nl_sim_epochs_note_fence(w->race->epochs, w->race_block->order.block);
     w->race->has_narrow_fences |= scope == NL_SIM_ORDER_NARROW;
-    nl_sim_order_fence(&w->race_block->order, thread, scope);
+    nl_sim_happensbefore_fence(&w->race_block->order, thread, scope);
 }
 
 void nl_sim_race_barrier(nl_sim_worker *w) {
     settle_write(w);
     settle_reads(w, 0, w->threads);
-    nl_sim_order_barrier(&w->race_block->order);
+    nl_sim_happensbefore_barrier(&w->race_block->order);
 }
 
 void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     settle_write(w);
     for (uint32_t left = lanes; left && w->race_block->reads_on; left &= left - 1)
         settle_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
-    nl_sim_order_warp(&w->race_block->order, warp, lanes);
+    nl_sim_happensbefore_warp(&w->race_block->order, warp, lanes);
 }
 
 void nl_sim_race_tile(nl_sim_worker *w, unsigned first, unsigned count) {
     settle_write(w);
     settle_reads(w, first, first + count);
-    nl_sim_order_tile(&w->race_block->order, first, count);
+    nl_sim_happensbefore_tile(&w->race_block->order, first, count);
 }
 
 void nl_sim_race_cross_grid(nl_sim_race *race) {
-    nl_sim_handover_clear(&race->handover);
+    nl_sim_happensbefore_clear_handover(&race->handover);
     if (++race->era == 0) {
         forget_pages(race);
         if (race->epochs)
@@ -694,12 +695,12 @@ void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     nl_sim_race_block *b = w->race_block;
     nl_sim_race_fence(w, thread, NL_SIM_ORDER_WIDE);
     settle_read(w, thread);
-    nl_sim_order_release(&b->order, thread, &w->race->handover, barrier);
+    nl_sim_happensbefore_release(&b->order, thread, &w->race->handover, barrier);
 }
 
 void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     settle_write(w);
-    nl_sim_order_acquire(&w->race_block->order, thread, &w->race->handover, barrier);
+    nl_sim_happensbefore_acquire(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
 void nl_sim_race_end_thread(nl_sim_worker *w, unsigned thread) {

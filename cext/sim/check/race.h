@@ -74,7 +74,8 @@ int nl_sim_race_begin_block(struct nl_sim_worker *worker); /* -1 without memory 
 void nl_sim_race_end_block(struct nl_sim_worker *worker);
 void nl_sim_race_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,
                         size_t size, unsigned kind, const void *pc, int shared);
-void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread, nl_sim_order_scope scope);
+void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread,
+                       nl_sim_happensbefore_scope scope);
 /* All live threads of the block have synchronized. */
 void nl_sim_race_barrier(struct nl_sim_worker *worker);
 /* These lanes have synchronized. */

@@ -132,8 +132,8 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
         nl_sim_findings_add(&w->job->check->findings, &f);
 }
 
-void nl_sim_conflict_early(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                           const void *pc, const nl_sim_race_side *copy) {
+void nl_sim_racereport_early(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                             const void *pc, const nl_sim_race_side *copy) {
     char name[200], whose[80];
     uint64_t variable = (uintptr_t)copy->pc;
     if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_RACE, pc,
@@ -157,10 +157,10 @@ void nl_sim_conflict_early(nl_sim_worker *w, uintptr_t address, size_t size, uns
     snprintf(f.text, sizeof f.text,
              "%s %s, and the asynchronous copy of %s at %%o, for which nobody has waited, %s it",
              f.access, name, whose, f.other.access);
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }
 
-void nl_sim_conflict_end_shared(nl_sim_worker *w) {
+void nl_sim_racereport_end_shared(nl_sim_worker *w) {
     nl_sim_arena_entry e;
     nl_sim_race_side late;
     uintptr_t address;
@@ -191,7 +191,7 @@ static uint64_t count_blocks(const nl_sim_dim *grid) {
     return (uint64_t)grid->x * grid->y * grid->z;
 }
 
-int nl_sim_conflict_begin(nl_sim_job *job) {
+int nl_sim_racereport_begin(nl_sim_job *job) {
     const nl_checks *wanted = &job->check->wanted;
     int every = (wanted->mask & (NL_CHECK_RACE | NL_CHECK_HANG | NL_CHECK_STREAM)) &&
                 (wanted->mask & NL_CHECK_ACCESSES);
@@ -212,7 +212,7 @@ int nl_sim_conflict_begin(nl_sim_job *job) {
     return 0;
 }
 
-CUresult nl_sim_conflict_end(nl_sim_job *job) {
+CUresult nl_sim_racereport_end(nl_sim_job *job) {
     int wanted = (job->check->wanted.mask & NL_CHECK_RACE) != 0;
     if (job->check->every)
         nl_sim_shadow_hear_all(-1);
@@ -243,7 +243,7 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     if (address - (uintptr_t)stack->low < stack->size)
         return PRIVATE;
     if (address - w->image_low < w->image_high - w->image_low)
@@ -251,7 +251,7 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
-int nl_sim_conflict_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
+int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     if (w->job->schedule)
         return nl_sim_schedule_is_due(w, kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE),
                                       kind & NL_SIM_ACCESS_WRITE, address);
@@ -288,11 +288,11 @@ static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, un
     nl_sim_attribution_name(w, clash.address, &f.element, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it", f.access, name,
              nl_sim_overlap_stream(w->job->overlap), clash.who, clash.verb);
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }
 
-void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                            const void *pc) {
+void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                              const void *pc) {
     nl_sim_thread *t = &w->thread[w->current];
     t->pc = pc;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
@@ -309,12 +309,12 @@ void nl_sim_conflict_access(nl_sim_worker *w, uintptr_t address, size_t size, un
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
 }
 
-void nl_sim_conflict_fence(int is_narrow) {
-    nl_sim_worker *w = nl_sim_current;
+void nl_sim_racereport_fence(int is_narrow) {
+    nl_sim_worker *w = nl_sim_worker_current;
     if (w->race)
         nl_sim_race_fence(w, w->current, is_narrow ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE);
 }
 
-void nl_sim_conflict_preempt(void) {
-    nl_sim_scheduler_preempt(nl_sim_current);
+void nl_sim_racereport_preempt(void) {
+    nl_sim_scheduler_preempt(nl_sim_worker_current);
 }

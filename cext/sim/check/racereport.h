@@ -12,26 +12,26 @@ struct nl_sim_worker;
 
 /* Called before and after a launch; job->check contains the settings. begin returns -1 without
  * memory. Call end also if begin failed; it returns the status of the launch. */
-int nl_sim_conflict_begin(struct nl_sim_job *job);
-CUresult nl_sim_conflict_end(struct nl_sim_job *job);
+int nl_sim_racereport_begin(struct nl_sim_job *job);
+CUresult nl_sim_racereport_end(struct nl_sim_job *job);
 
 /* Should other threads run before the running thread makes its next access, which is of this
  * kind? */
-int nl_sim_conflict_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
+int nl_sim_racereport_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
 /* Handles the running thread's next access. */
-void nl_sim_conflict_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
-                            unsigned kind, const void *pc);
+void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                              unsigned kind, const void *pc);
 /* Reports an access made before the program waited for the asynchronous copy `copy`, which uses the
  * same bytes. `copy` is the thread that started the copy, the instruction, and whether the copy
  * writes these bytes. */
 struct nl_sim_race_side;
-void nl_sim_conflict_early(struct nl_sim_worker *worker, uintptr_t address, size_t size,
-                           unsigned kind, const void *pc, const struct nl_sim_race_side *copy);
+void nl_sim_racereport_early(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                             unsigned kind, const void *pc, const struct nl_sim_race_side *copy);
 /* A block of a cluster ends: reports accesses of other blocks to its shared memory that are not
  * ordered before its end. */
-void nl_sim_conflict_end_shared(struct nl_sim_worker *worker);
+void nl_sim_racereport_end_shared(struct nl_sim_worker *worker);
 /* Entries of nl_sim_checker. */
-void nl_sim_conflict_fence(int is_narrow);
-void nl_sim_conflict_preempt(void);
+void nl_sim_racereport_fence(int is_narrow);
+void nl_sim_racereport_preempt(void);
 
 #endif

@@ -31,7 +31,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 
 /* The handler of SIGTRAP, after the single step. Calls the previous handler for other traps. */
 static void stepped(int number, siginfo_t *info, void *context) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     mcontext_t *state = &((ucontext_t *)context)->uc_mcontext;
     if (w && w->stepping) {
         w->stepping = 0;
@@ -111,7 +111,7 @@ static int follows_call(const unsigned char *p) {
 /* The operation's position as a return address: the address after the operation, or, in a library
  * function, the return address of the user's call, which is searched on the stack. */
 static const void *find_place(const nl_sim_worker *w, uintptr_t at, uintptr_t stack) {
-    const nl_fiber_stack *own = &w->stacks.all[w->thread[w->current].stack];
+    const nl_sim_fiber_stack *own = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t end = (uintptr_t)own->low + own->size, size = w->image_high - w->image_low;
     if (at - w->image_low < size)
         return (const void *)(at + 1);
@@ -134,7 +134,7 @@ static void report(nl_sim_worker *w, const void *pc, int code) {
                  ? "makes infinity of finite numbers: the result is too large"
                  : "makes NaN of numbers (0 / 0, inf - inf, the root of a negative "
                    "number, or the like)");
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
 }
 
 int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context) {

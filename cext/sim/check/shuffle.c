@@ -53,7 +53,7 @@ static void report(nl_sim_worker *w, unsigned thread, const char *what) {
         return;
     snprintf(f.text, sizeof f.text, "%s", what);
     w->current = thread;
-    nl_sim_check_report(w, &f);
+    nl_sim_launch_check_report(w, &f);
     w->current = current;
 }
 
@@ -149,7 +149,7 @@ void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *gr
     nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
     if (group->op != NL_SIM_WARP_SHFL || how != NL_SIM_SHUFFLE_DOWN || !w->doubts ||
-        group->mask == UINT32_MAX || !nl_sim_check_is_on(w, NL_CHECK_SYNC))
+        group->mask == UINT32_MAX || !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
     FOR_LANES(lane, group->arrived) {
         unsigned source = lanes[lane].argument % NL_SIM_LANES;
@@ -171,7 +171,7 @@ void nl_sim_shuffle_look(nl_sim_worker *w, unsigned warp, const nl_sim_group *gr
     FOR_LANES(lane, group->arrived)
     nl_sim_shuffle_settle(w, first + lane);
     if (group->op != NL_SIM_WARP_SHFL || how == NL_SIM_SHUFFLE_UP || group->mask == UINT32_MAX ||
-        !nl_sim_check_is_on(w, NL_CHECK_SYNC))
+        !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
     if (how == NL_SIM_SHUFFLE_DOWN) {
         if (w->doubts || (w->doubts = nl_mem_keep(sizeof *w->doubts)))

@@ -9,25 +9,25 @@ typedef struct fact {
     uint32_t time;
 } fact;
 
-struct nl_sim_clock {
+struct nl_sim_vectorclock {
     unsigned users;
     unsigned count, capacity; /* a power of two */
     fact facts[];
 };
 
-nl_sim_clock *nl_sim_clock_retain(nl_sim_clock *clock) {
+nl_sim_vectorclock *nl_sim_vectorclock_retain(nl_sim_vectorclock *clock) {
     if (clock)
         clock->users++;
     return clock;
 }
 
-void nl_sim_clock_release(nl_sim_clock **clock) {
+void nl_sim_vectorclock_release(nl_sim_vectorclock **clock) {
     if (*clock && --(*clock)->users == 0)
         nl_mem_free(*clock);
     *clock = NULL;
 }
 
-static fact *slot(nl_sim_clock *clock, uint64_t key) {
+static fact *slot(nl_sim_vectorclock *clock, uint64_t key) {
     uint64_t at = key * UINT64_C(0x9e3779b97f4a7c15) >> 20;
     for (;; at++) {
         fact *f = &clock->facts[at & (clock->capacity - 1)];
@@ -36,16 +36,16 @@ static fact *slot(nl_sim_clock *clock, uint64_t key) {
     }
 }
 
-uint32_t nl_sim_clock_get(const nl_sim_clock *clock, uint64_t key) {
-    return clock ? slot((nl_sim_clock *)clock, key)->time : 0;
+uint32_t nl_sim_vectorclock_get(const nl_sim_vectorclock *clock, uint64_t key) {
+    return clock ? slot((nl_sim_vectorclock *)clock, key)->time : 0;
 }
 
 /* A copy with space for at least one more entry, and a reference count of 1. */
-static nl_sim_clock *copy(const nl_sim_clock *clock) {
+static nl_sim_vectorclock *copy(const nl_sim_vectorclock *clock) {
     unsigned count = clock ? clock->count : 0, capacity = 8;
     while (capacity * 3 / 4 <= count + 1)
         capacity *= 2;
-    nl_sim_clock *made = nl_mem_zalloc(sizeof *made + capacity * sizeof *made->facts, NULL);
+    nl_sim_vectorclock *made = nl_mem_zalloc(sizeof *made + capacity * sizeof *made->facts, NULL);
     if (!made)
         return NULL;
     made->users = 1;
@@ -58,14 +58,14 @@ static nl_sim_clock *copy(const nl_sim_clock *clock) {
     return made;
 }
 
-int nl_sim_clock_raise(nl_sim_clock **clock, uint64_t key, uint32_t time) {
-    if (nl_sim_clock_get(*clock, key) >= time)
+int nl_sim_vectorclock_raise(nl_sim_vectorclock **clock, uint64_t key, uint32_t time) {
+    if (nl_sim_vectorclock_get(*clock, key) >= time)
         return 0;
     if (!*clock || (*clock)->users > 1 || (*clock)->capacity * 3 / 4 <= (*clock)->count + 1) {
-        nl_sim_clock *mine = copy(*clock);
+        nl_sim_vectorclock *mine = copy(*clock);
         if (!mine)
             return -1;
-        nl_sim_clock_release(clock);
+        nl_sim_vectorclock_release(clock);
         *clock = mine;
     }
     fact *f = slot(*clock, key);
@@ -74,16 +74,16 @@ int nl_sim_clock_raise(nl_sim_clock **clock, uint64_t key, uint32_t time) {
     return 0;
 }
 
-int nl_sim_clock_join(nl_sim_clock **clock, nl_sim_clock *other) {
+int nl_sim_vectorclock_join(nl_sim_vectorclock **clock, nl_sim_vectorclock *other) {
     if (!other || *clock == other)
         return 0;
     if (!*clock) {
-        *clock = nl_sim_clock_retain(other);
+        *clock = nl_sim_vectorclock_retain(other);
         return 0;
     }
     for (unsigned i = 0; i < other->capacity; i++) {
         const fact *f = &other->facts[i];
-        if (f->key && nl_sim_clock_raise(clock, f->key, f->time) < 0)
+        if (f->key && nl_sim_vectorclock_raise(clock, f->key, f->time) < 0)
             return -1;
     }
     return 0;

@@ -5,28 +5,28 @@
 
 #include <stdint.h>
 
-typedef struct nl_sim_clock nl_sim_clock;
+typedef struct nl_sim_vectorclock nl_sim_vectorclock;
 
 /* NULL is the empty clock. */
-nl_sim_clock *nl_sim_clock_retain(nl_sim_clock *clock);
-void nl_sim_clock_release(nl_sim_clock **clock);
+nl_sim_vectorclock *nl_sim_vectorclock_retain(nl_sim_vectorclock *clock);
+void nl_sim_vectorclock_release(nl_sim_vectorclock **clock);
 
 /* The entry of a block covers all accesses of its threads at times less than `time`; the entry of a
  * thread covers its accesses at times up to and including `time`, and a `reads` entry only its
  * reads. Keys are never 0. */
-static inline uint64_t nl_sim_clock_block(uint32_t block) {
+static inline uint64_t nl_sim_vectorclock_block(uint32_t block) {
     return ((uint64_t)block + 1) << 12;
 }
-static inline uint64_t nl_sim_clock_thread(uint32_t block, unsigned thread) {
-    return nl_sim_clock_block(block) | (thread + 1);
+static inline uint64_t nl_sim_vectorclock_thread(uint32_t block, unsigned thread) {
+    return nl_sim_vectorclock_block(block) | (thread + 1);
 }
-static inline uint64_t nl_sim_clock_reads(uint32_t block, unsigned thread) {
-    return nl_sim_clock_block(block) | 1 << 11 | thread;
+static inline uint64_t nl_sim_vectorclock_reads(uint32_t block, unsigned thread) {
+    return nl_sim_vectorclock_block(block) | 1 << 11 | thread;
 }
 
-uint32_t nl_sim_clock_get(const nl_sim_clock *clock, uint64_t key); /* 0: no entry */
+uint32_t nl_sim_vectorclock_get(const nl_sim_vectorclock *clock, uint64_t key); /* 0: no entry */
 /* Add entries. Without memory, they return -1, and the clock contains the entries added so far. */
-int nl_sim_clock_raise(nl_sim_clock **clock, uint64_t key, uint32_t time);
-int nl_sim_clock_join(nl_sim_clock **clock, nl_sim_clock *other);
+int nl_sim_vectorclock_raise(nl_sim_vectorclock **clock, uint64_t key, uint32_t time);
+int nl_sim_vectorclock_join(nl_sim_vectorclock **clock, nl_sim_vectorclock *other);
 
 #endif

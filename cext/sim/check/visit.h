@@ -33,7 +33,7 @@ typedef struct nl_sim_visit {
     nl_sim_worker *w;
     struct nl_sim_race *race;
     struct nl_sim_race_block *b;
-    const nl_sim_order *order;
+    const nl_sim_happensbefore *order;
     nl_sim_mark mark;
     unsigned thread, kind;
     int shared;
@@ -63,8 +63,8 @@ static inline int nl_sim_visit_is_foreign(const nl_sim_visit *v, uint32_t block)
 static inline int nl_sim_visit_follows(const nl_sim_visit *v, nl_sim_mark m) {
     if (m.era != v->mark.era || nl_sim_visit_is_foreign(v, m.block))
         return 1;
-    return nl_sim_order_before(v->order, v->thread, m.block, nl_sim_mark_thread(m), m.time,
-                               !(m.who & NL_SIM_MARK_WRITE));
+    return nl_sim_happensbefore_before(v->order, v->thread, m.block, nl_sim_mark_thread(m), m.time,
+                                       !(m.who & NL_SIM_MARK_WRITE));
 }
 
 static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m) {

@@ -18,7 +18,7 @@ enum {
 };
 enum { MAX_ATTRIBUTES = 64, MAX_ABBREVIATIONS = 4096 };
 
-uint64_t nl_sim_read(nl_sim_reader *r, size_t size) {
+uint64_t nl_sim_dwarf_read(nl_sim_reader *r, size_t size) {
     uint64_t value = 0;
     if (size > sizeof value || (size_t)(r->end - r->at) < size) {
         r->at = r->end;
@@ -29,20 +29,20 @@ uint64_t nl_sim_read(nl_sim_reader *r, size_t size) {
     return value;
 }
 
-uint64_t nl_sim_read_uleb(nl_sim_reader *r) {
+uint64_t nl_sim_dwarf_read_uleb(nl_sim_reader *r) {
     uint64_t value = 0, byte = 128;
     for (unsigned shift = 0; shift < 64 && (byte & 128) && r->at < r->end; shift += 7) {
-        byte = nl_sim_read(r, 1);
+        byte = nl_sim_dwarf_read(r, 1);
         value |= (byte & 127) << shift;
     }
     return value;
 }
 
-int64_t nl_sim_read_sleb(nl_sim_reader *r) {
+int64_t nl_sim_dwarf_read_sleb(nl_sim_reader *r) {
     uint64_t value = 0, byte = 128;
     unsigned shift = 0;
     for (; shift < 64 && (byte & 128) && r->at < r->end; shift += 7) {
-        byte = nl_sim_read(r, 1);
+        byte = nl_sim_dwarf_read(r, 1);
         value |= (byte & 127) << shift;
     }
     if (shift < 64 && (byte & 64))
@@ -50,7 +50,7 @@ int64_t nl_sim_read_sleb(nl_sim_reader *r) {
     return (int64_t)value;
 }
 
-const char *nl_sim_read_string(nl_sim_reader *r) {
+const char *nl_sim_dwarf_read_string(nl_sim_reader *r) {
     const char *text = (const char *)r->at;
     const unsigned char *zero = memchr(r->at, 0, (size_t)(r->end - r->at));
     r->at = zero ? zero + 1 : r->end;
@@ -75,49 +75,49 @@ typedef struct unit {
 static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
     switch (form) {
     case 0x01: /* addr */
-        return nl_sim_read(r, u->address_size);
+        return nl_sim_dwarf_read(r, u->address_size);
     case 0x0b: /* data1, ref1, flag */
     case 0x11:
     case 0x0c:
-        return nl_sim_read(r, 1);
+        return nl_sim_dwarf_read(r, 1);
     case 0x05: /* data2, ref2 */
     case 0x12:
-        return nl_sim_read(r, 2);
+        return nl_sim_dwarf_read(r, 2);
     case 0x06: /* data4, ref4 */
     case 0x13:
-        return nl_sim_read(r, 4);
+        return nl_sim_dwarf_read(r, 4);
     case 0x07: /* data8, ref8, ref_sig8 */
     case 0x14:
     case 0x20:
-        return nl_sim_read(r, 8);
+        return nl_sim_dwarf_read(r, 8);
     case 0x0e: /* strp, sec_offset */
     case 0x17:
-        return nl_sim_read(r, u->offset_size);
+        return nl_sim_dwarf_read(r, u->offset_size);
     case 0x10: /* ref_addr */
-        return nl_sim_read(r, u->version < 3 ? u->address_size : u->offset_size);
+        return nl_sim_dwarf_read(r, u->version < 3 ? u->address_size : u->offset_size);
     case 0x0d: /* sdata */
-        return (uint64_t)nl_sim_read_sleb(r);
+        return (uint64_t)nl_sim_dwarf_read_sleb(r);
     case 0x0f: /* udata, ref_udata */
     case 0x15:
-        return nl_sim_read_uleb(r);
+        return nl_sim_dwarf_read_uleb(r);
     case 0x08: /* string */
-        (void)nl_sim_read_string(r);
+        (void)nl_sim_dwarf_read_string(r);
         return 0;
     case 0x0a: /* block1, 2, 4 */
-        skip(r, nl_sim_read(r, 1));
+        skip(r, nl_sim_dwarf_read(r, 1));
         return 0;
     case 0x03:
-        skip(r, nl_sim_read(r, 2));
+        skip(r, nl_sim_dwarf_read(r, 2));
         return 0;
     case 0x04:
-        skip(r, nl_sim_read(r, 4));
+        skip(r, nl_sim_dwarf_read(r, 4));
         return 0;
     case 0x09: /* block, exprloc */
     case 0x18:
-        skip(r, nl_sim_read_uleb(r));
+        skip(r, nl_sim_dwarf_read_uleb(r));
         return 0;
     case 0x16: /* indirect */
-        return read_form(r, u, nl_sim_read_uleb(r));
+        return read_form(r, u, nl_sim_dwarf_read_uleb(r));
     case 0x19: /* flag_present */
         return 1;
     default: /* unknown form: the rest cannot be read */
@@ -129,15 +129,15 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
 static void learn_abbreviations(unit *u) {
     nl_sim_reader r = u->abbreviations;
     memset(u->known, 0, sizeof u->known);
-    for (uint64_t code; (code = nl_sim_read_uleb(&r)) != 0;) {
+    for (uint64_t code; (code = nl_sim_dwarf_read_uleb(&r)) != 0;) {
         if (code < MAX_ABBREVIATIONS)
             u->known[code] = r.at;
-        (void)nl_sim_read_uleb(&r); /* tag */
-        (void)nl_sim_read(&r, 1);   /* has children */
+        (void)nl_sim_dwarf_read_uleb(&r); /* tag */
+        (void)nl_sim_dwarf_read(&r, 1);   /* has children */
         uint64_t attribute, form;
         do {
-            attribute = nl_sim_read_uleb(&r);
-            form = nl_sim_read_uleb(&r);
+            attribute = nl_sim_dwarf_read_uleb(&r);
+            form = nl_sim_dwarf_read_uleb(&r);
         } while (attribute || form);
     }
 }
@@ -148,7 +148,8 @@ static int in_ranges(const unit *u, uint64_t offset, uint64_t address) {
     uint64_t base = u->base, none = u->address_size == 8 ? UINT64_MAX : UINT32_MAX;
     skip(&r, offset);
     while (r.at < r.end) {
-        uint64_t low = nl_sim_read(&r, u->address_size), high = nl_sim_read(&r, u->address_size);
+        uint64_t low = nl_sim_dwarf_read(&r, u->address_size),
+                 high = nl_sim_dwarf_read(&r, u->address_size);
         if (low == 0 && high == 0)
             return 0;
         if (low == none)
@@ -168,7 +169,8 @@ typedef struct entry {
 static void read_attributes(nl_sim_reader *r, const unit *u, nl_sim_reader *abbreviation,
                             entry *e) {
     for (;;) {
-        uint64_t name = nl_sim_read_uleb(abbreviation), form = nl_sim_read_uleb(abbreviation);
+        uint64_t name = nl_sim_dwarf_read_uleb(abbreviation),
+                 form = nl_sim_dwarf_read_uleb(abbreviation);
         if (!name && !form)
             return;
         uint64_t value = read_form(r, u, form);
@@ -202,14 +204,14 @@ static unsigned walk(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *c
     unsigned count = 0;
     int first = 1;
     while (r->at < r->end) {
-        uint64_t code = nl_sim_read_uleb(r);
+        uint64_t code = nl_sim_dwarf_read_uleb(r);
         if (code == 0)
             continue; /* the end of an entry's children */
         if (code >= MAX_ABBREVIATIONS || !u->known[code])
             return count;
         nl_sim_reader abbreviation = {u->known[code], u->abbreviations.end};
-        entry e = {.tag = nl_sim_read_uleb(&abbreviation)};
-        (void)nl_sim_read(&abbreviation, 1);
+        entry e = {.tag = nl_sim_dwarf_read_uleb(&abbreviation)};
+        (void)nl_sim_dwarf_read(&abbreviation, 1);
         read_attributes(r, u, &abbreviation, &e);
         if (first) /* the unit itself */
             u->base = e.low;
@@ -233,17 +235,17 @@ unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl
     unit u;
     u.ranges = section(image, size, ".debug_ranges");
     while (info.at < info.end && abbreviations.at) {
-        uint64_t length = nl_sim_read(&info, 4);
+        uint64_t length = nl_sim_dwarf_read(&info, 4);
         u.offset_size = length == UINT32_MAX ? 8 : 4;
         if (u.offset_size == 8)
-            length = nl_sim_read(&info, 8);
+            length = nl_sim_dwarf_read(&info, 8);
         nl_sim_reader r = info;
         skip(&info, length);
         r.end = info.at;
-        u.version = (unsigned)nl_sim_read(&r, 2);
+        u.version = (unsigned)nl_sim_dwarf_read(&r, 2);
         u.abbreviations = abbreviations;
-        skip(&u.abbreviations, nl_sim_read(&r, u.offset_size));
-        u.address_size = (size_t)nl_sim_read(&r, 1);
+        skip(&u.abbreviations, nl_sim_dwarf_read(&r, u.offset_size));
+        u.address_size = (size_t)nl_sim_dwarf_read(&r, 1);
         if (u.version < 2 || u.version > 4 || u.address_size > 8)
             continue;
         learn_abbreviations(&u);

@@ -12,10 +12,10 @@ typedef struct nl_sim_reader {
 
 /* At the end of the data, each returns 0 or "". Numbers are in this machine's byte order, as in
  * images. */
-uint64_t nl_sim_read(nl_sim_reader *r, size_t size);
-uint64_t nl_sim_read_uleb(nl_sim_reader *r);
-int64_t nl_sim_read_sleb(nl_sim_reader *r);
-const char *nl_sim_read_string(nl_sim_reader *r);
+uint64_t nl_sim_dwarf_read(nl_sim_reader *r, size_t size);
+uint64_t nl_sim_dwarf_read_uleb(nl_sim_reader *r);
+int64_t nl_sim_dwarf_read_sleb(nl_sim_reader *r);
+const char *nl_sim_dwarf_read_string(nl_sim_reader *r);
 
 /* The position of an inlined call: file number in the line table, line, and column (0:
  * unavailable). */

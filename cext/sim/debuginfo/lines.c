@@ -36,25 +36,25 @@ typedef struct row {
 static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     const char *text;
     unsigned folders = 1;
-    u->min_length = (unsigned)nl_sim_read(r, 1);
+    u->min_length = (unsigned)nl_sim_dwarf_read(r, 1);
     if (version >= 4)
-        (void)nl_sim_read(r, 1); /* maximum operations per instruction */
-    (void)nl_sim_read(r, 1);     /* default of is_stmt */
-    u->line_base = (int8_t)nl_sim_read(r, 1);
-    u->line_range = (unsigned)nl_sim_read(r, 1);
-    u->opcode_base = (unsigned)nl_sim_read(r, 1);
+        (void)nl_sim_dwarf_read(r, 1); /* maximum operations per instruction */
+    (void)nl_sim_dwarf_read(r, 1);     /* default of is_stmt */
+    u->line_base = (int8_t)nl_sim_dwarf_read(r, 1);
+    u->line_range = (unsigned)nl_sim_dwarf_read(r, 1);
+    u->opcode_base = (unsigned)nl_sim_dwarf_read(r, 1);
     for (unsigned i = 1; i < u->opcode_base; i++)
-        u->lengths[i] = (unsigned char)nl_sim_read(r, 1);
+        u->lengths[i] = (unsigned char)nl_sim_dwarf_read(r, 1);
     u->folders[0] = "";
-    while (*(text = nl_sim_read_string(r))) {
+    while (*(text = nl_sim_dwarf_read_string(r))) {
         if (folders < MAX_FOLDERS)
             u->folders[folders++] = text;
     }
     u->file_count = 0;
-    while (*(text = nl_sim_read_string(r))) {
-        uint64_t folder = nl_sim_read_uleb(r);
-        (void)nl_sim_read_uleb(r);
-        (void)nl_sim_read_uleb(r);
+    while (*(text = nl_sim_dwarf_read_string(r))) {
+        uint64_t folder = nl_sim_dwarf_read_uleb(r);
+        (void)nl_sim_dwarf_read_uleb(r);
+        (void)nl_sim_dwarf_read_uleb(r);
         if (u->file_count + 1 == MAX_FILES)
             continue;
         u->files[++u->file_count].name = text;
@@ -143,18 +143,18 @@ enum {
 
 /* Executes an extended opcode. Returns 1 if the search is over. */
 static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
-    uint64_t length = nl_sim_read_uleb(r);
+    uint64_t length = nl_sim_dwarf_read_uleb(r);
     if (!length || length > (uint64_t)(r->end - r->at))
         return 0;
     const unsigned char *after = r->at + length;
     int found = 0;
-    switch (nl_sim_read(r, 1)) {
+    switch (nl_sim_dwarf_read(r, 1)) {
     case END_SEQUENCE:
         found = next_row(s, u, now);
         begin_sequence(s, now);
         break;
     case SET_ADDRESS:
-        now->address = nl_sim_read(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
+        now->address = nl_sim_dwarf_read(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
         break;
     default:
         break;
@@ -168,26 +168,26 @@ static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, un
     case COPY:
         return next_row(s, u, now);
     case ADVANCE_PC:
-        now->address += nl_sim_read_uleb(r) * u->min_length;
+        now->address += nl_sim_dwarf_read_uleb(r) * u->min_length;
         break;
     case ADVANCE_LINE:
-        now->line += (uint64_t)nl_sim_read_sleb(r);
+        now->line += (uint64_t)nl_sim_dwarf_read_sleb(r);
         break;
     case SET_FILE:
-        now->file = nl_sim_read_uleb(r);
+        now->file = nl_sim_dwarf_read_uleb(r);
         break;
     case SET_COLUMN:
-        now->column = nl_sim_read_uleb(r);
+        now->column = nl_sim_dwarf_read_uleb(r);
         break;
     case CONST_ADD_PC:
         now->address += (255 - u->opcode_base) / u->line_range * u->min_length;
         break;
     case FIXED_ADVANCE_PC:
-        now->address += nl_sim_read(r, 2);
+        now->address += nl_sim_dwarf_read(r, 2);
         break;
     default: /* ignored opcodes */
         for (unsigned i = 0; i < u->lengths[operation]; i++)
-            (void)nl_sim_read_uleb(r);
+            (void)nl_sim_dwarf_read_uleb(r);
         break;
     }
     return 0;
@@ -197,7 +197,7 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
     row now;
     begin_sequence(s, &now);
     while (r->at < r->end) {
-        unsigned operation = (unsigned)nl_sim_read(r, 1);
+        unsigned operation = (unsigned)nl_sim_dwarf_read(r, 1);
         int found;
         if (operation >= u->opcode_base) {
             unsigned special = operation - u->opcode_base;
@@ -216,16 +216,16 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
 
 /* Searches one unit of the section, and moves r past it. */
 static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, row *before) {
-    uint64_t size = nl_sim_read(r, 4);
+    uint64_t size = nl_sim_dwarf_read(r, 4);
     size_t word = size == 0xffffffff ? 8 : 4;
     if (word == 8)
-        size = nl_sim_read(r, 8);
+        size = nl_sim_dwarf_read(r, 8);
     if (size > (uint64_t)(r->end - r->at))
         size = (uint64_t)(r->end - r->at);
     nl_sim_reader in = {r->at, r->at + size};
     r->at = in.end;
-    unsigned version = (unsigned)nl_sim_read(&in, 2);
-    uint64_t header = nl_sim_read(&in, word);
+    unsigned version = (unsigned)nl_sim_dwarf_read(&in, 2);
+    uint64_t header = nl_sim_dwarf_read(&in, word);
     if (version < 2 || version > 4 || header > (uint64_t)(in.end - in.at))
         return 0;
     nl_sim_reader program = {in.at + header, in.end};

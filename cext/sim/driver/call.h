@@ -38,7 +38,7 @@ static inline void nl_sim_call_leave(const int *device) {
             return state_; \
         if (inside_ == NL_SIM_REFUSED) \
             return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
-        nl_sim_outcome_forget(); \
+        nl_sim_lasterror_forget(); \
     } while (0)
 
 /* The same for calls that need a context: declares `context`. */

@@ -126,13 +126,13 @@ static CUresult sim_ProfilerStop(void) {
 
 static int take_fault(nl_fault *fault) {
     uint64_t id;
-    if (!nl_sim_outcome_take_fault(fault, &id))
+    if (!nl_sim_lasterror_take_fault(fault, &id))
         return 0;
     nl_sim_stream_clear_fault(id);
     return 1;
 }
 
-int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
+int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err) {
     int devices = device_count < 1 ? 1 : device_count;
     if (devices > NL_SIM_MAX_DEVICES)
         return nl_error_set(err, NL_ERR_SUPPORT,
@@ -140,22 +140,22 @@ int nl_driver_sim_fill(nl_driver *table, int device_count, nl_error *err) {
                             devices);
     if (nl_sim_primary_open(devices) < 0)
         return nl_error_set(err, NL_ERR_SUPPORT, "there is no memory for simulated devices");
-    nl_sim_check_install();
+    nl_sim_observer_install();
     table->Init = sim_Init;
     table->DriverGetVersion = sim_DriverGetVersion;
     table->GetErrorName = sim_GetErrorName;
     table->GetErrorString = sim_GetErrorString;
     table->ProfilerStart = sim_ProfilerStart;
     table->ProfilerStop = sim_ProfilerStop;
-    nl_sim_calls_fill_device(table);
-    nl_sim_calls_fill_memory(table);
-    nl_sim_calls_fill_ipc(table);
-    nl_sim_calls_fill_copy(table);
-    nl_sim_calls_fill_stream(table);
-    nl_sim_calls_fill_module(table);
-    nl_sim_calls_fill_launch(table);
-    nl_sim_calls_fill_graph(table);
-    nl_sim_calls_fill_texture(table);
+    nl_sim_calls_device_fill(table);
+    nl_sim_calls_memory_fill(table);
+    nl_sim_calls_ipc_fill(table);
+    nl_sim_calls_copy_fill(table);
+    nl_sim_calls_stream_fill(table);
+    nl_sim_calls_module_fill(table);
+    nl_sim_calls_launch_fill(table);
+    nl_sim_calls_graph_fill(table);
+    nl_sim_calls_texture_fill(table);
     table->kind = "sim";
     table->TakeFault = take_fault;
     table->SetChecks = nl_sim_check_set;

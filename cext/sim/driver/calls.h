@@ -7,14 +7,14 @@
 #include "driver/driver.h"
 #include "sim/driver/call.h"
 
-void nl_sim_calls_fill_device(nl_driver *table);
-void nl_sim_calls_fill_memory(nl_driver *table);
-void nl_sim_calls_fill_ipc(nl_driver *table);
-void nl_sim_calls_fill_copy(nl_driver *table);
-void nl_sim_calls_fill_stream(nl_driver *table);
-void nl_sim_calls_fill_module(nl_driver *table);
-void nl_sim_calls_fill_launch(nl_driver *table);
-void nl_sim_calls_fill_graph(nl_driver *table);
-void nl_sim_calls_fill_texture(nl_driver *table);
+void nl_sim_calls_device_fill(nl_driver *table);
+void nl_sim_calls_memory_fill(nl_driver *table);
+void nl_sim_calls_ipc_fill(nl_driver *table);
+void nl_sim_calls_copy_fill(nl_driver *table);
+void nl_sim_calls_stream_fill(nl_driver *table);
+void nl_sim_calls_module_fill(nl_driver *table);
+void nl_sim_calls_launch_fill(nl_driver *table);
+void nl_sim_calls_graph_fill(nl_driver *table);
+void nl_sim_calls_texture_fill(nl_driver *table);
 
 #endif

@@ -370,7 +370,7 @@ static CUresult sim_MemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
     return set_memory(to, value, 4, count, s);
 }
 
-void nl_sim_calls_fill_copy(nl_driver *table) {
+void nl_sim_calls_copy_fill(nl_driver *table) {
     table->MemcpyHtoD = sim_MemcpyHtoD;
     table->MemcpyDtoH = sim_MemcpyDtoH;
     table->MemcpyDtoD = sim_MemcpyDtoD;

@@ -305,7 +305,7 @@ static CUresult sim_CtxSetLimit(int limit, size_t value) {
     }
 }
 
-void nl_sim_calls_fill_device(nl_driver *table) {
+void nl_sim_calls_device_fill(nl_driver *table) {
     table->DeviceGetCount = sim_DeviceGetCount;
     table->DeviceGet = sim_DeviceGet;
     table->DeviceGetName = sim_DeviceGetName;

@@ -108,7 +108,7 @@ static CUresult sim_GraphDestroy(CUgraph graph) {
     return CUDA_SUCCESS;
 }
 
-void nl_sim_calls_fill_graph(nl_driver *table) {
+void nl_sim_calls_graph_fill(nl_driver *table) {
     table->StreamBeginCapture = sim_StreamBeginCapture;
     table->StreamEndCapture = sim_StreamEndCapture;
     table->ThreadExchangeStreamCaptureMode = sim_ThreadExchangeStreamCaptureMode;

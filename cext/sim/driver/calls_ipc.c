@@ -126,7 +126,7 @@ static CUresult sim_IpcCloseMemHandle(CUdeviceptr pointer) {
     return nl_sim_memory_free(NL_SIM_MEMORY_OPENED, (uintptr_t)pointer, damage);
 }
 
-void nl_sim_calls_fill_ipc(nl_driver *table) {
+void nl_sim_calls_ipc_fill(nl_driver *table) {
     table->MemGetAddressRange = sim_MemGetAddressRange;
     table->IpcGetMemHandle = sim_IpcGetMemHandle;
     table->IpcOpenMemHandle = sim_IpcOpenMemHandle;

@@ -209,7 +209,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
     NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
     NL_SIM_REQUIRE(b->x <= NL_SIM_BLOCK_X && b->y <= NL_SIM_BLOCK_Y && b->z <= NL_SIM_BLOCK_Z);
     unsigned threads = b->x * b->y * b->z;
-    NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_function_max_threads(f));
+    NL_SIM_REQUIRE(threads <= (unsigned)nl_sim_module_max_threads(f));
     NL_SIM_REQUIRE(s->shared <= nl_atomic_load32_relaxed((const uint32_t *)&f->max_dynamic_shared));
     NL_SIM_REQUIRE((size_t)s->shared + (size_t)f->static_shared <= NL_SIM_SHARED_OPTIN);
     CUresult status = check_cluster(f, s);
@@ -217,7 +217,7 @@ static CUresult check_shape(const nl_sim_function *f, const shape *s) {
         return status;
     uint64_t blocks = (uint64_t)g->x * g->y * g->z;
     uint64_t fit =
-        (uint64_t)nl_sim_calls_occupancy(f, (int)threads, s->shared) * nl_sim_worker_limit();
+        (uint64_t)nl_sim_calls_module_occupancy(f, (int)threads, s->shared) * nl_sim_worker_limit();
     return blocks > fit ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -324,7 +324,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
         nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
                              "memory (a limit of the process, or of the system)");
-        nl_sim_outcome_report(0, &fault);
+        nl_sim_lasterror_report(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
@@ -332,7 +332,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
         return twin;
     nl_fault_say(&fault, "kernel %s cannot be %s: %s", fault.kernel, mask ? "checked" : "compiled",
                  *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
-    nl_sim_outcome_report(0, &fault);
+    nl_sim_lasterror_report(0, &fault);
     return NULL;
 }
 
@@ -377,7 +377,7 @@ static CUresult launch(CUfunction handle, const shape *s, CUstream stream_handle
                        void **extra) {
     NL_SIM_BEGIN_IN(context);
     CUresult status;
-    nl_sim_function *f = nl_sim_calls_function(handle);
+    nl_sim_function *f = nl_sim_calls_module_function(handle);
     if (!f)
         return CUDA_ERROR_INVALID_HANDLE;
     NL_SIM_STREAM(stream, context, stream_handle);
@@ -432,7 +432,7 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(p);
     CUresult status;
-    nl_sim_function *f = nl_sim_calls_function(p->func);
+    nl_sim_function *f = nl_sim_calls_module_function(p->func);
     if (!f || !nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec))
         return CUDA_ERROR_INVALID_HANDLE;
     const launch_op *old = (const launch_op *)nl_sim_exec_find((nl_sim_exec *)exec, node);
@@ -450,7 +450,7 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     return CUDA_SUCCESS;
 }
 
-void nl_sim_calls_fill_launch(nl_driver *table) {
+void nl_sim_calls_launch_fill(nl_driver *table) {
     table->LaunchKernel = sim_LaunchKernel;
     table->GraphExecKernelNodeSetParams = sim_GraphExecKernelNodeSetParams;
     table->LaunchKernelEx = sim_LaunchKernelEx;

@@ -370,7 +370,7 @@ static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void *
     return CUDA_SUCCESS;
 }
 
-void nl_sim_calls_fill_memory(nl_driver *table) {
+void nl_sim_calls_memory_fill(nl_driver *table) {
     table->MemGetInfo = sim_MemGetInfo;
     table->MemAlloc = sim_MemAlloc;
     table->MemFree = sim_MemFree;

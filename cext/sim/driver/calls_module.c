@@ -77,19 +77,19 @@ static CUresult sim_ModuleGetGlobal(CUdeviceptr *pointer, size_t *size, CUmodule
     return CUDA_SUCCESS;
 }
 
-nl_sim_function *nl_sim_calls_function(CUfunction function) {
+nl_sim_function *nl_sim_calls_module_function(CUfunction function) {
     return nl_sim_handle_is(NL_SIM_HANDLE_FUNCTION, function) ? (nl_sim_function *)function : NULL;
 }
 
 static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handle) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(value);
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = nl_sim_function_max_threads(function);
+        *value = nl_sim_module_max_threads(function);
         return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
         *value = function->static_shared;
@@ -135,7 +135,7 @@ static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handl
 
 static CUresult sim_FuncSetAttribute(CUfunction handle, int attribute, int value) {
     NL_SIM_BEGIN();
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
@@ -157,7 +157,7 @@ static CUresult sim_FuncGetParamInfo(CUfunction handle, size_t index, size_t *of
                                      size_t *size) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(offset);
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     NL_SIM_REQUIRE(index < function->kernel->param_count);
@@ -178,7 +178,7 @@ static CUresult sim_FuncGetParamInfo(CUfunction handle, size_t index, size_t *of
 static CUresult sim_FuncGetParamCount(CUfunction handle, size_t *count) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(count);
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     *count = function->kernel->param_count;
@@ -187,7 +187,7 @@ static CUresult sim_FuncGetParamCount(CUfunction handle, size_t *count) {
 
 /* Occupancy */
 
-int nl_sim_calls_occupancy(const nl_sim_function *function, int threads, size_t dynamic) {
+int nl_sim_calls_module_occupancy(const nl_sim_function *function, int threads, size_t dynamic) {
     size_t shared = (size_t)function->static_shared + dynamic;
     int warps = (threads + 31) / 32, blocks = NL_SIM_SM_BLOCKS;
     if (shared > NL_SIM_SHARED_OPTIN)
@@ -204,12 +204,12 @@ static CUresult sim_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfun
                                                               int block_size, size_t shared) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(blocks && block_size > 0);
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
     *blocks = block_size > NL_SIM_BLOCK_THREADS /* ignores launch bounds, as a GPU does */
                   ? 0
-                  : nl_sim_calls_occupancy(function, block_size, shared);
+                  : nl_sim_calls_module_occupancy(function, block_size, shared);
     return CUDA_SUCCESS;
 }
 
@@ -218,15 +218,15 @@ static CUresult sim_OccupancyMaxPotentialBlockSize(int *min_grid, int *block, CU
                                                    size_t shared, int limit) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(min_grid && block && limit >= 0);
-    nl_sim_function *function = nl_sim_calls_function(handle);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    int bound = nl_sim_function_max_threads(function);
+    int bound = nl_sim_module_max_threads(function);
     int most = limit == 0 || limit > bound ? bound : limit;
     int best = 0, best_size = 0, best_blocks = 0;
     for (int size = most; size > 0; size = (size - 1) / 32 * 32) {
         size_t dynamic = shared_of_block ? shared_of_block(size) : shared;
-        int blocks = nl_sim_calls_occupancy(function, size, dynamic);
+        int blocks = nl_sim_calls_module_occupancy(function, size, dynamic);
         if (blocks * size > best) {
             best = blocks * size;
             best_size = size;
@@ -238,7 +238,7 @@ static CUresult sim_OccupancyMaxPotentialBlockSize(int *min_grid, int *block, CU
     return CUDA_SUCCESS;
 }
 
-void nl_sim_calls_fill_module(nl_driver *table) {
+void nl_sim_calls_module_fill(nl_driver *table) {
     table->ModuleLoadDataEx = sim_ModuleLoadDataEx;
     table->ModuleUnload = sim_ModuleUnload;
     table->ModuleGetFunction = sim_ModuleGetFunction;

@@ -182,7 +182,7 @@ static CUresult sim_EventElapsedTime(float *milliseconds, CUevent start, CUevent
     return nl_sim_event_elapsed(first, last, milliseconds);
 }
 
-void nl_sim_calls_fill_stream(nl_driver *table) {
+void nl_sim_calls_stream_fill(nl_driver *table) {
     table->StreamCreateWithPriority = sim_StreamCreateWithPriority;
     table->StreamDestroy = sim_StreamDestroy;
     table->StreamSynchronize = sim_StreamSynchronize;

@@ -158,7 +158,7 @@ static CUresult sim_SurfObjectDestroy(CUsurfObject object) {
     return nl_sim_texture_remove(object, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-void nl_sim_calls_fill_texture(nl_driver *table) {
+void nl_sim_calls_texture_fill(nl_driver *table) {
     table->Array3DCreate = sim_Array3DCreate;
     table->ArrayDestroy = sim_ArrayDestroy;
     table->TexObjectCreate = sim_TexObjectCreate;

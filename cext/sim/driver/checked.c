@@ -50,16 +50,16 @@ static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     job->check = nl_sim_check_begin(what->checks, what->image);
     if (!job->check)
         return lack_memory(job);
-    job->observer = &nl_sim_check_observer;
+    job->observer = &nl_sim_observer_of_checks;
     job->schedule = r->schedule;
     job->check->parameters = what->parameters;
     job->check->traps_reals = what->traps_reals;
     job->check->undo = r->undo;
-    if (nl_sim_conflict_begin(job) == 0 && begin_profile(what, job) == 0) {
+    if (nl_sim_racereport_begin(job) == 0 && begin_profile(what, job) == 0) {
         job->limit_ms = r->limit_ms ? r->limit_ms : job->limit_ms;
         (void)nl_sim_grid_run(job);
     }
-    CUresult status = nl_sim_conflict_end(job);
+    CUresult status = nl_sim_racereport_end(job);
     nl_sim_profile_end(job, status);
     r->depends = job->check->depends;
     r->allocates = job->check->allocates;

@@ -26,7 +26,7 @@ typedef struct product {
 #define SAME(x) (x)
 #define HALF_OUT(x) nl_half_from_double((double)(x))
 #define HALF_IN(x) ((float)nl_half_to_double(x))
-#define BFLOAT_OUT(x) nl_bfloat16_from_double((double)(x))
+#define BFLOAT_OUT(x) nl_half_bfloat16_from_double((double)(x))
 #define DEFINE(name, stored, result, number, total, in, out) \
     static void name(const product *p, const stored *a, const stored *b, result *c) { \
         int64_t of_b = p->op_b == CUBLAS_OP_N ? 1 : p->ldb, \
@@ -61,8 +61,8 @@ typedef struct product {
     }
 DEFINE(of_half, uint16_t, uint16_t, float, double, HALF_IN, HALF_OUT)
 DEFINE(of_half_wide, uint16_t, float, float, double, HALF_IN, SAME)
-DEFINE(of_bfloat, uint16_t, uint16_t, float, double, nl_bfloat16_to_float, BFLOAT_OUT)
-DEFINE(of_bfloat_wide, uint16_t, float, float, double, nl_bfloat16_to_float, SAME)
+DEFINE(of_bfloat, uint16_t, uint16_t, float, double, nl_half_bfloat16_to_float, BFLOAT_OUT)
+DEFINE(of_bfloat_wide, uint16_t, float, float, double, nl_half_bfloat16_to_float, SAME)
 DEFINE(of_float, float, float, float, double, SAME, SAME)
 DEFINE(of_double, double, double, double, double, SAME, SAME)
 DEFINE(of_complex, float complex, float complex, float complex, double complex, SAME, SAME)

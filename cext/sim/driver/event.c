@@ -111,8 +111,8 @@ CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
     if (captured || is_done_lock_held(event)) {
         free(op);
     } else {
-        (void)nl_sim_op_add_after(op, event->stream,
-                                  event->ticket); /* cannot fail: it is the first entry */
+        (void)nl_sim_stream_add_after(op, event->stream,
+                                      event->ticket); /* cannot fail: it is the first entry */
         nl_sim_stream_issue_lock_held(stream, op);
     }
     nl_sim_streams_unlock();

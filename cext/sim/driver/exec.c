@@ -85,7 +85,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (last && !stream->capture)
         nl_sim_streamclock_join(&stream->clock, &last->clock);
     if (last && last != stream && last->done < ticket && !stream->capture)
-        (void)nl_sim_op_add_after(op, last, ticket); /* cannot fail: it is the first entry */
+        (void)nl_sim_stream_add_after(op, last, ticket); /* cannot fail: it is the first entry */
     for (nl_sim_op *next; op; op = next) {
         next = op->next;
         nl_sim_stream_issue_lock_held(stream, op);

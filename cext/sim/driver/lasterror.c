@@ -7,24 +7,24 @@ static _Thread_local nl_fault *reported;
 static _Thread_local uint64_t reported_id;
 static _Thread_local int interrupted;
 
-void nl_sim_outcome_report(uint64_t id, const nl_fault *fault) {
+void nl_sim_lasterror_report(uint64_t id, const nl_fault *fault) {
     reported = reported ? reported : malloc(sizeof *reported);
     if (reported)
         *reported = *fault;
     reported_id = id;
 }
 
-void nl_sim_outcome_interrupt(void) {
+void nl_sim_lasterror_interrupt(void) {
     interrupted = 1;
 }
 
-int nl_sim_outcome_interrupted(void) {
+int nl_sim_lasterror_interrupted(void) {
     int was = interrupted;
     interrupted = 0;
     return was;
 }
 
-void nl_sim_outcome_forget(void) {
+void nl_sim_lasterror_forget(void) {
     interrupted = 0;
     if (reported) {
         free(reported);
@@ -32,11 +32,11 @@ void nl_sim_outcome_forget(void) {
     }
 }
 
-int nl_sim_outcome_take_fault(nl_fault *fault, uint64_t *id) {
+int nl_sim_lasterror_take_fault(nl_fault *fault, uint64_t *id) {
     if (!reported)
         return 0;
     *fault = *reported;
-    nl_sim_outcome_forget();
+    nl_sim_lasterror_forget();
     *id = reported_id;
     return 1;
 }

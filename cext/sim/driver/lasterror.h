@@ -6,14 +6,14 @@
 #include "base/fault.h"
 
 /* Call at the start of each driver call. */
-void nl_sim_outcome_forget(void);
+void nl_sim_lasterror_forget(void);
 /* interrupt: the user interrupted the call's wait. interrupted: returns whether that happened, and
  * resets it. */
-void nl_sim_outcome_interrupt(void);
-int nl_sim_outcome_interrupted(void);
+void nl_sim_lasterror_interrupt(void);
+int nl_sim_lasterror_interrupted(void);
 /* report: stores a reported fault; `id` identifies it. take_fault: implements
  * nl_driver.TakeFault. */
-void nl_sim_outcome_report(uint64_t id, const nl_fault *fault);
-int nl_sim_outcome_take_fault(nl_fault *fault, uint64_t *id);
+void nl_sim_lasterror_report(uint64_t id, const nl_fault *fault);
+int nl_sim_lasterror_take_fault(nl_fault *fault, uint64_t *id);
 
 #endif

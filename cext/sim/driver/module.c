@@ -94,7 +94,7 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     m->object.names = names ? *names : NULL;
     const unsigned *checks = find_object(m, "nl_sim_checks", sizeof *checks);
     m->checks = checks ? *checks : 0;
-    init(&nl_sim_engine);
+    init(&nl_sim_ops_of_engine);
     return CUDA_SUCCESS;
 }
 
@@ -193,7 +193,7 @@ static void destroy(nl_sim_module *m) {
 
 /* Symbols */
 
-int nl_sim_function_max_threads(const nl_sim_function *f) {
+int nl_sim_module_max_threads(const nl_sim_function *f) {
     unsigned bound = f->kernel->max_threads;
     return bound > 0 && bound < NL_SIM_BLOCK_THREADS ? (int)bound : NL_SIM_BLOCK_THREADS;
 }

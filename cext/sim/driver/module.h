@@ -21,7 +21,7 @@ typedef struct nl_sim_function {
 } nl_sim_function;
 
 /* Maximum threads per block: of __launch_bounds__, or of the device. */
-int nl_sim_function_max_threads(const nl_sim_function *function);
+int nl_sim_module_max_threads(const nl_sim_function *function);
 
 /* Loads an image: nl_sim_image_header and the bytes after it. On failure, writes a message to
  * `log`. */

@@ -48,7 +48,7 @@ int nl_sim_primary_open(int devices) {
             status = context->legacy ? 0 : -1;
         }
         if (status == 0) {
-            nl_fork_on_child(in_child);
+            nl_thread_on_fork(in_child);
             nl_sim_stream_open();
             nl_sim_context_set_count(devices);
         }

@@ -87,7 +87,7 @@ void nl_sim_stream_close(nl_sim_stream *stream) {
 
 /* Order of operations */
 
-int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
+int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
     if (!op->after) {
         op->after = op->after_few;
         op->after_capacity = sizeof op->after_few / sizeof op->after_few[0];
@@ -115,13 +115,14 @@ static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     if (stream->flags & CU_STREAM_NON_BLOCKING)
         return;
     if (stream != legacy) {
-        if (legacy->issued != legacy->done && nl_sim_op_add_after(op, legacy, legacy->issued) < 0)
+        if (legacy->issued != legacy->done &&
+            nl_sim_stream_add_after(op, legacy, legacy->issued) < 0)
             nl_sim_stream_wait_ticket_lock_held(legacy, legacy->issued);
         return;
     }
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (s != legacy && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done &&
-            nl_sim_op_add_after(op, s, s->issued) < 0)
+            nl_sim_stream_add_after(op, s, s->issued) < 0)
             nl_sim_stream_wait_ticket_lock_held(s, s->issued);
     }
 }
@@ -401,7 +402,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
         }
     }
     if (patience.interrupted) {
-        nl_sim_outcome_interrupt();
+        nl_sim_lasterror_interrupt();
         nl_interrupt_report(sched.stopped);
     }
     nl_sim_stream_release_lock_held(stream);
@@ -540,14 +541,14 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
 static CUresult report(const nl_sim_pending *pending) {
     nl_fault unknown;
     if (pending->status)
-        nl_sim_outcome_report(pending->id,
-                              pending->fault ? pending->fault : plain(&unknown, "out of memory"));
+        nl_sim_lasterror_report(pending->id,
+                                pending->fault ? pending->fault : plain(&unknown, "out of memory"));
     return pending->status;
 }
 
 CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stream) {
     CUresult status = CUDA_SUCCESS;
-    int interrupted = nl_sim_outcome_interrupted();
+    int interrupted = nl_sim_lasterror_interrupted();
     nl_sim_streams_lock();
     if (stream)
         status = report(&stream->fault);
@@ -561,7 +562,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
         status = report(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
-        nl_sim_outcome_report(0, plain(&fault, "interrupted"));
+        nl_sim_lasterror_report(0, plain(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_sim_streams_unlock();

@@ -40,7 +40,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
 void nl_sim_stream_release_lock_held(nl_sim_stream *stream);
 /* Call before op is issued: op will run only after that ticket. Acquires a reference. Returns -1
  * without memory, which cannot happen for the first three tickets. */
-int nl_sim_op_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
+int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
 
 void nl_sim_stream_open(void);   /* registers the exit handler */
 void nl_sim_stream_forget(void); /* call this in a forked child */

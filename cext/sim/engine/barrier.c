@@ -86,7 +86,7 @@ arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site si
  * lane can run or start. It contains no call, so that no registers have to be saved. */
 void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site,
                             void *sp) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     const nl_sim_barrier *b = &w->barrier;
     unsigned index = thread / NL_SIM_LANES;
     uint32_t later = w->warp[index].ready & nl_sim_above(thread % NL_SIM_LANES);
@@ -104,7 +104,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
     w->thread[thread].fiber.sp = sp;
     if (!t->fiber.sp) {
         t->stack = w->stacks.free[--w->stacks.free_count];
-        nl_fiber_prepare(&t->fiber, &w->stacks.all[t->stack], w->thread_entry, w);
+        nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[t->stack], w->thread_entry, w);
     }
     return t->fiber.sp;
 }

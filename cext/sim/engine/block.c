@@ -37,7 +37,7 @@ static int advance(nl_sim_worker *w) {
 
 static void loop_entry(void *argument) {
     nl_sim_worker *w = argument;
-    nl_fiber_entered();
+    nl_sim_fiber_entered();
     do {
         w->kernel->run_block(&w->job->launch, w->index, w->first);
         if (w->fibers)
@@ -48,9 +48,9 @@ static void loop_entry(void *argument) {
 }
 
 /* Switches from the worker's own stack to the block, until the block switches back. */
-static void enter(nl_sim_worker *w, nl_fiber *fiber) {
+static void enter(nl_sim_worker *w, nl_sim_fiber *fiber) {
     w->inside = 1;
-    nl_fiber_call(&w->main, fiber);
+    nl_sim_fiber_call(&w->main, fiber);
     w->inside = 0;
 }
 
@@ -63,7 +63,7 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
         return -1;
     }
     w->root_stack = (uint16_t)stack;
-    nl_fiber_prepare(&w->root, &w->stacks.all[stack], entry, w);
+    nl_sim_fiber_prepare(&w->root, &w->stacks.all[stack], entry, w);
     return 0;
 }
 
@@ -72,7 +72,7 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
  * but the grid has failed already. replay returns the thread, or -1 if none trapped this time. */
 static void replay_entry(void *argument) {
     nl_sim_worker *w = argument;
-    nl_fiber_entered();
+    nl_sim_fiber_entered();
     enter_block(w);
     for (; w->current < w->threads; w->current++)
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
@@ -128,7 +128,7 @@ static int step(nl_sim_worker *w) {
             /* it fails as well, and reports the lack of memory */
             return prepare_root(w, loop_entry);
         t->stack = (uint16_t)stack;
-        nl_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
+        nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
         enter(w, &t->fiber);
         if (w->observer)
             w->observer->end_block(w);
@@ -171,7 +171,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     w->warps = (w->threads + NL_SIM_LANES - 1) / NL_SIM_LANES;
     w->shared = w->shared_end - (launch->shared_bytes + 127) / 128 * 128;
     nl_sim_stacks_resize(&w->stacks, job->stack_size);
-    nl_fiber_adopt_thread(&w->main);
+    nl_sim_fiber_adopt_thread(&w->main);
     nl_sim_signal_scope scope;
     nl_sim_signal_enter(w, &scope);
     w->chunk = 1;

@@ -17,7 +17,7 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
     const nl_sim_object *image = w->job->image;
     if (!image)
         return 0;
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = (uintptr_t)__builtin_frame_address(0);
     if (w->fibers && thread != w->current)
         at = (uintptr_t)w->thread[thread].fiber.sp;

@@ -186,7 +186,7 @@ static void arrive_if_complete(nl_sim_worker *w) {
 }
 
 void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->cluster) /* a cluster of a single block: its barrier is the block's own */
         return;
     nl_sim_thread *t = &w->thread[thread];
@@ -205,7 +205,7 @@ void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
 }
 
 void nl_sim_cluster_wait(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     nl_sim_thread *t = &w->thread[thread];
     if (!t->at_cluster)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC,
@@ -280,7 +280,7 @@ void nl_sim_cluster_thread_ended(nl_sim_worker *w, unsigned thread) {
 /* Distributed shared memory */
 
 nl_sim_dim nl_sim_cluster_dim(void) {
-    const nl_sim_dim *size = &nl_sim_current->job->launch.cluster;
+    const nl_sim_dim *size = &nl_sim_worker_current->job->launch.cluster;
     return size->x ? *size : (nl_sim_dim){1, 1, 1};
 }
 
@@ -302,7 +302,7 @@ nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
 }
 
 int nl_sim_cluster_rank_of(const void *address) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     /* a cluster of one block, whose thread-local variables were not located yet */
     if (!w->cluster) {
         w->locals = w->locals_end = 0;
@@ -323,7 +323,7 @@ static uintptr_t map(nl_sim_worker *from, uintptr_t address, nl_sim_worker *to) 
 }
 
 void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)pointer;
     unsigned size = w->cluster ? nl_sim_job_cluster_size(w->job) : 1;
     char text[160];
@@ -349,7 +349,7 @@ static uintptr_t nearest(unsigned low, uintptr_t known) {
 }
 
 unsigned long long nl_sim_cluster_complete(unsigned low) {
-    const nl_sim_worker *w = nl_sim_current;
+    const nl_sim_worker *w = nl_sim_worker_current;
     const nl_sim_cluster *c = w->cluster;
     for (unsigned n = 0; c && n < nl_sim_job_cluster_size(w->job); n++) {
         const nl_sim_worker *m = c->member[n];

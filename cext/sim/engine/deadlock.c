@@ -59,7 +59,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 
 /* Hashes the registers that a call preserves, and the stack above this function's frame. */
 static __attribute__((noinline)) uint64_t state_of(const nl_sim_worker *w) {
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t high = (uintptr_t)stack->low + stack->size;
     uint64_t hash = 1;
 #if defined(__x86_64__)

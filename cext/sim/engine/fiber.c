@@ -2,9 +2,9 @@
  *
  * x86-64 and aarch64: save the registers that a function must preserve, exchange the stack pointer,
  * restore the registers. On x86-64 the switch is inlined (fiber.h), except with a sanitizer. This
- * file contains the parts that are not: nl_fiber_swap (the switch as a function), nl_fiber_load
- * (its second half, for a switch without return) and nl_fiber_start, where a new fiber begins: its
- * stack is laid out as if it had been suspended there. */
+ * file contains the parts that are not: nl_sim_fiber_swap (the switch as a function),
+ * nl_sim_fiber_load (its second half, for a switch without return) and nl_sim_fiber_start, where a
+ * new fiber begins: its stack is laid out as if it had been suspended there. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -27,7 +27,8 @@
 /* Calls that the sanitizers need; empty in a normal build. Always inlined, because no function may
  * return between the announcement and the switch. */
 
-static inline __attribute__((always_inline)) void announce_switch(nl_fiber *from, nl_fiber *to) {
+static inline __attribute__((always_inline)) void announce_switch(nl_sim_fiber *from,
+                                                                  nl_sim_fiber *to) {
 #ifdef NL_SIM_ASAN
     __sanitizer_start_switch_fiber(from ? &from->fake_stack : NULL, to->bottom, to->size);
 #endif
@@ -37,14 +38,14 @@ static inline __attribute__((always_inline)) void announce_switch(nl_fiber *from
     (void)from, (void)to;
 }
 
-static inline __attribute__((always_inline)) void announce_arrival(nl_fiber *self) {
+static inline __attribute__((always_inline)) void announce_arrival(nl_sim_fiber *self) {
 #ifdef NL_SIM_ASAN
     __sanitizer_finish_switch_fiber(self ? self->fake_stack : NULL, NULL, NULL);
 #endif
     (void)self;
 }
 
-static void announce_stack(nl_fiber *fiber, nl_fiber_stack *stack) {
+static void announce_stack(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack) {
 #ifdef NL_SIM_ASAN
     /* An abandoned fiber leaves poisoned frames on its stack. */
     __asan_unpoison_memory_region(stack->low, stack->size);
@@ -66,7 +67,7 @@ static void announce_stack(nl_fiber *fiber, nl_fiber_stack *stack) {
     (void)fiber, (void)stack;
 }
 
-void nl_fiber_adopt_thread(nl_fiber *fiber) {
+void nl_sim_fiber_adopt_thread(nl_sim_fiber *fiber) {
     memset(fiber, 0, sizeof *fiber);
 #ifdef NL_SIM_ASAN
     pthread_attr_t attributes;
@@ -84,24 +85,24 @@ void nl_fiber_adopt_thread(nl_fiber *fiber) {
 #endif
 }
 
-void nl_fiber_arrived(void);
-void nl_fiber_arrived(void) {
+void nl_sim_fiber_arrived(void);
+void nl_sim_fiber_arrived(void) {
     announce_arrival(NULL);
 }
 
 #ifndef NL_SIM_UCONTEXT
 
-__attribute__((visibility("hidden"))) void nl_fiber_swap(void **save, void *load);
-__attribute__((visibility("hidden"), noreturn)) void nl_fiber_load(void *unused, void *load);
-__attribute__((visibility("hidden"))) void nl_fiber_start(void);
+__attribute__((visibility("hidden"))) void nl_sim_fiber_swap(void **save, void *load);
+__attribute__((visibility("hidden"), noreturn)) void nl_sim_fiber_load(void *unused, void *load);
+__attribute__((visibility("hidden"))) void nl_sim_fiber_start(void);
 
 #if defined(__x86_64__)
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl nl_fiber_swap\n"
-        ".hidden nl_fiber_swap\n"
-        ".type nl_fiber_swap, @function\n"
-        "nl_fiber_swap:\n" /* nl_fiber_switch as a function */
+        ".globl nl_sim_fiber_swap\n"
+        ".hidden nl_sim_fiber_swap\n"
+        ".type nl_sim_fiber_swap, @function\n"
+        "nl_sim_fiber_swap:\n" /* nl_sim_fiber_switch as a function */
         "    subq $32, %rsp\n"
         "    movq %r12, (%rsp)\n"
         "    movq %r13, 8(%rsp)\n"
@@ -112,10 +113,10 @@ __asm__(".text\n"
         "    pushq %rbp\n"
         "    pushq %rbx\n"
         "    movq %rsp, (%rdi)\n"
-        ".globl nl_fiber_load\n"
-        ".hidden nl_fiber_load\n"
-        ".type nl_fiber_load, @function\n"
-        "nl_fiber_load:\n"
+        ".globl nl_sim_fiber_load\n"
+        ".hidden nl_sim_fiber_load\n"
+        ".type nl_sim_fiber_load, @function\n"
+        "nl_sim_fiber_load:\n"
         "    movq %rsi, %rsp\n"
         "    popq %rbx\n"
         "    popq %rbp\n"
@@ -127,20 +128,20 @@ __asm__(".text\n"
         "    movq 24(%rsp), %r15\n"
         "    addq $32, %rsp\n"
         "    ret\n"
-        ".size nl_fiber_load, .-nl_fiber_load\n"
-        ".size nl_fiber_swap, .-nl_fiber_swap\n"
+        ".size nl_sim_fiber_load, .-nl_sim_fiber_load\n"
+        ".size nl_sim_fiber_swap, .-nl_sim_fiber_swap\n"
         ".p2align 4\n"
-        ".globl nl_fiber_start\n"
-        ".hidden nl_fiber_start\n"
-        ".type nl_fiber_start, @function\n"
-        "nl_fiber_start:\n"
+        ".globl nl_sim_fiber_start\n"
+        ".hidden nl_sim_fiber_start\n"
+        ".type nl_sim_fiber_start, @function\n"
+        "nl_sim_fiber_start:\n"
         "    .cfi_startproc\n"
         "    .cfi_undefined rip\n"
         "    movq %rbp, %rdi\n"
         "    xorl %ebp, %ebp\n"
         "    jmpq *%rbx\n"
         "    .cfi_endproc\n"
-        ".size nl_fiber_start, .-nl_fiber_start\n");
+        ".size nl_sim_fiber_start, .-nl_sim_fiber_start\n");
 
 /* rbx, rbp, the address to continue at; then a return address of 0, as if the entry function had
  * been called. */
@@ -148,10 +149,10 @@ enum { FRAME_WORDS = 4, FRAME_ENTRY = 0, FRAME_ARGUMENT = 1, FRAME_RETURN = 2 };
 #else /* aarch64 */
 __asm__(".text\n"
         ".p2align 4\n"
-        ".globl nl_fiber_swap\n"
-        ".hidden nl_fiber_swap\n"
-        ".type nl_fiber_swap, %function\n"
-        "nl_fiber_swap:\n"
+        ".globl nl_sim_fiber_swap\n"
+        ".hidden nl_sim_fiber_swap\n"
+        ".type nl_sim_fiber_swap, %function\n"
+        "nl_sim_fiber_swap:\n"
         "    sub sp, sp, #160\n"
         "    stp x19, x20, [sp, #0]\n"
         "    stp x21, x22, [sp, #16]\n"
@@ -165,10 +166,10 @@ __asm__(".text\n"
         "    stp d14, d15, [sp, #144]\n"
         "    mov x9, sp\n"
         "    str x9, [x0]\n"
-        ".globl nl_fiber_load\n"
-        ".hidden nl_fiber_load\n"
-        ".type nl_fiber_load, %function\n"
-        "nl_fiber_load:\n"
+        ".globl nl_sim_fiber_load\n"
+        ".hidden nl_sim_fiber_load\n"
+        ".type nl_sim_fiber_load, %function\n"
+        "nl_sim_fiber_load:\n"
         "    mov sp, x1\n"
         "    ldp x19, x20, [sp, #0]\n"
         "    ldp x21, x22, [sp, #16]\n"
@@ -182,59 +183,59 @@ __asm__(".text\n"
         "    ldp d14, d15, [sp, #144]\n"
         "    add sp, sp, #160\n"
         "    ret\n"
-        ".size nl_fiber_load, .-nl_fiber_load\n"
-        ".size nl_fiber_swap, .-nl_fiber_swap\n"
+        ".size nl_sim_fiber_load, .-nl_sim_fiber_load\n"
+        ".size nl_sim_fiber_swap, .-nl_sim_fiber_swap\n"
         ".p2align 4\n"
-        ".globl nl_fiber_start\n"
-        ".hidden nl_fiber_start\n"
-        ".type nl_fiber_start, %function\n"
-        "nl_fiber_start:\n"
+        ".globl nl_sim_fiber_start\n"
+        ".hidden nl_sim_fiber_start\n"
+        ".type nl_sim_fiber_start, %function\n"
+        "nl_sim_fiber_start:\n"
         "    .cfi_startproc\n"
         "    .cfi_undefined x30\n"
         "    mov x0, x20\n"
         "    blr x19\n"
         "    brk #0\n"
         "    .cfi_endproc\n"
-        ".size nl_fiber_start, .-nl_fiber_start\n");
+        ".size nl_sim_fiber_start, .-nl_sim_fiber_start\n");
 
 /* x19 (entry) x20 (argument) ... x29 x30 (return address), d8-d15 */
 enum { FRAME_WORDS = 20, FRAME_ARGUMENT = 1, FRAME_ENTRY = 0, FRAME_RETURN = 11 };
 #endif
 
-void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                      void *argument) {
+void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (*entry)(void *),
+                          void *argument) {
     announce_stack(fiber, stack);
     void **frame = (void **)stack->top - FRAME_WORDS;
     memset(frame, 0, FRAME_WORDS * sizeof *frame);
     frame[FRAME_ENTRY] = (void *)(uintptr_t)entry;
     frame[FRAME_ARGUMENT] = argument;
-    frame[FRAME_RETURN] = (void *)(uintptr_t)nl_fiber_start;
+    frame[FRAME_RETURN] = (void *)(uintptr_t)nl_sim_fiber_start;
     fiber->sp = frame;
 }
 
-void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
+void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to) {
     announce_switch(from, to);
-    nl_fiber_swap(&from->sp, to->sp);
+    nl_sim_fiber_swap(&from->sp, to->sp);
     announce_arrival(from);
 }
 
-_Noreturn void nl_fiber_abandon(nl_fiber *to) {
+_Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to) {
     announce_switch(NULL, to);
-    nl_fiber_load(NULL, to->sp);
+    nl_sim_fiber_load(NULL, to->sp);
 }
 
-/* Switches when the handler has returned. nl_fiber_abandon then runs on the stack of `to`, below
- * its saved registers, because the stack that trapped may be full. */
-void nl_fiber_escape(void *signal_context, nl_fiber *to) {
+/* Switches when the handler has returned. nl_sim_fiber_abandon then runs on the stack of `to`,
+ * below its saved registers, because the stack that trapped may be full. */
+void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
     ucontext_t *context = signal_context;
     uintptr_t below = ((uintptr_t)to->sp - 256) & ~(uintptr_t)15;
 #if defined(__x86_64__)
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_fiber_abandon;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)nl_sim_fiber_abandon;
     context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)to;
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)(below - 8); /* the alignment after a call */
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;     /* clears the direction flag */
 #else
-    context->uc_mcontext.pc = (uintptr_t)nl_fiber_abandon;
+    context->uc_mcontext.pc = (uintptr_t)nl_sim_fiber_abandon;
     context->uc_mcontext.regs[0] = (uintptr_t)to;
     context->uc_mcontext.sp = below;
 #endif
@@ -249,8 +250,8 @@ static void start(unsigned entry_high, unsigned entry_low, unsigned high, unsign
     abort();
 }
 
-void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                      void *argument) {
+void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (*entry)(void *),
+                          void *argument) {
     announce_stack(fiber, stack);
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = stack->low;
@@ -262,22 +263,22 @@ void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void
     fiber->sp = stack->low;
 }
 
-void nl_fiber_call(nl_fiber *from, nl_fiber *to) {
+void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to) {
     announce_switch(from, to);
     from->sp = from;
     swapcontext(&from->context, &to->context);
     announce_arrival(from);
 }
 
-_Noreturn void nl_fiber_abandon(nl_fiber *to) {
+_Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to) {
     announce_switch(NULL, to);
     setcontext(&to->context);
     abort();
 }
 
-void nl_fiber_escape(void *signal_context, nl_fiber *to) {
+void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to) {
     (void)signal_context;
-    nl_fiber_abandon(to); /* swapcontext has saved the signal mask */
+    nl_sim_fiber_abandon(to); /* swapcontext has saved the signal mask */
 }
 
 #endif

@@ -32,7 +32,7 @@
 #include <ucontext.h>
 #endif
 
-typedef struct nl_fiber {
+typedef struct nl_sim_fiber {
     void *sp; /* NULL: not started (always non-NULL once prepared) */
 #ifdef NL_SIM_UCONTEXT
     ucontext_t context;
@@ -45,10 +45,10 @@ typedef struct nl_fiber {
 #ifdef NL_SIM_TSAN
     void *tsan;
 #endif
-} nl_fiber;
+} nl_sim_fiber;
 
 /* The stack of a fiber: [low, low + size), with an inaccessible guard below `low`. */
-typedef struct nl_fiber_stack {
+typedef struct nl_sim_fiber_stack {
     char *low;
     size_t size;
     /* initial stack pointer, below the end: the stacks must not all use the same cache sets */
@@ -57,26 +57,26 @@ typedef struct nl_fiber_stack {
     void *tsan;
     unsigned uses; /* fibers that have used `tsan` */
 #endif
-} nl_fiber_stack;
+} nl_sim_fiber_stack;
 
 /* Makes `fiber` represent the calling OS thread's own stack. */
-void nl_fiber_adopt_thread(nl_fiber *fiber);
+void nl_sim_fiber_adopt_thread(nl_sim_fiber *fiber);
 /* Prepares `fiber` to run entry(argument) on `stack` at the first switch to it. `entry` must call
- * nl_fiber_entered first, and must end with nl_fiber_leave. */
-static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                                    void *argument);
-static inline void nl_fiber_entered(void);
+ * nl_sim_fiber_entered first, and must end with nl_sim_fiber_leave. */
+static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack,
+                                        void (*entry)(void *), void *argument);
+static inline void nl_sim_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
-void nl_fiber_call(nl_fiber *from, nl_fiber *to);
+void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to);
 /* The same; faster if many fibers are suspended at the same code position (see below). */
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to);
+static inline void nl_sim_fiber_switch(nl_sim_fiber *from, nl_sim_fiber *to);
 /* Resumes `to`; the stack contents of the running fiber are abandoned. */
-_Noreturn void nl_fiber_abandon(nl_fiber *to);
+_Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to);
 /* The same for a fiber that has ended; faster. */
-_Noreturn static inline void nl_fiber_leave(nl_fiber *to);
+_Noreturn static inline void nl_sim_fiber_leave(nl_sim_fiber *to);
 /* The same from a signal handler, whose third argument is `signal_context`. Takes effect when the
  * handler returns. */
-void nl_fiber_escape(void *signal_context, nl_fiber *to);
+void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \
     !defined(NL_SIM_TSAN)
@@ -86,7 +86,8 @@ void nl_fiber_escape(void *signal_context, nl_fiber *to);
  * contains rbx, rbp and the address to continue at. The function into which this is inlined must
  * contain a call: then the compiler stores nothing below the stack pointer (in the red zone), which
  * the switch would overwrite. */
-static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
+static inline __attribute__((always_inline)) void nl_sim_fiber_switch(nl_sim_fiber *from,
+                                                                      nl_sim_fiber *to) {
     void **save = &from->sp, *load = to->sp;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "pushq %%rax\n\t"
@@ -112,7 +113,7 @@ static inline __attribute__((always_inline)) void nl_fiber_switch(nl_fiber *from
                        "memory", "cc");
 }
 
-_Noreturn static inline __attribute__((always_inline)) void nl_fiber_leave(nl_fiber *to) {
+_Noreturn static inline __attribute__((always_inline)) void nl_sim_fiber_leave(nl_sim_fiber *to) {
     __asm__ volatile("movq %0, %%rsp\n\t"
                      "popq %%rbx\n\t"
                      "popq %%rbp\n\t"
@@ -124,36 +125,36 @@ _Noreturn static inline __attribute__((always_inline)) void nl_fiber_leave(nl_fi
     __builtin_unreachable();
 }
 
-static inline void nl_fiber_entered(void) {}
+static inline void nl_sim_fiber_entered(void) {}
 
-/* Lays out the stack as if the fiber had been suspended in nl_fiber_start: rbx, rbp, the address to
- * continue at, and above them a return address of 0, as if `entry` had been called. */
-__attribute__((visibility("hidden"))) void nl_fiber_start(void);
-static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                                    void *argument) {
+/* Lays out the stack as if the fiber had been suspended in nl_sim_fiber_start: rbx, rbp, the
+ * address to continue at, and above them a return address of 0, as if `entry` had been called. */
+__attribute__((visibility("hidden"))) void nl_sim_fiber_start(void);
+static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack,
+                                        void (*entry)(void *), void *argument) {
     void **frame = (void **)stack->top - 4;
     frame[0] = (void *)(uintptr_t)entry;
     frame[1] = argument;
-    frame[2] = (void *)(uintptr_t)nl_fiber_start;
+    frame[2] = (void *)(uintptr_t)nl_sim_fiber_start;
     frame[3] = NULL;
     fiber->sp = frame;
 }
 #else
-void nl_fiber_arrived(void);
-void nl_fiber_lay_out(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                      void *argument);
-static inline void nl_fiber_prepare(nl_fiber *fiber, nl_fiber_stack *stack, void (*entry)(void *),
-                                    void *argument) {
-    nl_fiber_lay_out(fiber, stack, entry, argument);
+void nl_sim_fiber_arrived(void);
+void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (*entry)(void *),
+                          void *argument);
+static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack,
+                                        void (*entry)(void *), void *argument) {
+    nl_sim_fiber_lay_out(fiber, stack, entry, argument);
 }
-static inline void nl_fiber_switch(nl_fiber *from, nl_fiber *to) {
-    nl_fiber_call(from, to);
+static inline void nl_sim_fiber_switch(nl_sim_fiber *from, nl_sim_fiber *to) {
+    nl_sim_fiber_call(from, to);
 }
-_Noreturn static inline void nl_fiber_leave(nl_fiber *to) {
-    nl_fiber_abandon(to);
+_Noreturn static inline void nl_sim_fiber_leave(nl_sim_fiber *to) {
+    nl_sim_fiber_abandon(to);
 }
-static inline void nl_fiber_entered(void) {
-    nl_fiber_arrived();
+static inline void nl_sim_fiber_entered(void) {
+    nl_sim_fiber_arrived();
 }
 #endif
 

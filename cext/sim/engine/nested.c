@@ -68,7 +68,7 @@ static nl_sim_child *copy(const nl_sim_nested *n) {
 }
 
 void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     nl_sim_job *job = w->job;
     char text[300];
     unsigned depth = job->depth + !n->is_tail; /* a tail launch has its parent's depth */

@@ -24,23 +24,23 @@
 static uint32_t printed;
 
 static int is_fibers(void) {
-    return nl_sim_current->fibers;
+    return nl_sim_worker_current->fibers;
 }
 static void *dynamic_shared(void) {
-    return nl_sim_current->shared;
+    return nl_sim_worker_current->shared;
 }
 static unsigned smid(void) {
-    return nl_sim_current->id % nl_sim_worker_limit();
+    return nl_sim_worker_current->id % nl_sim_worker_limit();
 }
 
 __attribute__((noreturn)) static void fault(int status, const char *message, unsigned thread,
                                             nl_sim_site site) {
     uint32_t kind = status == CUDA_ERROR_ASSERT ? NL_FAULT_ASSERT : 0;
-    nl_sim_fault_raise(nl_sim_current, status, kind, message, thread, site);
+    nl_sim_fault_raise(nl_sim_worker_current, status, kind, message, thread, site);
 }
 
 static int print(const char *format, va_list arguments) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (w->replaying)
         return 0;
     if (nl_sim_job_stopped(w->job))
@@ -61,7 +61,7 @@ void nl_sim_ops_flush(void) {
 }
 
 static void *allocate(unsigned long long size) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     void *block = nl_sim_heap_alloc(size);
     if (block && w->observer)
         w->observer->allocated(w, (uintptr_t)block, size);
@@ -69,14 +69,14 @@ static void *allocate(unsigned long long size) {
 }
 
 static void free_block(void *block) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (nl_sim_heap_free(block) < 0)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
                            "free() of an address that malloc() did not give, or gave back already",
                            w->fibers ? w->current : (unsigned)-1, (nl_sim_site){.file = NULL});
 }
 
-const nl_sim_ops nl_sim_engine = {
+const nl_sim_ops nl_sim_ops_of_engine = {
     .abi = NL_SIM_ABI,
     .barrier = nl_sim_barrier_wait,
     .warp = nl_sim_warp_collective,

@@ -4,7 +4,7 @@
 
 #include "sim/abi.h"
 
-extern const nl_sim_ops nl_sim_engine;
+extern const nl_sim_ops nl_sim_ops_of_engine;
 /* Writes the pending output of kernels to stdout. Call when the host synchronizes. */
 void nl_sim_ops_flush(void);
 

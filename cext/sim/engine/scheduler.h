@@ -56,7 +56,7 @@ static inline uint32_t nl_sim_above(unsigned bit) {
 
 /* Call at the start of an operation that can wait: converts the block to fibers if necessary. */
 static inline nl_sim_worker *nl_sim_enter(unsigned thread) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (__builtin_expect(!w->fibers, 0))
         nl_sim_scheduler_convert(w, thread);
     return w;
@@ -106,7 +106,7 @@ NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
     if (stack < 0)
         nl_sim_scheduler_lacks_stack(w, thread);
     w->thread[thread].stack = (uint16_t)stack;
-    nl_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], w->thread_entry, w);
+    nl_sim_fiber_prepare(&w->thread[thread].fiber, &w->stacks.all[stack], w->thread_entry, w);
 }
 
 /* Call before switching to `next`. */
@@ -121,7 +121,7 @@ NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned 
     if (__builtin_expect(next == thread, 0))
         return;
     nl_sim_resume(w, next);
-    nl_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
+    nl_sim_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 
 /* Suspends the running thread, which is marked as waiting; returns when it was made ready and has

@@ -1,5 +1,5 @@
 /* sim/engine/signal: the handler does little: it stores the signal in the worker and makes the OS
- * thread continue on the worker's own stack (nl_fiber_escape), where the message is formatted
+ * thread continue on the worker's own stack (nl_sim_fiber_escape), where the message is formatted
  * (trap.h). A signal that does not come from kernel code is passed to the handler that was
  * installed before. */
 #ifndef _GNU_SOURCE
@@ -85,7 +85,7 @@ static int resume_division(nl_sim_worker *w, void *context) {
 }
 
 static void handle(int number, siginfo_t *info, void *context) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     int sent = info->si_code <= 0; /* sent by kill(), not by the processor */
     if (!w || !w->inside || sent) {
         chain(number, info, context);
@@ -101,7 +101,7 @@ static void handle(int number, siginfo_t *info, void *context) {
                             .instruction = nl_sim_signal_instruction(context),
                             .stack = nl_sim_signal_stack(context)};
     w->leave = NL_SIM_TRAP;
-    nl_fiber_escape(context, &w->main);
+    nl_sim_fiber_escape(context, &w->main);
 }
 
 void nl_sim_signal_install(void) {
@@ -137,11 +137,11 @@ void nl_sim_signal_block_others(void) {
 void nl_sim_signal_enter(nl_sim_worker *w, nl_sim_signal_scope *scope) {
     stack_t own = {.ss_sp = w->signal_stack, .ss_size = NL_SIM_SIGNAL_STACK};
     scope->restore = sigaltstack(&own, &scope->stack) == 0;
-    nl_sim_current = w;
+    nl_sim_worker_current = w;
 }
 
 void nl_sim_signal_leave(const nl_sim_signal_scope *scope) {
-    nl_sim_current = NULL;
+    nl_sim_worker_current = NULL;
     if (scope->restore)
         (void)sigaltstack(&scope->stack, NULL);
 }

@@ -63,10 +63,10 @@ int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
     stacks->slabs[stacks->slab_count++] = slab;
     unsigned first = stacks->count;
     for (unsigned i = 0; i < wanted && stacks->count < NL_SIM_STACKS; i++, stacks->count++) {
-        nl_fiber_stack *stack = &stacks->all[stacks->count];
+        nl_sim_fiber_stack *stack = &stacks->all[stacks->count];
         char *low = slab + i * stride;
         guard(low, stride - stacks->size);
-        *stack = (nl_fiber_stack){
+        *stack = (nl_sim_fiber_stack){
             .low = low + stride - stacks->size,
             .size = stacks->size,
             .top = low + stride - stacks->count % 20 * 192,

@@ -14,7 +14,7 @@ typedef struct nl_sim_stacks {
     unsigned slab_count;
     /* last in, first out, so that a stack in the cache is reused first */
     uint16_t free[NL_SIM_STACKS];
-    nl_fiber_stack all[NL_SIM_STACKS];
+    nl_sim_fiber_stack all[NL_SIM_STACKS];
     void *slabs[NL_SIM_STACKS];
 } nl_sim_stacks;
 

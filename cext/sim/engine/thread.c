@@ -72,7 +72,7 @@ NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
 NL_SIM_INLINE void go_on(nl_sim_worker *w) {
     nl_sim_thread *next = follow(w);
     if (next)
-        nl_fiber_leave(&next->fiber);
+        nl_sim_fiber_leave(&next->fiber);
 }
 
 void nl_sim_thread_ended(nl_sim_worker *w) {
@@ -111,7 +111,7 @@ void *nl_sim_thread_next(nl_sim_worker *w) {
 #else
 void nl_sim_thread_entry(void *argument) {
     nl_sim_worker *w = argument;
-    nl_fiber_entered();
+    nl_sim_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         go_on(w);
@@ -121,7 +121,7 @@ void nl_sim_thread_entry(void *argument) {
 
 void nl_sim_thread_entry_observed(void *argument) {
     nl_sim_worker *w = argument;
-    nl_fiber_entered();
+    nl_sim_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         if (w->observer)
@@ -131,7 +131,7 @@ void nl_sim_thread_entry_observed(void *argument) {
 }
 
 void nl_sim_thread_exit(unsigned thread) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (!w->fibers) {
         w->current = thread;
         nl_sim_worker_leave(w, NL_SIM_EXIT);
@@ -143,5 +143,5 @@ void nl_sim_thread_exit(unsigned thread) {
     if (!w->thread[next].fiber.sp)
         nl_sim_start(w, next);
     nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
-    nl_fiber_leave(&w->thread[next].fiber);
+    nl_sim_fiber_leave(&w->thread[next].fiber);
 }

@@ -20,8 +20,8 @@
 /* The assembly code loads the barrier's result from the start of the worker. */
 _Static_assert(offsetof(nl_sim_worker, barrier.result) == 0, "the assembler counts on it");
 
-/* The stack of a waiting thread: rbx, rbp, the address to continue at (as in nl_fiber_switch), r12
- * to r15, the return address in the kernel. */
+/* The stack of a waiting thread: rbx, rbp, the address to continue at (as in nl_sim_fiber_switch),
+ * r12 to r15, the return address in the kernel. */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl nl_sim_barrier_wait\n"
@@ -73,7 +73,7 @@ __asm__(".text\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    popq %r15\n"
         "    .cfi_adjust_cfa_offset -8\n"
-        "    movq nl_sim_current@gottpoff(%rip), %rax\n"
+        "    movq nl_sim_worker_current@gottpoff(%rip), %rax\n"
         "    movq %fs:(%rax), %rax\n"
         "    movl (%rax), %eax\n"
         "    ret\n"
@@ -119,7 +119,7 @@ __asm__(".text\n"
         "    popq %r13\n"
         "    popq %r14\n"
         "    popq %r15\n"
-        "    movq nl_sim_current@gottpoff(%rip), %rax\n"
+        "    movq nl_sim_worker_current@gottpoff(%rip), %rax\n"
         "    movq %fs:(%rax), %rax\n"
         "    movl (%rax), %eax\n"
         "    popq %rcx\n"

@@ -79,7 +79,7 @@ static void find_line(const nl_sim_worker *w, int thread, nl_sim_site *site) {
     if (!image || nl_sim_lines_find(image, (const char *)w->trap.instruction + 1, site) ||
         thread < 0)
         return;
-    const nl_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
+    const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[thread].stack];
     uintptr_t low = (uintptr_t)stack->low, at = w->trap.stack, end = low + stack->size;
     at = (at < low ? low : at) & ~(uintptr_t)(sizeof at - 1);
     for (unsigned i = 0; i < MAX_WORDS && at < end; i++, at += sizeof at) {

@@ -26,14 +26,14 @@ static struct {
 /* The signal */
 
 static void interrupt(int number, siginfo_t *info, void *context) {
-    nl_sim_worker *w = nl_sim_current;
+    nl_sim_worker *w = nl_sim_worker_current;
     if (w && w->inside && w->job && nl_atomic_load32(&w->job->watch.stopped)) {
         uintptr_t at = nl_sim_signal_instruction(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){
                 .signal = number, .instruction = at, .stack = nl_sim_signal_stack(context)};
             w->leave = NL_SIM_TRAP;
-            nl_fiber_escape(context, &w->main);
+            nl_sim_fiber_escape(context, &w->main);
         }
         return;
     }

@@ -16,7 +16,7 @@
 
 enum { MAX_WORKERS = 1024 };
 
-_Thread_local nl_sim_worker *nl_sim_current;
+_Thread_local nl_sim_worker *nl_sim_worker_current;
 
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_sim_worker *idle, *busy;
@@ -108,7 +108,7 @@ void nl_sim_worker_release(nl_sim_worker *worker) {
 
 void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason) {
     worker->leave = reason;
-    nl_fiber_leave(&worker->main);
+    nl_sim_fiber_leave(&worker->main);
 }
 
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number) {

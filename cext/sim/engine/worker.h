@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct nl_sim_thread {
-    nl_fiber fiber;
+    nl_sim_fiber fiber;
     nl_sim_site site;
     uint64_t value;            /* the lane's input of a warp operation, then its result */
     const void *pc;            /* of its last access, if accesses are checked */
@@ -140,9 +140,9 @@ typedef struct nl_sim_worker {
     int replaying;                       /* searching for the thread that trapped */
     nl_sim_trap trap;
 
-    nl_fiber main; /* the OS thread's own stack */
+    nl_sim_fiber main; /* the OS thread's own stack */
     /* runs the loop; becomes a thread's fiber when the loop is converted to fibers */
-    nl_fiber root;
+    nl_sim_fiber root;
     uint16_t root_stack;
     unsigned id;
     void *shared;
@@ -178,7 +178,7 @@ typedef struct nl_sim_worker {
 #define NL_SIM_LOCAL __attribute__((visibility("hidden")))
 #endif
 /* The worker that runs kernel code on this OS thread, or NULL. */
-extern _Thread_local nl_sim_worker *nl_sim_current NL_SIM_FAST_TLS;
+extern _Thread_local nl_sim_worker *nl_sim_worker_current NL_SIM_FAST_TLS;
 
 /* The maximum number of blocks that run concurrently: NUMBALITE_NUM_THREADS, or the number of
  * processors that this process may use. */
