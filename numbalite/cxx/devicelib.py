@@ -46,7 +46,7 @@ _NUMPY = tuple(
     ).split()
 )
 
-_FOLDS = tuple(
+_THREAD_REDUCTIONS = tuple(
     f"np_{name}"
     for name in (
         "sum prod mean var std min max nansum nanprod nanmean nanvar nanstd nanmin nanmax argmin argmax "
@@ -96,7 +96,7 @@ PARTS = {
         ("python", ("py", "NUMBALITE_RAISE", "NUMBALITE_DIVISOR", "NUMBALITE_ITEM")),
         ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
         ("numpy", _NUMPY),
-        ("folds", _FOLDS),
+        ("thread_reduce", _THREAD_REDUCTIONS),
         ("atomics", _ATOMICS),
         ("warp", _WARP),
         ("random", _RANDOM),
