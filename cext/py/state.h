@@ -189,6 +189,7 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_traced_exec) \
     X(nl_py_batchcopy_exec) \
     X(nl_py_jointable_exec) \
+    X(nl_py_xla_exec) \
     X(nl_py_geometry_exec) \
     X(nl_py_launches_exec) \
     X(nl_py_reducer_exec) \

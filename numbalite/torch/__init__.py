@@ -8,7 +8,7 @@
         "return sin(x) * cos(y);"
 
 The operator works on tensors of CUDA devices and of the CPU, under torch.compile, torch.export and torch.vmap, and with
-autograd. Uses operators. Begin with __init__.py.
+autograd. Uses operators. Begin with operator.py.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SHOWN = {
     "guide/exchange.md": 2,
     "guide/kernels.md": 1,
     "guide/memory.md": 1,
-    "guide/operators.md": 3,
+    "guide/operators.md": 4,
     "programs.md": 1,
     "stopping.md": 1,
     "teaching.md": 1,

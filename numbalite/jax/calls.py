@@ -1,0 +1,207 @@
+"""`call`: an Operation as a function of JAX arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
+
+from numbalite.operators import Elementwise, Launched, Operation, operation
+
+from . import handlers
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def call(
+    f: Any, out_shapes: Any = None, *, launch: Any = None, vmap_method: str = "sequential"
+) -> Callable:
+    """A function of JAX arrays that calls a ufunc, a generalized ufunc or a kernel.
+
+    It runs on the CPU and on CUDA devices, inside of jit, with XLA's buffers. Under vmap, a batch is one more loop
+    dimension of a ufunc. A ufunc is differentiated in forward and reverse mode, any number of times (see the guide,
+    Derivatives).
+
+    A kernel needs ``out_shapes``, the shape of its result (a list of them for several) or a function of the inputs that
+    returns it; one signature with const for the arrays that it only reads: the others are its results, in
+    uninitialized memory; and ``launch``: (grid, block), or a function of its arguments that returns them. The functions
+    see numbers, and of arrays shape, ndim and size. ``vmap_method`` is that of jax.ffi.ffi_call. ``kernel.adjoint``
+    computes the gradients. On the CPU, kernels run on the simulator alone.
+
+        f = call(kernel, lambda x: x.shape, launch=lambda x, y: (-(-x.size // 256), 256))
+
+    TypeError for other objects, and for functions that write their inputs: JAX's arrays are immutable.
+    """
+    described = operation(f, launch, out_shapes)
+    if described.written:
+        names = ", ".join(described.parameters[i] for i in described.written)
+        raise TypeError(
+            f"{described.name} writes its input {names}, and arrays of JAX are immutable: give out_shapes="
+        )
+    if isinstance(described, Elementwise):
+        made = _differentiable(described)
+    elif isinstance(described, Launched):
+        made = _with_adjoint(described, (f, launch, out_shapes), vmap_method)
+    else:
+        made = functools.partial(_call, described, f, "expand_dims")
+
+    def function(*args: Any) -> Any:
+        if len(args) != described.nin:
+            raise TypeError(
+                f"{described.name} has {described.nin} inputs ({', '.join(described.parameters)}), not {len(args)}"
+            )
+        return made(*args)
+
+    function.__name__ = function.__qualname__ = described.name
+    function.__doc__ = getattr(f, "__doc__", None)
+    return function
+
+
+# --- ufuncs
+
+
+@functools.lru_cache(4096)
+def _differentiable(described):
+    """The call of a ufunc, whose tangents are sums of tangents times derivatives."""
+    primal = functools.partial(_call, described, described.ufunc, "expand_dims")
+    if described.not_differentiable:
+        return primal
+    function = jax.custom_jvp(primal)
+
+    @functools.partial(function.defjvp, symbolic_zeros=True)
+    def jvp(primals, tangents):
+        results = function(*primals)
+        several = isinstance(results, (tuple, list))
+        shown = list(results) if several else [results]
+        sums: list = [jnp.zeros(one.shape, one.dtype) for one in shown]
+        for i, tangent in enumerate(tangents):
+            if isinstance(tangent, SymbolicZero) or tangent.dtype == jax.dtypes.float0:
+                continue
+            partial = _differentiable(described.derivative(i))(*primals)
+            for o, value in enumerate(partial if several else [partial]):
+                sums[o] = sums[o] + (value * tangent).astype(sums[o].dtype)
+        return results, (type(results)(sums) if several else sums[0])
+
+    def on_arrays(*args):
+        return function(*_arrays(described, args))
+
+    return on_arrays
+
+
+def _arrays(described, args):
+    """The arguments as arrays: Python numbers get the dtype of the loop."""
+    if not any(type(x) in _NUMBERS for x in args):
+        return [jnp.asarray(x) for x in args]
+    asked = [
+        type(x) if type(x) in (int, float, complex) else np.dtype(jnp.asarray(x).dtype)
+        for x in args
+    ]
+    loop = described.ufunc.resolve_dtypes((*asked, *(None,) * described.nout))
+    return [
+        jnp.asarray(x, dtype) if type(x) in _NUMBERS else jnp.asarray(x)
+        for x, dtype in zip(args, loop, strict=False)
+    ]
+
+
+# --- kernels
+
+
+def _with_adjoint(described, source, vmap_method):
+    """The call of a kernel. Numbers are constants of the program."""
+
+    def function(*args):
+        numbers = [None] * described.nin
+        for i, x in enumerate(args):
+            if described.scalar(i) is not None:
+                numbers[i] = _number(described, i, x)
+        arrays = [x for x, number in zip(args, numbers, strict=True) if number is None]
+        return _kernel(described, source, vmap_method, tuple(numbers))(*arrays)
+
+    return function
+
+
+def _number(described, i, x):
+    wanted = described.scalar(i)
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(
+            f"{described.name}: {described.parameters[i]} is a number of the launch: it must be known when the "
+            "program is traced, so mark it as static"
+        )
+    return wanted(x)
+
+
+@functools.lru_cache(1024)
+def _kernel(described, source, vmap_method, numbers):
+    def arguments(arrays):
+        rest = iter(arrays)
+        return [next(rest) if number is None else number for number in numbers]
+
+    @jax.custom_vjp
+    def function(*arrays):
+        return _call(described, source, vmap_method, *arguments(arrays))
+
+    def forward(*arrays):
+        return function(*arrays), arrays
+
+    def backward(arrays, cotangents):
+        several = isinstance(cotangents, (tuple, list))
+        cotangents = tuple(cotangents) if several else (cotangents,)
+        adjoint = described.gradients(())
+        found = _call(
+            adjoint, (*source, adjoint.kernel), vmap_method, *arguments(arrays), *cotangents
+        )
+        found = iter(found if isinstance(found, (tuple, list)) else [found])
+        by = described.differentiated(())
+        places = [i for i, number in enumerate(numbers) if number is None]
+        return tuple(next(found) if i in by else None for i in places)
+
+    function.defvjp(forward, backward)
+    return function
+
+
+# --- all
+
+
+def _call(described: Operation, source: Any, vmap_method: str, *args: Any) -> Any:
+    """XLA's operation for the arguments: arrays, and numbers where the operation has numbers."""
+    numbers = tuple(None if described.scalar(i) is None else x for i, x in enumerate(args))
+    args = tuple(
+        jnp.asarray(x) if number is None else x for x, number in zip(args, numbers, strict=True)
+    )
+    arrays = [x for x, number in zip(args, numbers, strict=True) if number is None]
+    dtypes = tuple(np.dtype(x.dtype) for x in arrays)
+    shapes = described.shapes(args)
+    given = iter(dtypes)
+    asked: Any = [next(given) if number is None else None for number in numbers]
+    results = described.dtypes(asked)
+    for dtype in results:
+        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+            raise TypeError(
+                f"{described.name} returns {dtype} for {', '.join(map(str, dtypes))}: enable it by "
+                'jax.config.update("jax_enable_x64", True), or add a signature with smaller types'
+            )
+    key = handlers.register(described, (*dtypes, *results), numbers, source)
+    shown = [
+        jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, results, strict=True)
+    ]
+    operation = jax.ffi.ffi_call(
+        handlers.TARGET, shown[0] if len(shown) == 1 else shown, vmap_method=vmap_method
+    )
+    found = operation(*_aligned(described, arrays), key=key)
+    return found if len(shown) == 1 else tuple(found)
+
+
+def _aligned(described, arrays):
+    """The arrays with equal numbers of loop dimensions, so that a batch is one more of them."""
+    if described.cores is None:
+        return arrays
+    loops = [x.ndim - core for x, core in zip(arrays, described.cores, strict=False)]
+    ndim = max(loops, default=0)
+    return [
+        x.reshape((1,) * (ndim - loop) + x.shape) for x, loop in zip(arrays, loops, strict=True)
+    ]

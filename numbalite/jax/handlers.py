@@ -1,0 +1,104 @@
+"""The functions that XLA calls for operations, by their keys.
+
+cext/py/xla.c is the handler of all operations. It calls the function for the key of an operation with the buffers.
+
+A key is a digest of the source: a program in JAX's compilation cache on disk, which contains keys, calls the same
+functions in the next process. Operations that cannot be pickled have random keys, so that such programs are compiled
+again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import math
+import pickle
+import secrets
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from numbalite import _core, cuda
+from numbalite.operators import Operation
+
+TARGET = "numbalite"
+_functions: dict[int, Callable] = {}
+_lock = threading.Lock()
+_registered = False
+
+
+def register(described: Operation, dtypes: tuple, numbers: tuple, source: Any) -> np.int64:
+    """The key of an operation on arrays of these dtypes (the inputs, then the results).
+
+    ``numbers`` has the value of each input that is a number, None for an array. ``source`` identifies the operation.
+    """
+    global _registered
+    key = _key((source, dtypes, numbers))
+    with _lock:
+        if not _registered:
+            host, device = _core.xla_handlers(_functions)
+            jax.ffi.register_ffi_target(TARGET, host, platform="cpu")
+            jax.ffi.register_ffi_target(TARGET, device, platform="CUDA")
+            _registered = True
+        _functions.setdefault(key, _function(described, dtypes, numbers))
+    return np.int64(key)
+
+
+def _key(source):
+    try:
+        digest = hashlib.sha256(pickle.dumps(source)).digest()[:8]
+    except Exception:  # a function of the user's that does not pickle
+        digest = secrets.token_bytes(8)
+    return int.from_bytes(digest, "little", signed=True) or 1
+
+
+def _function(described, dtypes, numbers):
+    def run(operands, results, stream):
+        made = _host_array if stream is None else _device_array
+        arrays = iter(
+            [
+                made(*buffer, dtype)
+                for buffer, dtype in zip((*operands, *results), dtypes, strict=True)
+            ]
+        )
+        inputs = [next(arrays) if number is None else number for number in numbers]
+        outputs = list(arrays)
+        if stream is None:
+            _run_on_host(described, inputs, outputs)
+        else:
+            _run_on_device(described, inputs, outputs, cuda.external_stream(stream))
+
+    return run
+
+
+def _run_on_host(described, inputs, outputs):
+    if described.starts_at_zero:
+        for output in outputs:
+            output[...] = 0
+    described.run_on_host(inputs, outputs)
+
+
+def _run_on_device(described, inputs, outputs, stream):
+    with cuda.gpus[outputs[0].device]:
+        if described.starts_at_zero:
+            for output in outputs:
+                output.fill(0, stream=stream)
+        described.run_on_device(inputs, outputs, stream)
+
+
+def _host_array(address, shape, dtype):
+    count = math.prod(shape)
+    if not count:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray(shape, dtype, memory)
+
+
+def _device_array(address, shape, dtype):
+    if 0 in shape:
+        return cuda.device_array(shape, dtype)
+    described = {"shape": shape, "typestr": dtype.str, "data": (address, False), "version": 3}
+    return cuda.from_cuda_array_interface(described, sync=False)

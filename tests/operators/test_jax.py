@@ -1,0 +1,249 @@
+"""numbalite.jax: calls against JAX's own functions, under jit, vmap and grad; check_grads."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from numbalite import cuda, guvectorize, vectorize
+
+pytest.importorskip("jax", reason="JAX is not installed")
+import jax
+import jax.numpy as jnp
+from jax.test_util import check_grads
+
+from numbalite.jax import call
+
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+DD, DDD = ["float64(float64)"], ["float64(float64, float64)"]
+
+
+@pytest.fixture(autouse=True)
+def with_float64():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+def ufunc(text, args="x", signatures=DD, target="cuda"):
+    return vectorize(signatures, target=target, source=text, args=args, name="f")
+
+
+def array(*shape):
+    return jnp.asarray(np.random.default_rng().uniform(0.1, 0.9, shape))
+
+
+@pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
+def test_ufuncs(target):
+    f = ufunc("return sin(x) * y;", "x, y", ["float32(float32, float32)", *DDD], target)
+    g = call(f)
+    for shapes in [((3, 4), (4,)), ((), (2, 1)), ((0, 3), (3,)), ((5,), (5,))]:
+        x, y = (array(*shape) for shape in shapes)
+        for found in (g(x, y), jax.jit(g)(x, y)):
+            np.testing.assert_array_equal(found, f(np.asarray(x), np.asarray(y)))
+    x = array(3).astype("f4")
+    assert g(x, x).dtype == np.float32
+    assert g(x, 2.0).dtype == np.float32 and g(x, 2.0).shape == (3,)
+    np.testing.assert_allclose(g(x, 2.0), jnp.sin(x) * 2, rtol=1e-6)
+
+
+def test_two_results_and_gufuncs():
+    f = call(
+        ufunc(
+            "return make_tuple(x + n, x * n);",
+            "x, n",
+            ["Tuple((float64, float64))(float64, int32)"],
+        )
+    )
+    x, n = array(2, 3), jnp.arange(3, dtype="i4")
+    for found, expected in zip(jax.jit(f)(x, n), (x + n, x * n), strict=True):
+        np.testing.assert_allclose(found, expected)
+    check_grads(lambda x: f(x, n), (x,), 2)
+    g = call(matmul)
+    a, b = array(2, 3, 4), array(4, 5)
+    np.testing.assert_allclose(jax.jit(g)(a, b), a @ b)
+    found = jax.vmap(g, (None, 2))(a, jnp.stack([b, 2 * b], 2))
+    np.testing.assert_allclose(found, jnp.stack([a @ b, 2 * a @ b]))
+
+
+@guvectorize(
+    ["void(float64[:,:], float64[:,:], float64[:,:])"], "(m,n),(n,p)->(m,p)", target="cuda"
+)
+def matmul(a, b, c):
+    """
+    for (int i = 0; i < a.shape[0]; ++i)
+        for (int j = 0; j < b.shape[1]; ++j) {
+            double sum = 0;
+            for (int k = 0; k < a.shape[1]; ++k) sum += a(i, k) * b(k, j);
+            c(i, j) = sum;
+        }
+    """
+
+
+@pytest.mark.parametrize("axes", [(0, None), (1, 0), (None, 1), (2, 1)])
+def test_vmap(axes):
+    f = call(ufunc("return x - y * y;", "x, y", DDD))
+    x, y = array(3, 3, 3), array(3, 3)
+    expected = jax.vmap(lambda x, y: x - y * y, axes)(x, y)
+    np.testing.assert_allclose(jax.vmap(f, axes)(x, y), expected, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.vmap(f, axes))(x, y), expected, rtol=1e-12)
+
+
+TEXTS = {
+    "smooth": ("return sin(x) * exp(y) + pow(x, y);", lambda x, y: jnp.sin(x) * jnp.exp(y) + x**y),
+    "a branch and a loop": (
+        "double t = 0; for (int i = 1; i < 4; ++i) t += x > 0.5 ? sin(i * x) : y * y; return t;",
+        lambda x, y: sum(jnp.where(x > 0.5, jnp.sin(i * x), y * y) for i in range(1, 4)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEXTS.values(), ids=TEXTS)
+def test_derivatives(case):
+    text, expected = case
+    f = call(ufunc(text, "x, y", DDD))
+    x, y = array(3, 4), array(4)
+    check_grads(f, (x, y), 2)
+    for transform in (
+        lambda f: jax.grad(lambda *args: f(*args).sum(), (0, 1)),
+        lambda f: jax.jit(jax.grad(lambda *args: f(*args).sum(), (0, 1))),
+        lambda f: lambda x, y: jax.jvp(f, (x, y), (y + 0 * x, 2 * y)),
+        lambda f: jax.jacfwd(f),
+        lambda f: jax.hessian(lambda *args: f(*args).sum()),
+    ):
+        found, wanted = transform(f)(x, y), transform(expected)(x, y)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), found, wanted)
+
+
+def test_rules_of_the_user():
+    f = call(ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g"))
+    found = jax.grad(lambda x: f(x).sum())(jnp.array([-1.0, 1.0]))
+    assert found.tolist() == [5, 1]
+
+
+# ---- kernels
+
+
+@cuda.jit("void(const float64[:], float64, float64[:])")
+def scale(x, a, y):
+    "int i = grid<1>(); if (i < x.size()) y[i] = a * x[i];"
+
+
+@cuda.jit("void(const float64[:], const float64[:], float64[:])")
+def product(x, y, z):
+    "int i = grid<1>(); if (i < x.size()) z[i] = x[i] * y[i];"
+
+
+@cuda.jit("void(const float64[:], const float64[:], const float64[:], float64[:], float64[:])")
+def product_adjoint(x, y, g, gx, gy):
+    "int i = grid<1>(); if (i < x.size()) { gx[i] += g[i] * y[i]; gy[i] += g[i] * x[i]; }"
+
+
+product.adjoint = product_adjoint
+
+
+def blocks(x, *rest):
+    return -(-max(x.size, 1) // 32), 32
+
+
+def test_kernels():
+    f = call(scale, lambda x, a: x, launch=blocks)
+    x = array(40)
+    np.testing.assert_allclose(f(x, 3.0), 3 * x)
+    np.testing.assert_allclose(jax.jit(lambda x: f(x, 3) + f(x, 2))(x), 5 * x)
+    with pytest.raises(TypeError, match="mark it as static"):
+        jax.jit(f)(x, 3.0)
+    with pytest.raises(NotImplementedError, match=r"set scale\.adjoint"):
+        jax.grad(lambda x: f(x, 2.0).sum())(x)
+    source = "__global__ void shift(const float* x, float* y, int n) { int i = threadIdx.x; if (i < n) y[i] = x[i] + 1; }"
+    shift = call(cuda.module(source).shift, (8,), launch=(1, 32))
+    np.testing.assert_array_equal(jax.jit(lambda x: shift(x, 8))(jnp.zeros(8, "f4")), np.ones(8))
+
+
+def test_adjoints_of_kernels():
+    f = call(product, lambda x, y: x.shape, launch=blocks)
+    x, y = array(7), array(7)
+    check_grads(f, (x, y), 1, modes=["rev"])
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: f(x, x).sum()))(x), 2 * x)
+    batched = jax.vmap(jax.grad(lambda x, y: f(x, y).sum()), (0, None))(array(3, 7), y)
+    np.testing.assert_allclose(batched, jnp.stack([y] * 3))
+
+
+# ---- mistakes
+
+
+def test_what_is_refused():
+    f = call(ufunc("return x + y;", "x, y", DDD))
+    with pytest.raises(TypeError, match=r"2 inputs \(x, y\), not 1"):
+        f(array(3))
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        f(array(3), array(4))
+    with pytest.raises(TypeError, match="made from a ufunc"):
+        call(np.sin)
+    with pytest.raises(TypeError, match="writes its input z, and arrays of JAX are immutable"):
+        call(product, launch=blocks)
+    with pytest.raises(TypeError, match="launch= is"):
+        call(product, lambda x, y: x)
+    jax.config.update("jax_enable_x64", False)
+    with pytest.raises(TypeError, match="jax_enable_x64"):
+        f(jnp.zeros(3), jnp.zeros(3))
+
+
+def test_an_exception_of_a_kernel_is_an_error_of_jax():
+    f = call(scale, lambda x, a: x, launch=blocks)
+    with pytest.raises(Exception, match="expected array<const double, 1>"):
+        f(array(3, 4), 2.0).block_until_ready()
+
+
+PROGRAM = """
+import jax, jax.numpy as jnp, numpy as np, sys
+from numbalite import vectorize
+from numbalite.jax import call
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+other = call(vectorize(["float32(float32)"], target="cpu", source=sys.argv[2], args="x", name="f"))
+print(jax.jit(other)(jnp.ones(2, "f4"))[0])
+"""
+
+
+def test_programs_of_the_disk_cache_call_their_own_functions(tmp_path):
+    """Two processes whose programs differ only in the text of the function."""
+    for text in ("return x + 1;", "return x + 2;", "return x + 1;"):
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path), text]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=200)
+        assert found.stdout.split() == [{"1": "2.0", "2": "3.0"}[text[-2]]], found.stderr
+
+
+def test_training_losses_equal_those_of_jax():
+    sigmoid = call(ufunc("return 1 / (1 + exp(-x));"))
+    random = np.random.default_rng(0)
+    x = jnp.asarray(random.normal(size=(64, 4)))
+    y = jnp.asarray((random.random((64, 1)) > 0.5).astype("f8"))
+
+    def losses(activation):
+        random = np.random.default_rng(1)
+        weights = [jnp.asarray(random.normal(size=s)) for s in [(4, 8), (8, 1)]]
+
+        @jax.jit
+        @jax.value_and_grad
+        def step(weights):
+            return ((activation(activation(x @ weights[0]) @ weights[1]) - y) ** 2).mean()
+
+        found = []
+        for _ in range(200):
+            loss, gradients = step(weights)
+            found.append(float(loss))
+            weights = [w - 0.5 * g for w, g in zip(weights, gradients, strict=True)]
+        return found
+
+    expected = losses(jax.nn.sigmoid)
+    assert expected[-1] < expected[0]
+    np.testing.assert_allclose(losses(sigmoid), expected, rtol=1e-9)
