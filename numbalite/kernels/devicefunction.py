@@ -51,7 +51,7 @@ class DeviceFunction(Generic[Parameters, Result]):
     @property
     def py_func(self) -> Callable[Parameters, Result]:
         """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
-        return pyfunc.of(self._py_func, self.__name__, self.definition.is_python)
+        return pyfunc.of(self._py_func, self.__name__, self.definition.is_python, pyfunc.CALL)
 
     def __repr__(self):
         listed = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)

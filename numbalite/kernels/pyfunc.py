@@ -39,6 +39,7 @@ class PyFunc:
         return f"<the Python function that holds the text of {self.__name__}>"
 
 
+CALL = "call it in a kernel"
 LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
 
 

@@ -32,6 +32,10 @@ class Doubles:
         self._mixed: dict[ast.AST, Cause] = {}
         """Loop -> its first operation of float32 and another type."""
         self._carried: set[ast.AST] = set()
+        self._by_integer: dict[tuple[ast.AST, str], Cause] = {}
+        """(loop, variable) -> the first operation of the variable, a float64 by now, and an integer."""
+        self._assigned: dict[str, set] = {}
+        """Variable -> (the loop or None, the type) of its assignments so far."""
 
     def note(self, node: Any, left: Value, right: Value) -> None:
         """An operation whose result is a float64."""
@@ -46,16 +50,26 @@ class Doubles:
                 if cause is not None:
                     self._mixed[loop] = cause
                 return
+            if isinstance(first, ast.Name) and is_whole(other.type):
+                cause = self._cause_of(node, other, other_node)
+                self._by_integer.setdefault((loop, first.id), cause)
+            first, second = second, first
 
     def note_variable(self, statement: Any, target: ast.Name, t: Any, others: set) -> None:
         """An assignment of a value of type ``t`` to a variable, whose values have the types ``others``."""
         loop = self._loops.get(target)
+        before = {was for where, was in self._assigned.get(target.id, ()) if where is not loop}
+        self._assigned.setdefault(target.id, set()).add((loop, t))
         if loop is None or t is not types.float64 or not _is_read(loop, target.id):
             return
         self._carried.add(loop)
         number = _first_constant(getattr(statement, "value", None))
-        if types.float32 in others and number is not None:
+        if types.float32 not in others:
+            return
+        if number is not None:
             self._mixed.setdefault(loop, _of_number(statement.value, number))
+        elif (loop, target.id) in self._by_integer and before == {types.float32}:
+            self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
     def cause(self) -> Cause | None:
         """The cause for the first loop that carries a float64 from one step to the next."""

@@ -447,6 +447,20 @@ def with_integers_in_an_iteration(x, n, out):
     out[0] = v
 
 
+def with_an_integer_factor(x, n, out):
+    v = x[0]
+    for k in range(x.size):
+        v = v * n + x[k]
+    out[0] = v
+
+
+def multiplied_in_place(x, n, out):
+    v = x[0]
+    for _ in range(x.size):
+        v *= n
+    out[0] = v
+
+
 def with_a_written_factor(x, n, out):
     v = x[0]
     for k in range(x.size):
@@ -460,6 +474,8 @@ DOUBLE_LOOPS = {
     with_an_integer_variable: r"x\[k\] \* n is of float32 and int64, .*write float32\(n\)",
     with_a_number_of_python: r"scale is a float64: write float32\(scale\)",
     with_integers_in_an_iteration: r"1 is no float32: write float32\(1\)",
+    with_an_integer_factor: r"v \* n is of float32 and int64, .*write float32\(n\)",
+    multiplied_in_place: r"n is of float32 and int64, .*write float32\(n\)",
     with_a_written_factor: r"2 is no float32: write float32\(2\)",
 }
 
@@ -494,6 +510,15 @@ def in_float64_on_purpose(x, n, out):
     out[0] = total
 
 
+def in_float64_from_the_beginning(x, n, out):
+    total = np.float64(0)
+    if n:
+        total = x[0]
+    for k in range(x.size):
+        total = total * n + x[k]
+    out[0] = total
+
+
 def with_integers(x, n, out):
     count = 0
     for k in range(x.size):
@@ -509,7 +534,7 @@ def with_powers(x, n, out):
 
 
 @pytest.mark.parametrize(
-    "body", [of_elements, with_float32, in_float64_on_purpose, with_integers, with_powers],
+    "body", [of_elements, with_float32, in_float64_on_purpose, in_float64_from_the_beginning, with_integers, with_powers],
     ids=lambda body: body.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
