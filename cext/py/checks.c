@@ -65,6 +65,26 @@ static const char *package(void) {
     return folder;
 }
 
+/* How messages name a file of IPython's: "Cell In[3]". The last answer is stored, because all
+ * launches of a cell ask for the same file. */
+static const char *label_of(PyObject *filename, const char *file) {
+    static char asked[512], label[64];
+    if (!strstr(file, "/ipykernel_") && !strstr(file, "<ipython-input"))
+        return file;
+    if (strcmp(asked, file) == 0)
+        return label;
+    PyObject *module = PyImport_ImportModule("numbalite.cxx.linemap");
+    PyObject *made = module ? PyObject_CallMethod(module, "label_of", "O", filename) : NULL;
+    const char *text = made && PyUnicode_Check(made) ? PyUnicode_AsUTF8(made) : NULL;
+    if (text && strlen(file) < sizeof asked) {
+        snprintf(label, sizeof label, "%s", text);
+        snprintf(asked, sizeof asked, "%s", file);
+    }
+    Py_XDECREF(made);
+    Py_XDECREF(module);
+    return strcmp(asked, file) == 0 ? label : file;
+}
+
 /* Reports the line of the innermost frame outside of the package. */
 static void note_frames(void) {
     const char *own = package();
@@ -76,7 +96,7 @@ static void note_frames(void) {
         int is_own = !file || (own[0] && strncmp(file, own, strlen(own)) == 0) ||
                      strstr(file, "/contextlib.py") != NULL; /* frames of `with` statements */
         if (!is_own)
-            nl_cu.SetCaller(file, PyFrame_GetLineNumber(frame));
+            nl_cu.SetCaller(label_of(code->co_filename, file), PyFrame_GetLineNumber(frame));
         Py_DECREF(code);
         PyFrameObject *back = is_own ? PyFrame_GetBack(frame) : NULL;
         Py_DECREF(frame);

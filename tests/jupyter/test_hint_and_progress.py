@@ -54,6 +54,17 @@ def test_no_note_outside_of_notebooks(run_python):
     assert "load_ext" not in run_python("import IPython\nfrom numbalite import cuda").stdout
 
 
+def test_a_store_past_the_end_names_the_cell_of_the_launch(notebook):
+    (outputs,) = notebook(
+        QUIET + "import numpy as np\nfrom numbalite import cuda\n"
+        "d = cuda.to_device(np.zeros(10, 'f4'))\n"
+        "@cuda.jit\ndef over(x):\n    'x.data()[10] = 1;'\n"
+        "try:\n    over[1, 1](d)\n    cuda.synchronize()\nexcept Exception as e:\n    print(e)",
+        hint="0",
+    )
+    assert re.search(r"launched at Cell In\[\d+\], line 9", text_of([outputs[-1]]))
+
+
 SPIN = """__global__ void spin(volatile int *x, int n) {
     for (int i = 0; i < n; ++i) x[blockIdx.x] += i;
 }"""
