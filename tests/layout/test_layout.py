@@ -233,6 +233,22 @@ def test_own_header_first(c_file):
         assert includes(c_file)[0] == str(own.relative_to(CEXT))
 
 
+def test_includes_of_the_simulator_and_of_kernels_exist():
+    """A missing file would be noticed only by kernels that include it."""
+    sources = ROOT / "cuda_src"
+    roots = [sources, *(sources / name for name in ("sim", "sim/include", "std", "host"))]
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted(sources.rglob("*"))
+        if path.is_file()
+        for name in re.findall(
+            r'^\s*#\s*include\s+"([^"]+)"', path.read_text("utf-8"), re.MULTILINE
+        )
+        if not any((folder / name).exists() for folder in (path.parent, *roots))
+    ]
+    assert not missing
+
+
 @of_each_c_file
 def test_header_guards(c_file):
     if c_file.suffix == ".h":

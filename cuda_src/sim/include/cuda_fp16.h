@@ -18,9 +18,10 @@ template <class T> struct raw_of;
 
 } // namespace numbalite_sim
 
-#include "../sixteen.h"
+#include "../half_types.h"
 
-NUMBALITE_SIM_SIXTEEN_STRUCT(__half, __nv_bfloat16, numbalite_sim::half_from_float, numbalite_sim::half_to_float)
+NUMBALITE_SIM_SIXTEEN_STRUCT(__half, __nv_bfloat16, numbalite_sim::half_from_float,
+                             numbalite_sim::half_to_float)
 template <> struct numbalite_sim::raw_of<__half> { typedef __half_raw type; };
 NUMBALITE_SIM_SIXTEEN(__half)
 NUMBALITE_SIM_SIXTEEN_CONVERSIONS(__half, half)
