@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
+_MAX_COPIED = 1 << 14  # bins: the host checks as many faster than it waits twice
 
 
 def _line(a, dtype=None):
@@ -97,8 +98,20 @@ def _rise(bins):
     return _are_in_order(bins[:-1], bins[1:])
 
 
+def _direction(bins, given):
+    """Do the bins increase? ``given`` is what the caller passed. One wait at most, and none for bins in host memory."""
+    if isinstance(given, np.ndarray | list | tuple):
+        return _rises(np.asarray(given))
+    if bins.size > _MAX_COPIED and bool(_rise(bins)):
+        return True
+    if bins.size > _MAX_COPIED and bool(_rise(bins[::-1])):
+        return False
+    return _rises(bins.copy_to_host())  # few bins, or not monotonic, or NaN is among the bins
+
+
 @implements("digitize")
 def digitize(x, bins, right: bool = False) -> DeviceNDArray:
+    given = bins
     x, bins = arguments.arrays_of((x, bins))
     if x.dtype.kind == "c":
         raise TypeError("x may not be complex")
@@ -111,12 +124,7 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
     if bins.dtype.kind == "c":
         raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
-        rises, falls = True, True
-        if bins.size > 1:
-            rises = bool(_rise(bins))
-            falls = not rises and bool(_rise(bins[::-1]))
-        if not rises and not falls:  # not monotonic, or NaN is among the bins
-            rises = _rises(bins.copy_to_host())
+        rises = _direction(bins, given)
         side = "left" if right else "right"
         if rises:
             return digits(bins, x, side)

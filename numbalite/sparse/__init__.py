@@ -5,7 +5,7 @@ calls cuSPARSE. `elementwise`, `indexing`, `changes` and `reductions` use NumPy'
 operations that cuSPARSE lacks: merging, sums of duplicates, diagonals, integer products, conversions from and to dense
 arrays. `building` and `joining` have the functions that create arrays. Operations that need the number of elements of
 their result (a product or sum of two sparse arrays, a conversion from a dense array) wait for the device.
-Uses runtime, kernels, ndarray, ufuncs, functions and random. Begin with formats.py.
+Uses runtime, kernels, ndarray, ufuncs, algorithms, functions and random. Begin with formats.py.
 """
 
 from numbalite.sparse import linalg

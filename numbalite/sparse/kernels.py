@@ -43,6 +43,20 @@ def split_places(dense, places, indices, data, indptr):
 
 
 @jit
+def make_keys(lines, indices, length, keys):
+    "long long i = grid<1>(); if (i < keys.size()) keys[i] = lines[i] * (long long)length + indices[i];"
+
+
+@jit
+def split_keys(keys, length, indices, indptr):
+    """
+    long long i = grid<1>(), count = keys.size();
+    if (i < count) indices[i] = keys[i] % length;
+    if (i < indptr.size()) indptr[i] = count_below(keys, 0, count, i * length);
+    """
+
+
+@jit
 def put_dense(data, indices, indptr, dense):
     """
     long long i = grid<1>();

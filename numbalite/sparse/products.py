@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core
+from numbalite.algorithms import order as orders
+from numbalite.algorithms import radix
 from numbalite.functions import arguments
 from numbalite.functions.creation import numbers
 from numbalite.runtime.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
 from numbalite.sparse import construct, kernels
 from numbalite.ufuncs import operands
+from numbalite.ufuncs.fuse import fuse
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 _INDEX = {"i": 2, "l": 3, "q": 3}  # cusparseIndexType_t
 _BY_COLUMNS, _BY_ROWS = 1, 2
 _MAX_PLANS = 16
-_descriptions = threading.local()
 
 
 def _scalar(dtype, value):
@@ -432,24 +433,54 @@ def _turned_by_places(a):
 
 
 def compressed(a: Any) -> tuple:
-    """(data, indices, indptr) of a coo array as csr, sorted and without duplicates."""
+    """(data, indices, indptr) of a coo array as csr, sorted and without duplicates. Waits."""
     with arguments.on_device_of(a.data):
         rows, columns = a.shape
-        count, kind = a.nnz, a.row.dtype
-        _check_short(rows, columns, count)
-        indptr = arguments.empty((rows + 1,), np.int32, a.data)
-        if not count:
-            indptr.fill(0)
-            return a.data, a.col, indptr.astype(kind, copy=False)
-        row, col = (one.astype(np.int32) for one in (a.row, a.col))
-        order = numbers(0, 1, count, np.int32, a.data)
-        handle = _handle(a)
-        size = handle.size("Xcoosort_bufferSizeExt", rows, columns, count, row, col)
-        handle("XcoosortByRow", rows, columns, count, row, col, order, workspace(size))
-        handle("Xcoo2csr", row, count, rows, indptr, 0)
-        data = taken(a.data, order)
-        parts = data, col.astype(kind, copy=False), indptr.astype(kind, copy=False)
-        return canonical(parts, rows, columns)
+        if a.nnz:
+            return _canonical(a.data, a.row, a.col, None, rows, columns)
+        indptr = arguments.empty((rows + 1,), a.row.dtype, a.data)
+        indptr.fill(0)
+        return a.data, a.col, indptr
+
+
+@fuse
+def _have_equal(a, b):
+    return np.any(a == b)
+
+
+def _canonical(data, numbers, indices, indptr, lines, length):
+    """(data, indices, indptr) of the elements in rows or columns (lines) with these numbers, sorted by line and index,
+    with summed duplicates. ``indptr`` is that of the elements if they are in the order of their lines, else None."""
+    keys, order = _sorted_keys(numbers, indices, lines, length)
+    data = taken(data, order)
+    indices = arguments.empty((data.size,), indices.dtype, data)
+    if indptr is None:
+        indptr = arguments.empty((lines + 1,), indices.dtype, data)
+    kernels.split_keys.forall(max(data.size, lines + 1))(keys, length, indices, indptr)
+    if data.size < 2 or not _have_equal(keys[1:], keys[:-1]):
+        return data, indices, indptr
+    counts = arguments.empty((lines + 1,), indptr.dtype, data)
+    kernels.count_unique.forall(lines)(indices, indptr, counts)
+    new_indptr = construct.ends_of(counts)
+    left = new_indptr[-1:].item()
+    new_indices = arguments.empty((left,), indices.dtype, data)
+    new_data = arguments.empty((left,), data.dtype, data)
+    kernels.add_duplicates.forall(lines)(data, indices, indptr, new_indptr, new_indices, new_data)
+    return new_data, new_indices, new_indptr
+
+
+def _sorted_keys(numbers, indices, lines, length):
+    """(keys, order): line * length + index of each element, sorted, and the positions of the elements before."""
+    if lines * length >= 2**63:
+        raise ValueError(f"an array of {lines} x {length} has too many positions to sort: 2**63")
+    kind = np.min_scalar_type(
+        -max(lines * length, 1)
+    )  # a signed type; the fewer bytes, the fewer passes
+    keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
+    order = arguments.empty(numbers.shape, np.int64, numbers)
+    kernels.make_keys.forall(keys.size)(numbers, indices, length, keys)
+    radix.sort_rows(orders.of(kind), keys, made, order, 1, keys.size, 0)
+    return made, order
 
 
 def taken(values: Any, order: Any) -> Any:
@@ -477,42 +508,15 @@ def gathered(rows: Any, lines: Any) -> Any:
     return rows._made(parts, (count, rows.shape[1]), rows._is_sorted)
 
 
-def _description(handle, device):
-    key = device, _core.device_generation(device)
-    made = _descriptions.__dict__.get(key)
-    if made is None:
-        made = _descriptions.__dict__[key] = handle.make("CreateMatDescr", "DestroyMatDescr")
-    return made
-
-
 def canonical(parts: tuple, lines: int, length: int) -> tuple:
     """(data, indices, indptr) with sorted indices and summed duplicates in each row or column. Waits."""
-    data, given_indices, given_indptr = parts
-    count, kind = data.size, given_indices.dtype
-    if not count:
+    data, indices, indptr = parts
+    if not data.size:
         return parts
     with arguments.on_device_of(data):
-        _check_short(lines, length, count)
-        indices, indptr = given_indices.astype(np.int32), _short(given_indptr)[0]
-        order = numbers(0, 1, count, np.int32, data)
-        handle = CUSPARSE.on(data.stream)
-        size = handle.size("Xcsrsort_bufferSizeExt", lines, length, count, indptr, indices)
-        description = _description(handle, data.device)
-        handle(
-            "Xcsrsort", lines, length, count, description, indptr, indices, order, workspace(size)
-        )
-        data = taken(data, order)
-        counts = arguments.empty((lines + 1,), np.int32, data)
-        kernels.count_unique.forall(lines)(indices, indptr, counts)
-        new_indptr = construct.ends_of(counts)
-        left = new_indptr[-1:].item()
-        if left == count:
-            return data, indices.astype(kind, copy=False), given_indptr
-        new_indices = arguments.empty((left,), np.int32, data)
-        new_data = arguments.empty((left,), data.dtype, data)
-        args = data, indices, indptr, new_indptr, new_indices, new_data
-        kernels.add_duplicates.forall(lines)(*args)
-        return new_data, new_indices.astype(kind, copy=False), new_indptr.astype(kind, copy=False)
+        numbers = arguments.empty((data.size,), indices.dtype, data)
+        kernels.rows_of.forall(data.size)(indptr, numbers)
+        return _canonical(data, numbers, indices, indptr.copy(), lines, length)
 
 
 # -------------------------------------------------------------------------------- triangular systems

@@ -52,6 +52,40 @@ def drawn(draw, dtypes=DTYPES):
     return rng, a, draw(st.sampled_from(FORMATS))(a)
 
 
+def summed(elements):
+    """[(row, column, value)] in their order, with equal places summed."""
+    found = {}
+    for row, column, value in elements:
+        found[row, column] = found.get((row, column), 0) + value
+    return [(*place, found[place]) for place in sorted(found)]
+
+
+@examples(20)
+@given(
+    st.integers(0, 999),
+    st.sampled_from([(1, 1), (1, 100), (100, 1), (7, 9), (300, 200), (70_000, 80_000)]),
+    st.sampled_from(["f4", "f8", "c16", "i2"]),
+    st.sampled_from([1, 2, 50, 3000]),
+    st.booleans(),
+)
+def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype, count, by_rows):
+    rng = np.random.default_rng(seed)
+    row, column = (rng.integers(0, max(n * rng.random(), 1), count) for n in shape)
+    values = numbers(rng, count, dtype)
+    expected = summed(zip(row.tolist(), column.tolist(), values.tolist(), strict=True))
+    made = sparse.coo_array((values, (row, column)), shape=shape)
+    made = made.tocsr() if by_rows else made.T.tocsr().T
+    elements = made.tocoo()
+    parts = (to_host(a).tolist() for a in (elements.row, elements.col, elements.data))
+    found = sorted(zip(*parts, strict=True), key=lambda element: element[:2])
+    assert [element[:2] for element in found] == [element[:2] for element in expected]
+    np.testing.assert_allclose([v for *_, v in found], [v for *_, v in expected], rtol=1e-6)
+    assert made.has_canonical_format and made.dtype == dtype
+    again = type(made)((made.data, made.indices, made.indptr), shape=shape)
+    again.sum_duplicates()
+    assert to_host(again.indices).tolist() == to_host(made.indices).tolist()
+
+
 @examples(30)
 @given(drawn(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
 def test_products_with_dense_arrays(both, dtype, order, turned):

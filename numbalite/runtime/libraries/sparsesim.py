@@ -34,7 +34,7 @@ def _destroy(stream, number):
     return 0 if _descriptors.pop(number, None) else INVALID
 
 
-DestroySpMat = DestroyDnVec = DestroyDnMat = DestroyMatDescr = _destroy
+DestroySpMat = DestroyDnVec = DestroyDnMat = _destroy
 SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy
 
 
@@ -258,34 +258,4 @@ def Csr2cscEx2(
     _put(out, _host(data, count, kind, stream)[order], kind, stream)
     _put(outindices, rows[order], "i4", stream)
     _put(outptr, np.searchsorted(columns[order], np.arange(n + 1)), "i4", stream)
-    return 0
-
-
-Xcoosort_bufferSizeExt = Xcsrsort_bufferSizeExt = _buffer
-
-
-def XcoosortByRow(stream, handle, m, n, count, rows, columns, order, buffer):
-    given = [_host(array, count, "i4", stream) for array in (rows, columns, order)]
-    sorted_by = np.argsort(given[0], kind="stable")
-    for array, values in zip((rows, columns, order), given):
-        _put(array, values[sorted_by], "i4", stream)
-    return 0
-
-
-def Xcoo2csr(stream, handle, rows, count, m, indptr, base):
-    _put(indptr, np.searchsorted(_host(rows, count, "i4", stream), np.arange(m + 1)), "i4", stream)
-    return 0
-
-
-def CreateMatDescr(stream, out):
-    ctypes.c_void_p.from_address(out).value = 1
-    return 0
-
-
-def Xcsrsort(stream, handle, m, n, count, description, indptr, indices, order, buffer):
-    rows = np.repeat(np.arange(m), np.diff(_host(indptr, m + 1, "i4", stream)))
-    columns = _host(indices, count, "i4", stream)
-    sorted_by = np.lexsort((columns, rows))
-    _put(indices, columns[sorted_by], "i4", stream)
-    _put(order, _host(order, count, "i4", stream)[sorted_by], "i4", stream)
     return 0
