@@ -16,7 +16,7 @@ template <class N, class T> struct since_run {
     T value;
 };
 
-template <class N, class T, class Op> struct fold_runs {
+template <class N, class T, class Op> struct reduce_runs {
     Op op;
     typedef since_run<N, T> pair;
     NUMBALITE_FUNCTION pair operator()(const pair &a, const pair &b) const {
@@ -47,7 +47,7 @@ NUMBALITE_FUNCTION void by_key(const plan &p, const void *keys, const void *valu
             }
         }
     };
-    fold_runs<N, T, Op> both = {op};
+    reduce_runs<N, T, Op> both = {op};
     auto store = [&](const maybe<pair> &prefix, const pair(&v)[1], int64 i) {
         if (i >= p.length)
             return;

@@ -39,7 +39,7 @@ NUMBALITE_FUNCTION nl_status read_status(nl_status *at) {
 }
 
 /* Reduces the values of the first `count` lanes (at least one); all lanes return the result. */
-template <class T, class Op> NUMBALITE_FUNCTION T fold_first(T value, int count, Op op) {
+template <class T, class Op> NUMBALITE_FUNCTION T reduce_first(T value, int count, Op op) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         T both = op(value, shfl_down_sync(ALL, value, step));
@@ -110,10 +110,10 @@ template <class T> struct tile_states {
     }
     /* Waits for the request and returns the reduction of its values; all lanes return the
      * result. */
-    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_and_fold(request &a, Op op) const {
+    template <class Op> NUMBALITE_FUNCTION maybe<T> wait_and_reduce(request &a, Op op) const {
         maybe<T> m = nothing<T>();
         if (a.count > 0) {
-            m.value = fold_first(wait(a), a.count, op);
+            m.value = reduce_first(wait(a), a.count, op);
             m.has = true;
         }
         return m;
@@ -141,11 +141,11 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
     typename tile_states<T>::request tiles_here = all.load(i + group * 32, tile % 32);
     typename tile_states<T>::request groups_here = all.load(groups + range * 32, group % 32);
     typename tile_states<T>::request range_before = all.load(ranges + (range > 0 ? range - 1 : 0), range > 0);
-    maybe<T> here = all.wait_and_fold(tiles_here, op);
+    maybe<T> here = all.wait_and_reduce(tiles_here, op);
     if (ends_group && lane == 0)
         all.publish(groups + group, op(here.value, own));
-    maybe<T> before = all.wait_and_fold(range_before, op);
-    append(before, all.wait_and_fold(groups_here, op), op);
+    maybe<T> before = all.wait_and_reduce(range_before, op);
+    append(before, all.wait_and_reduce(groups_here, op), op);
     append(before, here, op);
     if (ends_range && lane == 0)
         all.publish(ranges + range, op(before.value, own));
@@ -187,10 +187,10 @@ template <class T> struct window {
     /* The total of the tiles that the warp requested, of this window and of the previous one.
      * Undefined if it requested none. */
     template <class Op> NUMBALITE_FUNCTION T wait_here(Op op) {
-        return fold_first(all.wait(here), here.count, op);
+        return reduce_first(all.wait(here), here.count, op);
     }
     template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
-        return fold_first(all.wait(there), there.count, op);
+        return reduce_first(all.wait(there), there.count, op);
     }
     /* The row's total before the two windows; only if begins_line() is false. For one warp. */
     NUMBALITE_FUNCTION T wait_before() { return all.wait(before); }

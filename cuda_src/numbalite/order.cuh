@@ -1,7 +1,7 @@
 /* order: sort keys: maps elements to unsigned integers in NumPy's sort order, so that sorting
  * compares integers.
  *
- * A key type K defines `item`, the element as stored in memory, and of(item), its `key`. turned()
+ * A key type K defines `item`, the element as stored in memory, and of(item), its `key`. flipped()
  * inverts the bits of the key that are set in `flip`, an argument of the kernels: all bits for
  * descending order, the sign bit for signed integers. less() compares keys that ordered(item, flip)
  * returns. `places` is the number of 8-bit digits of the key; the last digit is the most
@@ -19,7 +19,7 @@ template <class U> struct whole {
     typedef U key;
     enum { places = sizeof(U) };
     static NUMBALITE_FUNCTION key of(const item &x) { return x; }
-    static NUMBALITE_FUNCTION key turned(const key &k, uint64 flip) { return (U)(k ^ (U)flip); }
+    static NUMBALITE_FUNCTION key flipped(const key &k, uint64 flip) { return (U)(k ^ (U)flip); }
     static NUMBALITE_FUNCTION unsigned digit(const key &k, int place) {
         return (unsigned)(k >> (8 * place)) & 255;
     }
@@ -29,7 +29,7 @@ template <class U> struct whole {
 
 template <class K>
 NUMBALITE_FUNCTION typename K::key ordered(const typename K::item &x, uint64 flip) {
-    return K::turned(K::of(x), flip);
+    return K::flipped(K::of(x), flip);
 }
 
 template <class U> struct sign_bit { static constexpr U value = (U)((U)1 << (8 * sizeof(U) - 1)); };
@@ -72,7 +72,7 @@ template <class U> struct pair {
         key k = {re, im, (uint32)(2 * (re == nan) + (im == nan))};
         return k;
     }
-    static NUMBALITE_FUNCTION key turned(const key &k, uint64 flip) {
+    static NUMBALITE_FUNCTION key flipped(const key &k, uint64 flip) {
         key t = {(U)(k.re ^ (U)flip), (U)(k.im ^ (U)flip), k.nans ^ ((uint32)flip & 255)};
         return t;
     }

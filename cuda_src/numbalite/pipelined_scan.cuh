@@ -43,7 +43,7 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
 
 /* What a thread computes of its tile before the prefix of the tile is available. The first warp,
  * lane or piece of a tile has no predecessor; its value is undefined. */
-template <class T> struct folds_of_tile {
+template <class T> struct reductions_of_tile {
     T first; /* total of the thread's pieces before the one that it begins with */
     T left;  /* total of the earlier lanes of its warp */
     T warps; /* total of the warps before its own */
@@ -53,7 +53,7 @@ template <class T> struct folds_of_tile {
 /* Reduces a thread's pieces; `first` receives the total of the pieces before the one it begins
  * with. */
 template <bool Whole, int V, class S, class T, class Op>
-NUMBALITE_FUNCTION T fold_pieces(T &first, const S *stage, int count, Op op) {
+NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();
 #pragma unroll
     for (int step = 0; step < PIPELINE_PIECES; ++step) {
@@ -210,10 +210,10 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
     /* Reduces the tile of a stage; the warps share their totals. */
-    auto fold = [&](int stage, int count) {
-        folds_of_tile<T> f;
-        T sum = count == p.chunk ? fold_pieces<true, V>(f.first, ring.at(stage), count, op)
-                                 : fold_pieces<false, V>(f.first, ring.at(stage), count, op);
+    auto reduce = [&](int stage, int count) {
+        reductions_of_tile<T> f;
+        T sum = count == p.chunk ? reduce_pieces<true, V>(f.first, ring.at(stage), count, op)
+                                 : reduce_pieces<false, V>(f.first, ring.at(stage), count, op);
         sum = scan_lanes(sum, op);
         f.left = shfl_up_sync(ALL, sum, 1);
         if (lane == 31)
@@ -222,7 +222,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     };
     /* All warps compute this: shuffles are slow after a branch that lanes may have taken
      * differently. */
-    auto publish = [&](folds_of_tile<T> &f, const tile_of_line &it) {
+    auto publish = [&](reductions_of_tile<T> &f, const tile_of_line &it) {
         T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);
         f.tile = shfl_sync(ALL, sum, warps - 1);
@@ -241,11 +241,11 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     }
     __syncthreads();
     /* of the tile that is scanned and of the tiles after it */
-    folds_of_tile<T> of[PIPELINE_AHEAD + 1];
+    reductions_of_tile<T> of[PIPELINE_AHEAD + 1];
 #pragma unroll
     for (int k = 0; k < PIPELINE_AHEAD; ++k) {
         nl_pipeline::wait(&arrivals[k], 0);
-        of[k] = fold(k, tiles[k].count);
+        of[k] = reduce(k, tiles[k].count);
         __syncthreads();
         publish(of[k], tiles[k]);
         __syncthreads();
@@ -260,7 +260,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
 
         nl_pipeline::wait(&arrivals[last], parity);
         tile_of_line newest = tiles[last];
-        of[PIPELINE_AHEAD] = fold(last, newest.count);
+        of[PIPELINE_AHEAD] = reduce(last, newest.count);
         __syncthreads();
         nl_status ticket = 0; /* the result of atomicAdd arrives while the results are written */
         if (fetches) {
@@ -287,10 +287,10 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         }
         __syncthreads();
         maybe<T> base = before_windows;
-        there = fold_first(of_window_before[lane < warps ? lane : 0], warps, op);
+        there = reduce_first(of_window_before[lane < warps ? lane : 0], warps, op);
         if (now.window > 0)
             append(base, there, op);
-        here = fold_first(of_window[lane < warps ? lane : 0], w.warps(), op);
+        here = reduce_first(of_window[lane < warps ? lane : 0], w.warps(), op);
         if (w.warps() > 0)
             append(base, here, op);
         if (w.is_last_tile()) {

@@ -184,7 +184,7 @@ pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
     /* Past the end of the row, the row's last element is repeated: these copies are ranked last
      * among the elements with their digit, and are not written. */
     unsigned absent = TILE - valid, repeated = DIGITS;
-    auto digit_of = [&](const item &x) { return K::digit(K::turned(K::of(x), flip), place); };
+    auto digit_of = [&](const item &x) { return K::digit(K::flipped(K::of(x), flip), place); };
     if (!absent) {
 #pragma unroll
         for (int i = 0; i < Items; ++i)
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(Threads)
     const typename K::item *x = (const typename K::item *)from + row * n;
     unsigned *mine = counts + threadIdx.x % Apart;
     auto count = [&](const typename K::item &item) {
-        typename K::key key = K::turned(K::of(item), flip);
+        typename K::key key = K::flipped(K::of(item), flip);
 #pragma unroll
         for (int place = 0; place < (int)K::places; ++place)
             atomicAdd(mine + K::digit(key, place) * Apart + place * (int)DIGITS * Apart, 1u);

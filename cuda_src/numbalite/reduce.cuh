@@ -53,7 +53,7 @@ struct __align__(16) plan {
     unsigned char initial[NUMBALITE_REDUCE_INITIAL];
     int64 results, length;     /* elements of one result */
     int64 parts, chunk;        /* elements of one part */
-    int32 kept, folded;
+    int32 kept, reduced;
     int32 has_initial;
     int32 team;    /* groups of a block (staged_columns.cuh) */
     int32 is_last; /* this launch stores results, not parts */
@@ -208,7 +208,7 @@ NUMBALITE_FUNCTION offsets offsets_of(const plan &p, int64 i) {
     const dimension *dims = p.dims + p.kept;
     offsets at = {0, 0};
 #pragma unroll 1
-    for (int d = p.folded - 1; d > 0; --d) {
+    for (int d = p.reduced - 1; d > 0; --d) {
         int64 next = quotient(i, dims[d].length);
         int64 k = i - next * dims[d].length;
         at.input += k * dims[d].input;
@@ -296,7 +296,7 @@ template <class S, class T, bool Masked> struct packed {
 
     NUMBALITE_FUNCTION packed(const plan &p, const void *input, const void *, const place &at)
         : first((const S *)((const char *)input + at.input)) {
-        if (p.folded > 1)
+        if (p.reduced > 1)
             first = (const S *)((const char *)first + offsets_of(p, at.begin).input) - at.begin;
     }
     /* The number of elements between the preceding 16-byte boundary and element i. */
@@ -304,7 +304,7 @@ template <class S, class T, bool Masked> struct packed {
         return (int)(((size_t)(first + i) & 15) / sizeof(S));
     }
     NUMBALITE_FUNCTION piece fetch(int64 i) const { return load_once((const uint4 *)(first + i)); }
-    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, int64 i, Op op) {
+    template <class Op> static NUMBALITE_FUNCTION T reduce(const piece &raw, int64 i, Op op) {
         S items[count];
         memcpy(items, &raw, sizeof items);
         return op.from(items, i);
@@ -327,7 +327,7 @@ template <class S, class T, bool Masked> struct strided {
     NUMBALITE_FUNCTION piece fetch(int64 i) const {
         return *(const S *)(first + offsets_of(p, i).input);
     }
-    template <class Op> static NUMBALITE_FUNCTION T fold(const piece &raw, int64 i, Op op) {
+    template <class Op> static NUMBALITE_FUNCTION T reduce(const piece &raw, int64 i, Op op) {
         return op.from(raw, i);
     }
     NUMBALITE_FUNCTION bool selects(int64 i) const {
@@ -343,7 +343,7 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
     int64 step;
 
     NUMBALITE_FUNCTION stepped(const plan &p, const void *input, const void *where, const place &at)
-        : strided<S, T, Masked>(p, input, where, at), step(p.dims[p.kept + p.folded - 1].input) {
+        : strided<S, T, Masked>(p, input, where, at), step(p.dims[p.kept + p.reduced - 1].input) {
         row = this->first + offsets_of(p, at.begin).input - at.begin * step;
     }
     NUMBALITE_FUNCTION S fetch(int64 i) const { return *(const S *)(row + i * step); }
@@ -382,7 +382,7 @@ template <class T> NUMBALITE_FUNCTION T chosen(unsigned int mask, const T &a, co
 
 /* Reduces the values of each group of `Lanes` lanes, in lane order; all lanes of the group receive
  * the result. */
-template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void fold_lanes(maybe<T> &m, Op op) {
+template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lanes(maybe<T> &m, Op op) {
     const int lane = laneid(), end = lane / Lanes * Lanes + Lanes;
     for (int step = 1; step < Lanes; step *= 2) {
         unsigned int have = __ballot_sync(ALL, m.has);
@@ -407,7 +407,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, in
 }
 
 /* The total of `Tiles` consecutive tiles; v has the lane's value of each tile. */
-template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[Tiles], Op op) {
+template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)[Tiles], Op op) {
     int lane = laneid(), left = Tiles;
 #pragma unroll
     for (int bit = 1; bit < Tiles; bit *= 2) {
@@ -434,7 +434,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T fold_tiles(T (&v)[T
 
 /* Reduces `Tiles` complete tiles; i is the index of the lane's first element in the first tile. */
 template <int Tiles, class T, class Source, class Op>
-NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
+NUMBALITE_FUNCTION T reduce_group(const Source &source, int64 i, Op op) {
     typename Source::piece raw[Tiles];
     T v[Tiles];
 #pragma unroll
@@ -442,15 +442,15 @@ NUMBALITE_FUNCTION T fold_group(const Source &source, int64 i, Op op) {
         raw[k] = source.fetch(i + k * 32 * Source::count);
 #pragma unroll
     for (int k = 0; k < Tiles; ++k)
-        v[k] = Source::fold(raw[k], i + k * 32 * Source::count, op);
-    return fold_tiles(v, op);
+        v[k] = Source::reduce(raw[k], i + k * 32 * Source::count, op);
+    return reduce_tiles(v, op);
 }
 
 /* Reduces groups of `Tiles` tiles from `at` to `end`, at least one group, and moves `at` past them.
  * The next group is loaded while the current one is reduced: this is faster for operations that do
  * much work for each byte. */
 template <int Tiles, class T, class Source, class Op>
-NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, maybe<T> &total,
+NUMBALITE_FUNCTION void reduce_groups(const Source &source, int64 &at, int64 end, maybe<T> &total,
                                     Op op) {
     constexpr int each = 32 * Source::count, group = Tiles * each;
     int64 lane = laneid() * Source::count;
@@ -470,8 +470,8 @@ NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, 
         }
 #pragma unroll
         for (int k = 0; k < Tiles; ++k)
-            v[k] = Source::fold(raw[k], first + k * each, op);
-        append(total, fold_tiles(v, op), op);
+            v[k] = Source::reduce(raw[k], first + k * each, op);
+        append(total, reduce_tiles(v, op), op);
         if (!more)
             return;
 #pragma unroll
@@ -482,7 +482,7 @@ NUMBALITE_FUNCTION void fold_groups(const Source &source, int64 &at, int64 end, 
 
 /* A warp's reduction of the elements from begin to end; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 end, Op op) {
+NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int64 end, Op op) {
     constexpr int count = Source::count, tile = 32 * count, few = 4, many = 8;
     maybe<T> total = nothing<T>();
     int64 lane = laneid() * count;
@@ -492,12 +492,12 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
     while (at < end) {
         if (!Masked && at >= begin && at + few * tile <= end) {
             if constexpr (count > 4) {
-                fold_groups<few>(source, at, end, total, op);
+                reduce_groups<few>(source, at, end, total, op);
             } else if (at + many * tile <= end) {
-                append(total, fold_group<many, T>(source, at + lane, op), op);
+                append(total, reduce_group<many, T>(source, at + lane, op), op);
                 at += many * tile;
             } else {
-                append(total, fold_group<few, T>(source, at + lane, op), op);
+                append(total, reduce_group<few, T>(source, at + lane, op), op);
                 at += few * tile;
             }
             continue;
@@ -505,14 +505,14 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
         maybe<T> m = nothing<T>();
         int64 i = at + lane;
         if (!Masked && i >= begin && i + count <= end) {
-            m.value = Source::fold(source.fetch(i), i, op);
+            m.value = Source::reduce(source.fetch(i), i, op);
             m.has = true;
         } else {
             for (int k = 0; k < count; ++k, ++i)
                 if (i >= begin && i < end && source.selects(i))
                     append(m, source.at(i, op), op);
         }
-        fold_lanes(m, op);
+        reduce_lanes(m, op);
         append(total, m, op);
         at += tile;
     }
@@ -522,7 +522,7 @@ NUMBALITE_FUNCTION maybe<T> fold_range(const Source &source, int64 begin, int64 
 /* Reduces a thread's last pieces, at most `Most`, `step` elements apart, from index i on: all loads
  * are issued before the first value is used. */
 template <int Most, class T, class Source, class Op>
-NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int64 last,
+NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, int64 last,
                                   maybe<T> &total, Op op) {
     typename Source::piece raw[Most];
 #pragma unroll
@@ -532,7 +532,7 @@ NUMBALITE_FUNCTION void fold_last(const Source &source, int64 i, int64 step, int
 #pragma unroll
     for (int k = 0; k < Most; ++k)
         if (i + k * step < last)
-            append(total, Source::fold(raw[k], i + k * step, op), op);
+            append(total, Source::reduce(raw[k], i + k * step, op), op);
 }
 
 /* Do the elements of a source's pieces have at least 4 bytes? Compilers put arrays of smaller
@@ -556,7 +556,7 @@ NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::pi
  * accurate as a total of few. The first threads also read the elements before and after the whole
  * 16-byte pieces. */
 template <int Threads, class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int64 end, int thread,
+NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin, int64 end, int thread,
                                           Op op) {
     constexpr int count = Source::count, step = Threads * count;
     constexpr int ahead = count > 4 || sizeof(typename Source::piece) <= 4 ? 8 : 4;
@@ -589,7 +589,7 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
         }
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            v[k] = Source::fold(raw[k], i + k * step, op);
+            v[k] = Source::reduce(raw[k], i + k * step, op);
 #pragma unroll
         for (int half = 1; half < ahead; half *= 2)
 #pragma unroll
@@ -598,9 +598,9 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
         append(total, v[0], op);
     }
     if (at + ahead / 2 * step < last)
-        fold_last<ahead>(source, at + thread * count, step, last, total, op);
+        reduce_last<ahead>(source, at + thread * count, step, last, total, op);
     else if (at < last)
-        fold_last<ahead / 2>(source, at + thread * count, step, last, total, op);
+        reduce_last<ahead / 2>(source, at + thread * count, step, last, total, op);
     for (int64 k = last + thread; k < end; k += Threads)
         append(total, source.at(k, op), op);
     return total;
@@ -608,18 +608,18 @@ NUMBALITE_FUNCTION maybe<T> fold_in_turns(const Source &source, int64 begin, int
 
 /* A warp's reduction of the elements from begin to end; all lanes return the result. */
 template <bool Masked, class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_by_warp(const Source &source, int64 begin, int64 end, Op op) {
+NUMBALITE_FUNCTION maybe<T> reduce_by_warp(const Source &source, int64 begin, int64 end, Op op) {
     if constexpr (Op::commutes && !Masked) {
-        maybe<T> total = fold_in_turns<32, T>(source, begin, end, laneid(), op);
-        fold_lanes(total, op);
+        maybe<T> total = reduce_interleaved<32, T>(source, begin, end, laneid(), op);
+        reduce_lanes(total, op);
         return total;
     } else {
-        return fold_range<Masked, T>(source, begin, end, op);
+        return reduce_range<Masked, T>(source, begin, end, op);
     }
 }
 
 /* Combines the totals of all warps; only the block's first thread receives the result. */
-template <class T, class Op> NUMBALITE_FUNCTION void fold_warps(maybe<T> &total, Op op) {
+template <class T, class Op> NUMBALITE_FUNCTION void reduce_warps(maybe<T> &total, Op op) {
     __shared__ maybe<T> of_warps[TEAM];
     if (laneid() == 0)
         of_warps[threadIdx.x / 32] = total;
@@ -638,19 +638,19 @@ template <class T, class Op> NUMBALITE_FUNCTION void fold_warps(maybe<T> &total,
 /* A block's reduction of the elements from begin to end; only its first thread has the result. Each
  * warp reduces one range of complete tiles. */
 template <bool Masked, class T, class Source, class Op>
-NUMBALITE_FUNCTION maybe<T> fold_by_block(const Source &source, int64 begin, int64 end, Op op) {
+NUMBALITE_FUNCTION maybe<T> reduce_by_block(const Source &source, int64 begin, int64 end, Op op) {
     maybe<T> total;
     if constexpr (Op::commutes && !Masked) {
-        total = fold_in_turns<32 * TEAM, T>(source, begin, end, threadIdx.x, op);
-        fold_lanes(total, op);
+        total = reduce_interleaved<32 * TEAM, T>(source, begin, end, threadIdx.x, op);
+        reduce_lanes(total, op);
     } else {
         constexpr int64 tile = 32 * Source::count;
         int64 each = (end - begin + tile * TEAM - 1) / (tile * TEAM) * tile;
         int64 from = begin + threadIdx.x / 32 * each;
         from = from < end ? from : end;
-        total = fold_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
+        total = reduce_range<Masked, T>(source, from, from + each < end ? from + each : end, op);
     }
-    fold_warps(total, op);
+    reduce_warps(total, op);
     return total;
 }
 
@@ -692,9 +692,9 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
     Source source(p, input, where, at);
     maybe<T> total;
     if constexpr (Team == 1)
-        total = fold_by_warp<Masked, T>(source, at.begin, at.end, op);
+        total = reduce_by_warp<Masked, T>(source, at.begin, at.end, op);
     else
-        total = fold_by_block<Masked, T>(source, at.begin, at.end, op);
+        total = reduce_by_block<Masked, T>(source, at.begin, at.end, op);
     if (Team == 1 ? laneid() != 0 : threadIdx.x != 0)
         return;
     if (p.is_last)
@@ -708,7 +708,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
  * are combined as a tree, and several such groups are combined before they are added to the total,
  * so that a sum of many numbers is as accurate as a sum of few. */
 template <class S, bool Masked, class T, class Op>
-NUMBALITE_FUNCTION void fold_run(maybe<T> &total, const char *x, int64 step, const char *where,
+NUMBALITE_FUNCTION void reduce_run(maybe<T> &total, const char *x, int64 step, const char *where,
                                  int64 where_step, int64 first, int64 count, Op op) {
     int64 i = 0;
     if (Masked) {
@@ -756,16 +756,16 @@ NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *whe
     int64 part = quotient(slot, p.results), result = slot - part * p.results;
     place at = place_of(p, result, part, segments);
     maybe<T> total = nothing<T>();
-    if (p.folded > 0) {
-        const dimension &inner = p.dims[p.kept + p.folded - 1];
+    if (p.reduced > 0) {
+        const dimension &inner = p.dims[p.kept + p.reduced - 1];
         for (int64 i = at.begin; i < at.end;) {
             offsets from = offsets_of(p, i);
             int64 run = at.end - i;
-            if (p.folded > 1) {
+            if (p.reduced > 1) {
                 int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
                 run = run < left ? run : left;
             }
-            fold_run<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
+            reduce_run<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
                                 (const char *)where + at.where + from.where, inner.where, i, run,
                                 op);
             i += run;

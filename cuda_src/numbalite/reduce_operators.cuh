@@ -526,15 +526,15 @@ template <bool IsAll> struct truth_of : operation_on<truth_of<IsAll>, bool> {
 
 /* An accumulator type that differs from the element type, so that the overloads of from() are not
  * ambiguous. */
-template <class R> struct folded {
+template <class R> struct reduced {
     R number;
 };
 
 /* The sum of Each::of(element), which converts a W to an R; Each::end converts the sum to the
  * result. */
 template <class W, class R, class Each>
-struct sum_of_each : operation_on<sum_of_each<W, R, Each>, folded<R>> {
-    typedef folded<R> value;
+struct sum_of_each : operation_on<sum_of_each<W, R, Each>, reduced<R>> {
+    typedef reduced<R> value;
     typedef operation_on<sum_of_each, value> base;
     static constexpr bool commutes = true;
     using base::from;

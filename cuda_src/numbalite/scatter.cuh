@@ -29,7 +29,7 @@ template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i
 template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
     if (p.has_initial)
         return (const B *)p.initial;
-    return (const B *)((const char *)b + (p.folded ? offsets_of(p, j).input : 0));
+    return (const B *)((const char *)b + (p.reduced ? offsets_of(p, j).input : 0));
 }
 
 /* `places` are the sorted indices, `order` their original positions. */

@@ -43,7 +43,7 @@ NUMBALITE_FUNCTION int64 chosen_before(const plan &p, void *memory, int64 tile, 
 }
 
 NUMBALITE_FUNCTION offsets element_of(const plan &p, int64 i) {
-    if (p.folded == 1) {
+    if (p.reduced == 1) {
         offsets at = {i * p.dims[p.kept].input, i * p.dims[p.kept].where};
         return at;
     }
@@ -58,7 +58,7 @@ NUMBALITE_FUNCTION int64 remainder(int64 i, int64 of) {
 NUMBALITE_FUNCTION void put_place(const plan &p, int64 i, char *to) {
     const dimension *dims = p.dims + p.kept;
 #pragma unroll 1
-    for (int d = p.folded - 1; d >= 0; --d) {
+    for (int d = p.reduced - 1; d >= 0; --d) {
         int64 next = d > 0 ? quotient(i, dims[d].length) : 0;
         *(int64 *)(to + dims[d].output) = i - next * dims[d].length;
         i = next;

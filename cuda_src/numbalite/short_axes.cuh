@@ -33,7 +33,7 @@ template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 
 /* Adds the next Ahead elements of V neighbouring columns to their totals, in one step for each
  * column. */
 template <int Ahead, class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
+NUMBALITE_FUNCTION void reduce_chunks(T (&total)[V], bool has,
                                     const once<neighbours<S, V>> (&raw)[Ahead], int64 first,
                                     Op op) {
     neighbours<S, V> next[Ahead];
@@ -53,7 +53,7 @@ NUMBALITE_FUNCTION void fold_chunks(T (&total)[V], bool has,
 /* Adds the next elements of V neighbouring columns to their totals: Ahead elements, or `count` if
  * All is false. All loads are issued before the first value is used. */
 template <bool All, int Ahead, class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
+NUMBALITE_FUNCTION void reduce_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
                                   int count, Op op) {
     typedef neighbours<S, V> wide;
     once<wide> raw[Ahead];
@@ -63,7 +63,7 @@ NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 
             raw[k] = once<wide>::read((const wide *)(x + k * step));
     if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
         if (All || count == Ahead) {
-            fold_chunks<Ahead, S, V>(total, has, raw, first, op);
+            reduce_chunks<Ahead, S, V>(total, has, raw, first, op);
             return;
         }
     }
@@ -82,13 +82,13 @@ NUMBALITE_FUNCTION void fold_next(T (&total)[V], bool has, const char *x, int64 
 /* Reduces `count` elements of V neighbouring columns; the first element has index `first`, and the
  * strides are equal. */
 template <int Ahead, class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void fold_columns(T (&total)[V], bool &has, const char *x, int64 step,
+NUMBALITE_FUNCTION void reduce_columns(T (&total)[V], bool &has, const char *x, int64 step,
                                      int64 first, int64 count, Op op) {
     int64 i = 0;
     for (; i + Ahead <= count; i += Ahead, has = true)
-        fold_next<true, Ahead, S, V>(total, has, x + i * step, step, first + i, Ahead, op);
+        reduce_next<true, Ahead, S, V>(total, has, x + i * step, step, first + i, Ahead, op);
     if (i < count) {
-        fold_next<false, Ahead, S, V>(total, has, x + i * step, step, first + i, (int)(count - i), op);
+        reduce_next<false, Ahead, S, V>(total, has, x + i * step, step, first + i, (int)(count - i), op);
         has = true;
     }
 }
@@ -134,15 +134,15 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
     int64 end = begin + each < at.end ? begin + each : at.end;
     T total[V];
     bool has = false;
-    const dimension &inner = p.dims[p.kept + p.folded - 1];
+    const dimension &inner = p.dims[p.kept + p.reduced - 1];
     for (int64 i = begin; i < end && inside;) {
         int64 run = end - i;
-        if (p.folded > 1) {
+        if (p.reduced > 1) {
             int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
             run = run < left ? run : left;
         }
         const char *from = (const char *)input + at.input + offsets_of(p, i).input;
-        fold_columns<ahead, S, V>(total, has, from, inner.input, i, run, op);
+        reduce_columns<ahead, S, V>(total, has, from, inner.input, i, run, op);
         i += run;
     }
     if (warp > 0 && has) {
@@ -213,7 +213,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
         int number = 0; /* of the row that remains, among the lane's rows */
 #pragma unroll
         for (int k = 0; k < several; ++k)
-            value[k] = source::fold(raw[k], lane * source::count, op);
+            value[k] = source::reduce(raw[k], lane * source::count, op);
 #pragma unroll
         for (int left = several / 2, bit = 1; left > 0; left /= 2, bit *= 2) {
             const unsigned int upper = bits_if(lane & bit);
@@ -244,7 +244,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
     }
 #pragma unroll
     for (int k = 0; k < several; ++k) {
-        T value = source::fold(raw[k], threadIdx.x % Lanes * source::count, op);
+        T value = source::reduce(raw[k], threadIdx.x % Lanes * source::count, op);
 #pragma unroll
         for (int step = 1; step < Lanes; step *= 2) {
             T right = shfl_down_sync(ALL, value, step);
@@ -269,8 +269,8 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
     const bool inside = row < p.results;
     place at = place_of(p, inside ? row : 0, 0, nullptr);
     Source source(p, input, nullptr, at);
-    maybe<T> total = fold_in_turns<Lanes, T>(source, at.begin, at.end, lane, op);
-    fold_lanes<Lanes>(total, op);
+    maybe<T> total = reduce_interleaved<Lanes, T>(source, at.begin, at.end, lane, op);
+    reduce_lanes<Lanes>(total, op);
     if (lane != 0 || !inside)
         return;
     begin_with(p, total, op);
@@ -281,7 +281,7 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
  * lanes process rows round-robin. A part has complete rows and is reduced by one block. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out, Op op) {
-    const int64 slot = block_of(p), length = p.dims[p.kept + p.folded - 1].length;
+    const int64 slot = block_of(p), length = p.dims[p.kept + p.reduced - 1].length;
     int64 result = slot, part = 0;
     if (p.parts > 1) {
         result = quotient(slot, p.parts);
@@ -295,10 +295,10 @@ NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out,
         row.begin = begin;
         Source source(p, input, nullptr, row);
         append(total,
-               fold_in_turns<Lanes, T>(source, begin, begin + length, threadIdx.x % Lanes, op), op);
+               reduce_interleaved<Lanes, T>(source, begin, begin + length, threadIdx.x % Lanes, op), op);
     }
-    fold_lanes(total, op);
-    fold_warps(total, op);
+    reduce_lanes(total, op);
+    reduce_warps(total, op);
     if (threadIdx.x != 0)
         return;
     if (p.is_last)
@@ -321,10 +321,10 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     /* no conditions for small accesses: they are slower with them */
     if (Ahead == 8 && sizeof(S) < 4) {
         bool has = false;
-        fold_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
+        reduce_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
     } else {
         for (int i = 0; i < length; i += Ahead)
-            fold_next<false, Ahead, S, V>(total, i > 0, x + i * step, step, i, length - i, op);
+            reduce_next<false, Ahead, S, V>(total, i > 0, x + i * step, step, i, length - i, op);
     }
     store_columns<O>(p, total, true, at, piece * V, 0, out, op);
 }
@@ -358,7 +358,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             for (int k = 0; k < ahead; ++k)
                 raw[k] = once<wide>::read((const wide *)(x + (i + k * turn) * step));
             if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
-                fold_chunks<ahead, S, V>(total.item, true, raw, i, op);
+                reduce_chunks<ahead, S, V>(total.item, true, raw, i, op);
                 continue;
             }
 #pragma unroll

@@ -19,7 +19,7 @@ constexpr int STAGED_BYTES = 24 << 10;
 
 /* Reduces every `turn`-th element of a column of `rows` elements, from index i on. */
 template <class S, class T, class Op>
-NUMBALITE_FUNCTION T fold_staged(const S *column, int i, int turn, int rows, int columns, Op op) {
+NUMBALITE_FUNCTION T reduce_staged(const S *column, int i, int turn, int rows, int columns, Op op) {
     T total = op.from(column[i * columns], i);
 #pragma unroll 4
     for (i += turn; i < rows; i += turn)
@@ -63,7 +63,7 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     if (several <= 1) {
         for (int r = thread; r < results; r += threads) {
             const S *column = x + r / columns * group + r % columns;
-            const T total = fold_staged<S, T>(column, 0, 1, rows, columns, op);
+            const T total = reduce_staged<S, T>(column, 0, 1, rows, columns, op);
             store_staged<T, O>(p, total, first + r, out, op);
         }
         return;
@@ -73,7 +73,7 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     T total = T();
     bool inside = g * columns < results;
     if (inside) {
-        total = fold_staged<S, T>(x + g * group + column, row, turn, rows, columns, op);
+        total = reduce_staged<S, T>(x + g * group + column, row, turn, rows, columns, op);
         totals[thread] = total;
     }
     __syncthreads();

@@ -1,4 +1,4 @@
-/* folds: NumPy's reductions over all elements of an array, computed by each calling thread alone.
+/* thread_reduce: NumPy's reductions over all elements of an array, computed by each calling thread alone.
  *
  *     np_sum<R>(a)  np_prod<R>(a)  np_nansum<R>(a)  np_nanprod<R>(a)      in the type R
  *     np_mean<R>(a)  np_var<R>(a)  np_std<R>(a)  np_nanmean<R>(a)  np_nanvar<R>(a)  np_nanstd<R>(a)
@@ -18,19 +18,19 @@ namespace numbalite {
 namespace nl_detail {
 /* r = f(r, element) for all elements. */
 template <class T, int N, layout L, class R, class F>
-NUMBALITE_FUNCTION R fold(array<T, N, L> a, R r, const F &f) {
+NUMBALITE_FUNCTION R reduce_elements(array<T, N, L> a, R r, const F &f) {
     for (int64 i = 0; i < a.shape[0]; ++i) {
         if constexpr (N == 1)
             r = f(r, a[i]);
         else
-            r = fold(a[i], r, f);
+            r = reduce_elements(a[i], r, f);
     }
     return r;
 }
 /* A captured array is a constant_array; its view is reduced. */
 template <class A, class R, class F>
-NUMBALITE_FUNCTION auto fold(const A &constant, R r, const F &f) -> decltype(fold(constant.view(), r, f)) {
-    return fold(constant.view(), r, f);
+NUMBALITE_FUNCTION auto reduce_elements(const A &constant, R r, const F &f) -> decltype(reduce_elements(constant.view(), r, f)) {
+    return reduce_elements(constant.view(), r, f);
 }
 template <class T> NUMBALITE_FUNCTION bool is_no_number(const T &x) {
     return x != x;
@@ -50,7 +50,7 @@ template <class A, class F> NUMBALITE_FUNCTION auto find_best(const A &a, const 
     typedef decltype(element_of(a)) T;
     if (a.size() == 0)
         NUMBALITE_RAISE("ValueError: zero-size array to reduction operation not possible");
-    return fold(a, best<T>{T(), 0, 0}, [&](best<T> r, const T &x) {
+    return reduce_elements(a, best<T>{T(), 0, 0}, [&](best<T> r, const T &x) {
         bool wins = r.next == 0 ||
                     (!is_no_number(r.value) && (is_no_number(x) || before(x, r.value)));
         return wins ? best<T>{x, r.next, r.next + 1} : best<T>{r.value, r.at, r.next + 1};
@@ -59,29 +59,29 @@ template <class A, class F> NUMBALITE_FUNCTION auto find_best(const A &a, const 
 } // namespace nl_detail
 
 template <class R, class A> NUMBALITE_FUNCTION R np_sum(const A &a) {
-    return nl_detail::fold(a, R(0), [](R r, const auto &x) { return R(r + R(x)); });
+    return nl_detail::reduce_elements(a, R(0), [](R r, const auto &x) { return R(r + R(x)); });
 }
 template <class R, class A> NUMBALITE_FUNCTION R np_prod(const A &a) {
-    return nl_detail::fold(a, R(1), [](R r, const auto &x) { return R(r * R(x)); });
+    return nl_detail::reduce_elements(a, R(1), [](R r, const auto &x) { return R(r * R(x)); });
 }
 template <class R, class A> NUMBALITE_FUNCTION R np_nansum(const A &a) {
-    return nl_detail::fold(a, R(0), [](R r, const auto &x) {
+    return nl_detail::reduce_elements(a, R(0), [](R r, const auto &x) {
         return nl_detail::is_no_number(x) ? r : R(r + R(x));
     });
 }
 template <class R, class A> NUMBALITE_FUNCTION R np_nanprod(const A &a) {
-    return nl_detail::fold(a, R(1), [](R r, const auto &x) {
+    return nl_detail::reduce_elements(a, R(1), [](R r, const auto &x) {
         return nl_detail::is_no_number(x) ? r : R(r * R(x));
     });
 }
 template <class A> NUMBALITE_FUNCTION int64 np_count_nonzero(const A &a) {
-    return nl_detail::fold(a, int64(0), [](int64 r, const auto &x) { return r + (x != 0); });
+    return nl_detail::reduce_elements(a, int64(0), [](int64 r, const auto &x) { return r + (x != 0); });
 }
 template <class A> NUMBALITE_FUNCTION bool np_all(const A &a) {
-    return nl_detail::fold(a, true, [](bool r, const auto &x) { return r & (x != 0); });
+    return nl_detail::reduce_elements(a, true, [](bool r, const auto &x) { return r & (x != 0); });
 }
 template <class A> NUMBALITE_FUNCTION bool np_any(const A &a) {
-    return nl_detail::fold(a, false, [](bool r, const auto &x) { return r | (x != 0); });
+    return nl_detail::reduce_elements(a, false, [](bool r, const auto &x) { return r | (x != 0); });
 }
 
 template <class R, class A> NUMBALITE_FUNCTION R np_mean(const A &a) {
@@ -89,7 +89,7 @@ template <class R, class A> NUMBALITE_FUNCTION R np_mean(const A &a) {
 }
 template <class R, class A> NUMBALITE_FUNCTION R np_var(const A &a) {
     R mean = np_mean<R>(a);
-    return nl_detail::fold(a, R(0), [=](R r, const auto &x) {
+    return nl_detail::reduce_elements(a, R(0), [=](R r, const auto &x) {
         R off = R(x) - mean;
         return R(r + off * off);
     }) / R(a.size());
@@ -99,7 +99,7 @@ template <class R, class A> NUMBALITE_FUNCTION R np_std(const A &a) {
 }
 namespace nl_detail {
 template <class A> NUMBALITE_FUNCTION int64 count_numbers(const A &a) {
-    return fold(a, int64(0), [](int64 r, const auto &x) { return r + !is_no_number(x); });
+    return reduce_elements(a, int64(0), [](int64 r, const auto &x) { return r + !is_no_number(x); });
 }
 } // namespace nl_detail
 template <class R, class A> NUMBALITE_FUNCTION R np_nanmean(const A &a) {
@@ -107,7 +107,7 @@ template <class R, class A> NUMBALITE_FUNCTION R np_nanmean(const A &a) {
 }
 template <class R, class A> NUMBALITE_FUNCTION R np_nanvar(const A &a) {
     R mean = np_nanmean<R>(a);
-    return nl_detail::fold(a, R(0), [=](R r, const auto &x) {
+    return nl_detail::reduce_elements(a, R(0), [=](R r, const auto &x) {
         R off = R(x) - mean;
         return nl_detail::is_no_number(x) ? r : R(r + off * off);
     }) / R(nl_detail::count_numbers(a));
@@ -126,7 +126,7 @@ template <class R, class A> NUMBALITE_FUNCTION R np_nanstd(const A &a) {
     template <class A> NUMBALITE_FUNCTION auto np_nan##most(const A &a) { \
         typedef decltype(nl_detail::element_of(a)) T; \
         T first = nl_detail::find_best(a, [](const T &x, const T &y) { return x symbol y; }).value; \
-        return nl_detail::fold(a, first, [](T r, const T &x) { \
+        return nl_detail::reduce_elements(a, first, [](T r, const T &x) { \
             return nl_detail::is_no_number(r) || x symbol r ? x : r; \
         }); \
     }

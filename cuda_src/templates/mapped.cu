@@ -57,7 +57,7 @@ struct nl_mapped {
             number = next;
         }
     }
-    NUMBALITE_FUNCTION void find_folded(const char *(&place)[${count}], numbalite::int64 i) const {
+    NUMBALITE_FUNCTION void find_reduced(const char *(&place)[${count}], numbalite::int64 i) const {
         if (nl_width == 0) {
             find(place, first + numbalite::nl_reduce::offsets_of(p, i).input / ${scale});
             return;
@@ -68,7 +68,7 @@ struct nl_mapped {
     }
     template <int N> NUMBALITE_FUNCTION void compute(${M} (&made)[N], numbalite::int64 first_of_piece) const {
         const char *place[${count}];
-        find_folded(place, first_of_piece);
+        find_reduced(place, first_of_piece);
         ${reads}
 #pragma unroll
         for (int j = 0; j < N; ++j) {
@@ -82,7 +82,7 @@ struct nl_mapped {
         compute(made.item, i);
         return made;
     }
-    template <class Op> static NUMBALITE_FUNCTION ${T} fold(const piece &raw, numbalite::int64 i, Op op) {
+    template <class Op> static NUMBALITE_FUNCTION ${T} reduce(const piece &raw, numbalite::int64 i, Op op) {
         ${T} value = op.from(raw.item[0], i);
 #pragma unroll
         for (int j = 1; j < count; ++j)
@@ -118,7 +118,7 @@ NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_
             raw[k] = source.fetch(i + k * count);
 #pragma unroll
         for (int k = 0; k < ahead; ++k)
-            append(total, nl_mapped::fold(raw[k], 0, op), op);
+            append(total, nl_mapped::reduce(raw[k], 0, op), op);
     }
     for (; i < at.end; ++i)
         append(total, source.at(i, op), op);

@@ -120,15 +120,15 @@ class ReduceByKey(Operation):
         items = max(1, min(_MAX_ITEMS, _BYTES // pair))
         threads = min(plans.THREADS, -(-key.size // (32 * items)) * 32)
         tiles = -(-key.size // (threads * items))
-        way = plans.Way(f"by_key{items}", threads, 1, tiles, threads * items)
+        schedule = plans.Schedule(f"by_key{items}", threads, 1, tiles, threads * items)
         dims = [plans.Dimension(key.size, key.strides[0], value.strides[0])]
-        plan, _ = plans.packed_plan(way, [], dims, itemsize=value.itemsize)
+        plan, _ = plans.packed_plan(schedule, [], dims, itemsize=value.itemsize)
         statuses = out_keys
         if tiles > 1:
             words = 1 + plans.statuses_of(1, tiles) * -(-pair // 4)
             statuses = _core.device_empty((2 * words,), np.dtype("u4"), "C")
             statuses._fill(np.array(0, "u4"), stream or None)
-        kernel = self._loops.loop(way.kind, key.dtype, value.dtype, counter)
+        kernel = self._loops.loop(schedule.kind, key.dtype, value.dtype, counter)
         firsts = map(operands.first_of, (key, value))
         kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
 

@@ -79,16 +79,16 @@ def run(
         count.fill(0, stream=stream)
         return
     loops = loops or by_mask()
-    way, plan, wide = _plan(what, array, mask, out, steps)
+    schedule, plan, wide = _plan(what, array, mask, out, steps)
     dtype, statuses = array.dtype, out
-    if way.parts > 1 and what != "cover":
-        words = 2 * (1 + 2 * plans.statuses_of(1, way.parts))
+    if schedule.parts > 1 and what != "cover":
+        words = 2 * (1 + 2 * plans.statuses_of(1, schedule.parts))
         statuses = _core.device_empty((words,), _ZERO.dtype, "C")
         statuses._fill(_ZERO, stream or None)
     first, target = operands.first_of(array), operands.first_of(out)
     chooses = first if mask is None else operands.first_of(mask)
-    kernel = loops.loop(way.kind, dtype, dtype, dtype, mask is not None, wide)
-    kernel[way.parts, way.threads, stream](plan, first, chooses, target, statuses, count)
+    kernel = loops.loop(schedule.kind, dtype, dtype, dtype, mask is not None, wide)
+    kernel[schedule.parts, schedule.threads, stream](plan, first, chooses, target, statuses, count)
     if what == "halves" and array.size > 1:
         kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
         grid = -(-(array.size // 2) // plans.THREADS)
@@ -112,9 +112,11 @@ def _plan(what, array, mask, out, steps):
     items = max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items
-    way = plans.Way(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
-    plan, wide = plans.packed_plan(way, [kept], dims, results=1, itemsize=itemsize, merges=merges)
-    return way, plan, wide
+    schedule = plans.Schedule(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
+    plan, wide = plans.packed_plan(
+        schedule, [kept], dims, results=1, itemsize=itemsize, merges=merges
+    )
+    return schedule, plan, wide
 
 
 def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:

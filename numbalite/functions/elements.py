@@ -17,7 +17,7 @@ from numbalite.runtime import shapes
 from numbalite.runtime.traced import traced
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse
-from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.mapped import MapReduce
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
 
@@ -193,7 +193,7 @@ def _true_of_all(loop, name, **words):
     """A reduction that tests in one pass whether an element function is true for all elements of these dtypes."""
     function = elementwise.function(name, **words)
     signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
-    return MappedFold(function, signature, counterpart(np.logical_and), np.dtype(bool))
+    return MapReduce(function, signature, counterpart(np.logical_and), np.dtype(bool))
 
 
 def _have_numbers(values):
@@ -259,8 +259,8 @@ def _equality(a, b, equal_nan):
     if not _have_numbers((a, b)):
         return reductions.all(a == b)
     loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
-    fold = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
-    return fold((a, b), None, False, None, 0)
+    reduction = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
+    return reduction((a, b), None, False, None, 0)
 
 
 # ------------------------------------------------------------------------------------------- dtypes

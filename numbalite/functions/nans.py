@@ -16,7 +16,7 @@ from numbalite.functions.onepass import accumulator, cxx, run
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import elementwise
-from numbalite.ufuncs.mapped import MappedFold
+from numbalite.ufuncs.mapped import MapReduce
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.reduceloops import OwnLoops
 from numbalite.ufuncs.ruled import RuledUfunc
@@ -33,12 +33,12 @@ _NO_VALUE: Any = np._NoValue
 
 
 @functools.cache
-def _folded(ufunc, dtype, neutral):
+def _map_reduction(ufunc, dtype, neutral):
     """The reduction of the elements that are not NaN and not masked out; the others count as ``neutral``."""
     function = elementwise.function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
-    return MappedFold(function, signature, counterpart(ufunc), dtype)
+    return MapReduce(function, signature, counterpart(ufunc), dtype)
 
 
 @functools.cache
@@ -46,7 +46,7 @@ def _counted(dtype):
     """The reduction that counts the elements that are not NaN and not masked out."""
     function = elementwise.function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
-    return MappedFold(function, signature, counterpart(np.add), reductions.COUNTER)
+    return MapReduce(function, signature, counterpart(np.add), reductions.COUNTER)
 
 
 @functools.cache
@@ -78,21 +78,23 @@ def _total(ufunc, neutral, a, axis, wide, where):
     NaN is replaced first if ``wide`` cannot represent it.
     """
     if not np.can_cast(a.dtype, wide, "same_kind"):
-        return reductions.fold(ufunc, _replaced(a, neutral), axis, wide, None, True, where=where)
+        return reductions.reduce_axes(
+            ufunc, _replaced(a, neutral), axis, wide, None, True, where=where
+        )
     asked = _asked(where)
     if ufunc is np.add and asked is np.True_ and a.size:
         return run(_sums(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
-    return _folded(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
+    return _map_reduction(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
 
 
-def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
+def _nan_reduction(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
     a = arguments.array(a)
     if not _has_nans(a):
-        return reductions.fold(ufunc, a, axis, dtype, out, keepdims, initial, where)
+        return reductions.reduce_axes(ufunc, a, axis, dtype, out, keepdims, initial, where)
     result = a.dtype if dtype is None else np.dtype(dtype)
     wide = np.dtype("f4") if result.char == "e" else result
     if initial is None:  # no initial value
-        return reductions.fold(
+        return reductions.reduce_axes(
             ufunc, _replaced(a, neutral), axis, dtype, out, keepdims, initial, where
         )
     made = _total(ufunc, neutral, a, axis, wide, where)
@@ -105,14 +107,14 @@ def _fold(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
 def nansum(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
-    return _fold("nansum", np.add, 0, a, axis, dtype, out, keepdims, initial, where)
+    return _nan_reduction("nansum", np.add, 0, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nanprod")
 def nanprod(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
-    return _fold("nanprod", np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+    return _nan_reduction("nanprod", np.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("nancumsum")
@@ -130,12 +132,12 @@ def nancumprod(a, axis=None, dtype=None, out=None) -> Any:
 
 @implements("nanmax")
 def nanmax(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
-    return reductions.fold(np.fmax, a, axis, None, out, keepdims, initial, where)
+    return reductions.reduce_axes(np.fmax, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("nanmin")
 def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
-    return reductions.fold(np.fmin, a, axis, None, out, keepdims, initial, where)
+    return reductions.reduce_axes(np.fmin, a, axis, None, out, keepdims, initial, where)
 
 
 def _first_place(a, axis, out, keepdims, is_largest):
@@ -203,7 +205,7 @@ def _squares(number, real):
     function = elementwise.function("kept_square", squares=elementwise.text("squares"))
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
-    return MappedFold(function, signature, counterpart(np.add), real)
+    return MapReduce(function, signature, counterpart(np.add), real)
 
 
 def _variance(a, axis, dtype, ddof, where, mean, correction, out):

@@ -11,7 +11,7 @@ from numbalite import types
 from numbalite.ndarray import assign
 from numbalite.ufuncs import operands
 from numbalite.ufuncs.reduceloops import OwnLoops
-from numbalite.ufuncs.reduction import fold
+from numbalite.ufuncs.reduction import reduce_axes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,5 +73,5 @@ def run(
     with assign.on_device_of(a):
         lies = [operands.without(a.strides, axes)] if order == "K" else []
         made = operands.empty_along(kept, dtype, *lies)
-        fold(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
+        reduce_axes(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
     return np.expand_dims(made, axes) if keepdims else made

@@ -19,7 +19,7 @@ from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.element import element_function
-from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MapReduce
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.reduceloops import OwnLoops
 
@@ -30,7 +30,7 @@ _NO_VALUE: Any = np._NoValue
 COUNTER = np.dtype(np.intp)  # a dtype object: the C fast path accepts calls with one
 
 
-def fold(
+def reduce_axes(
     ufunc: Any,
     a: Any,
     axis: Any,
@@ -68,24 +68,24 @@ def check_mask(where: Any) -> None:
 def sum(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
-    return fold(np.add, a, axis, dtype, out, keepdims, initial, where)
+    return reduce_axes(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("prod")
 def prod(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
-    return fold(np.multiply, a, axis, dtype, out, keepdims, initial, where)
+    return reduce_axes(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
 @implements("max", "amax")
 def max(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
-    return fold(np.maximum, a, axis, None, out, keepdims, initial, where)
+    return reduce_axes(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("min", "amin")
 def min(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
-    return fold(np.minimum, a, axis, None, out, keepdims, initial, where)
+    return reduce_axes(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
 @implements("ptp")
@@ -125,7 +125,7 @@ def _any_or_all(ufunc, a, axis, out, keepdims, where):
         loops = _truths(ufunc is np.logical_and)
         made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
         return made
-    return fold(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
+    return reduce_axes(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
 
 
 @implements("any")
@@ -144,7 +144,7 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
     if _has_numbers(a):
         made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
         return made
-    return fold(np.add, _is_true(a), axis, COUNTER, None, keepdims)
+    return reduce_axes(np.add, _is_true(a), axis, COUNTER, None, keepdims)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -158,13 +158,13 @@ def _count(a, axis, where):
             count *= a.shape[number]
         return count
     where = np.broadcast_to(arguments.array(where), a.shape)
-    return fold(np.add, where, axis, COUNTER, None, True)
+    return reduce_axes(np.add, where, axis, COUNTER, None, True)
 
 
 def _mean(a, axis, dtype, where, out):
     """(sum / count, count), with the axes kept; `dtype` is the accumulator's."""
     count = _count(a, axis, where)
-    total = fold(np.add, a, axis, dtype, None, True, where=where)
+    total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
     return divided(total, count, out), count
 
@@ -320,7 +320,7 @@ _EXACT = {
 
 
 @functools.cache
-def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MappedFold:
+def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapReduce:
     """The sum of an expression of arrays, such as "a * b", in one pass.
 
     Products are exact: those of float32 in float64, those of float64 as a sum of two numbers (functions of _EXACT).
@@ -334,7 +334,7 @@ def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> Mapped
         loops = OwnLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
     elif dtype.char in "dD" and product in _EXACT:
         mapped = f"numbalite::nl_reduce::{_EXACT[product]}<nl_function::value>::of"
-    return MappedFold(function, signature, counterpart(np.add), dtype, loops, mapped)
+    return MapReduce(function, signature, counterpart(np.add), dtype, loops, mapped)
 
 
 @functools.cache
@@ -343,7 +343,7 @@ def _sum_of_squares(number, real):
     function = elementwise.function("square_of_distance", "squares")
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
-    return MappedFold(function, signature, counterpart(np.add), real)
+    return MapReduce(function, signature, counterpart(np.add), real)
 
 
 def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
@@ -379,7 +379,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
     else:
         distance_of = elementwise.ufunc("square_of_distance", "squares")
         distance = distance_of(a.astype(number, copy=False), mean.astype(number, copy=False))
-        total = fold(np.add, distance, axis, real, None, True, where=where)
+        total = reduce_axes(np.add, distance, axis, real, None, True, where=where)
     if isinstance(count, int):
         degrees = count - ddof if count > ddof else 0
     else:

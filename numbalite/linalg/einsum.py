@@ -284,11 +284,11 @@ def _product(a, b, kept):
         return _sum_of_products(a, b, kept)
     a, b = _summed(a, kept.union(b.labels)), _summed(b, kept.union(a.labels))
     stacked = [one for one in a.labels if one in b.labels and one in kept]
-    folded = [one for one in a.labels if one in b.labels and one not in kept]
+    contracted = [one for one in a.labels if one in b.labels and one not in kept]
     rows = [one for one in a.labels if one not in b.labels]
     columns = [one for one in b.labels if one not in a.labels]
     labels = (*stacked, *rows, *columns)
-    if not folded:
+    if not contracted:
         return _Term(
             np.multiply(_ordered(a, stacked, rows, columns), _ordered(b, stacked, rows, columns)),
             labels,
@@ -297,10 +297,10 @@ def _product(a, b, kept):
         **dict(zip(b.labels, b.array.shape, strict=True)),
         **dict(zip(a.labels, a.array.shape, strict=True)),
     }
-    counts = [math.prod(length[one] for one in group) for group in (rows, folded, columns)]
+    counts = [math.prod(length[one] for one in group) for group in (rows, contracted, columns)]
     stack = [length[one] for one in stacked]
-    left = a.array.transpose([a.labels.index(one) for one in (*stacked, *rows, *folded)])
-    right = b.array.transpose([b.labels.index(one) for one in (*stacked, *folded, *columns)])
+    left = a.array.transpose([a.labels.index(one) for one in (*stacked, *rows, *contracted)])
+    right = b.array.transpose([b.labels.index(one) for one in (*stacked, *contracted, *columns)])
     left = arguments.reshaped(left, (*stack, counts[0], counts[1]))
     right = arguments.reshaped(right, (*stack, counts[1], counts[2]))
     return _Term(matmul.matmul(left, right).reshape([length[one] for one in labels]), labels)

@@ -18,7 +18,7 @@ from numbalite.linalg.solving import inverses
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
-from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MappedFold
+from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MapReduce
 from numbalite.ufuncs.protocols import counterpart
 from numbalite.ufuncs.reduceloops import OwnLoops
 
@@ -32,15 +32,15 @@ def _magnitudes(ufunc, dtype):
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
     function = elementwise.function("magnitude", "squares")
-    return MappedFold(function, signature, counterpart(ufunc), real)
+    return MapReduce(function, signature, counterpart(ufunc), real)
 
 
-def _folded(ufunc, x, axis, keepdims):
+def _reduced(ufunc, x, axis, keepdims):
     """Reduces the magnitudes of the elements."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
         return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
-    return reductions.fold(ufunc, np.abs(x), axis, None, None, keepdims, initial)
+    return reductions.reduce_axes(ufunc, np.abs(x), axis, None, None, keepdims, initial)
 
 
 @functools.cache
@@ -63,15 +63,15 @@ def _vector(x, order, axis, keepdims):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
     if order == 0:
         return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
-    if order in _FOLDED_MAGNITUDES:
-        return _folded(_FOLDED_MAGNITUDES[order], x, axis, keepdims)
+    if order in _REDUCED_MAGNITUDES:
+        return _reduced(_REDUCED_MAGNITUDES[order], x, axis, keepdims)
     size = np.abs(x)
     power = size.dtype.type(order)
     total = reductions.sum(np.power(size, power), axis, keepdims=keepdims)
     return np.power(total, np.reciprocal(power))
 
 
-_FOLDED_MAGNITUDES = {1: np.add, np.inf: np.maximum, -np.inf: np.minimum}
+_REDUCED_MAGNITUDES = {1: np.add, np.inf: np.maximum, -np.inf: np.minimum}
 _BY_VALUES = {
     2: lambda values: reductions.max(values, -1, initial=0),
     -2: lambda values: reductions.min(values, -1),
@@ -92,10 +92,10 @@ def _matrix(x, order, axes, keepdims):
         last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
         made = _BY_VALUES[order](svd(last, compute_uv=False))
     elif order in _BY_SUMS:
-        fold, which = _BY_SUMS[order]
-        sums = _folded(np.add, x, axes[which], True)
-        keywords = {"initial": 0} if fold is reductions.max else {}
-        made = fold(sums, tuple(sorted(axes)), **keywords)
+        reduction, which = _BY_SUMS[order]
+        sums = _reduced(np.add, x, axes[which], True)
+        keywords = {"initial": 0} if reduction is reductions.max else {}
+        made = reduction(sums, tuple(sorted(axes)), **keywords)
     else:
         raise ValueError("Invalid norm order for matrices.")
     if keepdims:

@@ -52,7 +52,7 @@ def dot(a, b, out=None) -> DeviceNDArray:
         _accept("dot", out, shape, np.result_type(a.dtype, b.dtype))
     if a.ndim <= 2 and b.ndim <= 2:
         return _matmul.dot(a, b, out)
-    return _folded(a, b, [i], [j], out)
+    return _contracted(a, b, [i], [j], out)
 
 
 def _check_depth(a, b, i, j):
@@ -63,7 +63,7 @@ def _check_depth(a, b, i, j):
         )
 
 
-def _folded(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
+def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
     """Sums products over the axes `of_a` of a and `of_b` of b, by one matrix product."""
     for i, j in zip(of_a, of_b, strict=True):
         _check_depth(a, b, i, j)
@@ -104,7 +104,7 @@ def inner(a, b, /) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of inner")
     if a.ndim == 0 or b.ndim == 0:
         return np.multiply(a, b)
-    return _folded(a, b, [a.ndim - 1], [b.ndim - 1])
+    return _contracted(a, b, [a.ndim - 1], [b.ndim - 1])
 
 
 @implements("outer")
@@ -151,7 +151,7 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
     of_a, of_b = list(axes_of(of_a, a.ndim)), list(axes_of(of_b, b.ndim))
     if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
         raise ValueError("shape-mismatch for sum")
-    return _folded(a, b, of_a, of_b)
+    return _contracted(a, b, of_a, of_b)
 
 
 def _refuse_count(a, b, count):

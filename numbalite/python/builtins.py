@@ -178,13 +178,13 @@ def _limits(of: Any) -> Rule:
     return rule
 
 
-def _decides(op: type, fold: Rule) -> Rule:
+def _decides(op: type, reduction: Rule) -> Rule:
     """any and all, of the items of a tuple or the elements of an array."""
 
     def rule(call):
         (value,) = call.take("iterable")
         if not isinstance(value.type, types.Tuple):
-            return fold(call)
+            return reduction(call)
         items = call.of.items(call.node, value)
         node = ast.BoolOp(op(), [])
         return call.of.joined(node, [call.of.as_truth(call.node, item) for item in items])

@@ -27,7 +27,7 @@ def _same(t: Any) -> Any:
 
 
 # Name -> (the type of the result, is it a parameter of the template?, are there complex ones?)
-_FOLDS: dict[str, tuple] = {
+_REDUCTIONS: dict[str, tuple] = {
     **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
     **dict.fromkeys(("mean", "nanmean"), (_averages, True, True)),
     **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_averages, True, False)),
@@ -39,8 +39,8 @@ _FOLDS: dict[str, tuple] = {
 _EMPTY = "zero-size array to reduction operation not possible"
 
 
-def _fold(name: str) -> Rule:
-    result, is_template, complex_too = _FOLDS[name]
+def _reduction(name: str) -> Rule:
+    result, is_template, complex_too = _REDUCTIONS[name]
 
     def rule(call: Call) -> Value:
         if len(call.args) != 1 or call.keywords:
@@ -78,17 +78,17 @@ def added(call: Call, array: Value, start: Any) -> Value:
     return call.made(t, text, loads=True)
 
 
-FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _fold(name) for name in _FOLDS}
+FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction(name) for name in _REDUCTIONS}
 
 
 def _ufunc_reduction(name: str) -> Rule:
     """np.add.reduce and its like, of arrays with one dimension."""
-    fold = _fold(name)
+    reduction = _reduction(name)
 
     def rule(call: Call) -> Value:
         if len(call.args) == 1 and getattr(call.args[0].type, "ndim", 1) != 1:
             call.fail("takes an array with one dimension", "Write the loop over the others.")
-        return fold(call)
+        return reduction(call)
 
     return rule
 
@@ -104,6 +104,6 @@ FUNCTIONS.update(
     }
 )
 METHODS: dict[str, Rule] = {
-    name: _fold(name)
+    name: _reduction(name)
     for name in "sum prod mean var std min max argmin argmax all any".split()
 }  # fmt: skip

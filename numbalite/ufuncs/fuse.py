@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WEAK = {int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)}
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
-_FOLDS = {
+_REDUCTIONS = {
     "sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum, "amax": np.maximum,
     "amin": np.minimum, "any": np.logical_or, "all": np.logical_and,
 }  # fmt: skip
@@ -147,7 +147,7 @@ class _Step(NamedTuple):
     dtype: np.dtype
 
 
-class _Fold(NamedTuple):
+class _Reduction(NamedTuple):
     """The reduction in the last step."""
 
     ufunc: np.ufunc
@@ -288,15 +288,15 @@ class _Traced:
             return self.trace.call(ufunc, inputs, keywords)
         if method == "reduce" and inputs[0] is self:
             names = ("axis", "dtype", "out", "keepdims")
-            return _Last(_Fold(ufunc, self, {**dict(zip(names, inputs[1:])), **keywords}))
+            return _Last(_Reduction(ufunc, self, {**dict(zip(names, inputs[1:])), **keywords}))
         raise TypeError(f"fuse: {ufunc.__name__}.{method} cannot be fused")
 
     def __array_function__(self, function, kinds, args, keywords):
         name = function.__name__
         # Compare by name, because numpy.where may be wrapped at the moment.
         of_numpy = name if function.__module__ == "numpy" else ""
-        if of_numpy in _FOLDS and args and args[0] is self:
-            return _folded(name, *args, **keywords)
+        if of_numpy in _REDUCTIONS and args and args[0] is self:
+            return _reduced(name, *args, **keywords)
         if of_numpy == "where" and len(args) == 3:
             return self.trace.call(chosen(), args, {})
         if of_numpy == "clip":
@@ -360,21 +360,23 @@ for _word, _ufunc in {
     setattr(_Traced, f"__{_word}__", _binary(_ufunc))
 
 
-def _folded(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
+def _reduced(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
     if name in ("max", "min", "amax", "amin", "any", "all"):  # these have no dtype parameter
         dtype, out, keepdims = None, dtype, more.pop("keepdims", out or False)
     for word, value in {"out": out, **more}.items():
         if value is not None and value is not np._NoValue:
             raise TypeError(f"fuse: {name} with {word}= cannot be fused")
     keepdims = keepdims is not np._NoValue and bool(keepdims)
-    return _Last(_Fold(_FOLDS[name], a, {"axis": axis, "dtype": dtype, "keepdims": keepdims}))
+    return _Last(
+        _Reduction(_REDUCTIONS[name], a, {"axis": axis, "dtype": dtype, "keepdims": keepdims})
+    )
 
 
 def _method(name):
-    def fold(self, *args, **keywords):
-        return _folded(name, self, *args, **keywords)
+    def reduction(self, *args, **keywords):
+        return _reduced(name, self, *args, **keywords)
 
-    return fold
+    return reduction
 
 
 for _word in ("sum", "prod", "max", "min", "any", "all"):
@@ -389,8 +391,8 @@ class _Last:
     __array_function__ = __array_ufunc__
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, fold):
-        self.fold = fold
+    def __init__(self, reduction):
+        self.reduction = reduction
 
     def __getattr__(self, name):
         raise TypeError("fuse: a reduction must be the last step of the function")
@@ -419,7 +421,7 @@ def _program(function, kinds):
     given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
     made = function(*given)
     if isinstance(made, _Last):
-        return _Folding(trace, kinds, made.fold)
+        return _FusedReduction(trace, kinds, made.reduction)
     results = made if isinstance(made, tuple) else (made,)
     results = tuple(
         one if isinstance(one, _Traced) else trace.constant(_number(one)) for one in results
@@ -470,28 +472,31 @@ class _Mapping:
         return [t.dtype.type(c) for t, c in zip(loop, self.constants, strict=True)]
 
 
-class _Folding:
+class _FusedReduction:
     """A program with a reduction: a map-reduce of the trace."""
 
-    def __init__(self, trace, kinds, fold):
-        value = fold.value
-        made = counterpart(fold.ufunc)
-        if fold.ufunc in (np.logical_or, np.logical_and) and value.dtype != bool:
+    def __init__(self, trace, kinds, reduction):
+        value = reduction.value
+        made = counterpart(reduction.ufunc)
+        if reduction.ufunc in (np.logical_or, np.logical_and) and value.dtype != bool:
             value = trace.call(np.not_equal, (value, 0), {})
-        dtype = fold.keywords.get("dtype")
-        dtype = made._dtype_to_fold_in(dtype, value, None)
+        dtype = reduction.keywords.get("dtype")
+        dtype = made._reduction_dtype(dtype, value, None)
         dtype = value.dtype if dtype is None else np.dtype(dtype)
-        self.axis, self.keepdims = fold.keywords.get("axis"), fold.keywords.get("keepdims")
+        self.axis, self.keepdims = (
+            reduction.keywords.get("axis"),
+            reduction.keywords.get("keepdims"),
+        )
         if value.dtype != dtype:
             value = trace.stored(value.name, dtype)
         function, signature, self.text = _function(trace, kinds, (value,))
         self.constants = trace.constants
-        self.name, self.is_sum = trace.name, fold.ufunc is np.add
+        self.name, self.is_sum = trace.name, reduction.ufunc is np.add
         self.mapping = _Mapping(trace, kinds, (value,))
-        self.fold = mapped.MappedFold(function, signature, made, dtype)
+        self.reduction = mapped.MapReduce(function, signature, made, dtype)
 
     def __call__(self, args, out, stream):
-        return self.fold((*args, *self.constants), self.axis, self.keepdims, out, stream)
+        return self.reduction((*args, *self.constants), self.axis, self.keepdims, out, stream)
 
     def jvp(self, primals, tangents):
         self._check_sum()

@@ -202,14 +202,14 @@ class Owner:
         in a reduction. fixed: what dtype= and signature= say, None where they do not.
         """
         fixed = fixed if any(t is not None for t in fixed) else None
-        folding = inputs[0] is None
-        if folding:
+        is_reduction = inputs[0] is None
+        if is_reduction:
             inputs = (inputs[1], *inputs[1:])
         request = resolve.Request(self, inputs, (), "unsafe", None, fixed)
         with self.lock:
             chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
-            if folding and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
-                # C++ adds int8 numbers as int: they are folded in what the function returns.
+            if is_reduction and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
+                # C++ adds int8 numbers as int: they are reduced in what the function returns.
                 request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
                 chosen = resolve.choose_lazily(
                     request, lambda natural: self._results(natural, None)

@@ -1,6 +1,6 @@
 """Map-reduce: applies a function to the elements of several arrays and reduces its results in one kernel.
 
-`MappedFold` uses the reductions of cuda_src/numbalite/reduce.cuh, without a temporary array of the function's results.
+`MapReduce` uses the reductions of cuda_src/numbalite/reduce.cuh, without a temporary array of the function's results.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from numbalite.types.describe import Parameter
 
 from . import element, operands, reduceloops
 from . import reduceplan as plans
-from .reduction import fold
+from .reduction import reduce_axes
 
 if TYPE_CHECKING:
     from typing import Any
 
 _SCALE = 4  # bytes per element in the plan, whose offsets are then four times the element's number
 _MANY_PARTS = 1024
-_KERNEL = "nl_mapped_fold"
+_KERNEL = "nl_map_reduce"
 _NAMES = ("plan", "operands", "output")
 _ARRAYS = "array", "same"
 IN_OWN_PRECISION = "fdFD"  # dtypes that NumPy sums without a wider type
@@ -63,7 +63,7 @@ class Place:
 PLACE = Place()
 
 
-class MappedFold:
+class MapReduce:
     """Reduces a function's results for all elements of its arguments with a ufunc, in ``dtype``.
 
     ``loops``: the reduction kernels; default: the ufunc's. ``mapped``: the C++ name of a function of
@@ -85,11 +85,11 @@ class MappedFold:
         self._dtype = dtype
         self._mapped = mapped
         if loops is None:
-            loops, folded = ufunc._folds_in(dtype, dtype)
+            loops, accumulator = ufunc._reduction_loops_for(dtype, dtype)
         else:
-            folded = loops.loop_dtype
+            accumulator = loops.loop_dtype
         self._loops: Any = loops
-        self._folded: np.dtype = folded
+        self._accumulator: np.dtype = accumulator
         self._kernels: dict[tuple, Any] = {}
 
     def __call__(self, args: tuple, axis: Any, keepdims: Any, out: Any, stream: Any) -> Any:
@@ -155,33 +155,37 @@ class MappedFold:
             target._fill(np.array(start, self._dtype), stream)
             return
         every = [_spread(one, shape) for one in given]
-        kernel, grid, way, plan, geometry, size, parts = self._planned(given, every, shape, axes)
+        kernel, grid, schedule, plan, geometry, size, parts = self._planned(
+            given, every, shape, axes
+        )
         slots = b"".join(map(_slot, given, self._signature.args))
         block = np.void((slots + geometry).ljust(size, b"\0"))
         arrays = [operands.first_of(one) for one in given if isinstance(one, _core.DeviceArray)]
         if parts == 1:
-            kernel[grid, way.threads, stream](plan, block, operands.first_of(target), *arrays)
+            kernel[grid, schedule.threads, stream](plan, block, operands.first_of(target), *arrays)
             return
-        scratch = operands.empty((*target.shape, parts), self._folded)
-        kernel[grid, way.threads, stream](plan, block, operands.first_of(scratch), *arrays)
-        fold(self._loops, scratch, (target.ndim,), self._folded, target, stream=stream)
+        scratch = operands.empty((*target.shape, parts), self._accumulator)
+        kernel[grid, schedule.threads, stream](plan, block, operands.first_of(scratch), *arrays)
+        reduce_axes(self._loops, scratch, (target.ndim,), self._accumulator, target, stream=stream)
 
     def _planned(self, given, every, shape, axes):
         """Plans the launch for operands of this geometry: kernel, grid, schedule, plan and packed strides."""
         linear = shapes.packed(shape, _SCALE, "C")
         places = iter(shapes.packed(operands.without(shape, axes), self._dtype.itemsize, "C"))
-        kept, folded = [], []
+        kept, reduced = [], []
         for i, length in enumerate(shape):
             if i in axes:
-                folded.append(plans.Dimension(length, linear[i]))
+                reduced.append(plans.Dimension(length, linear[i]))
             else:
                 kept.append(plans.Dimension(length, linear[i], 0, next(places)))
-        kept, folded = plans.merged(kept), plans.merged(folded)
-        commutes = self._loops.commutes(self._folded)
-        way = plans.Way(*_core.reduction_schedule(kept, folded, _SCALE, 0, 0, False, commutes))
+        kept, reduced = plans.merged(kept), plans.merged(reduced)
+        commutes = self._loops.commutes(self._accumulator)
+        schedule = plans.Schedule(
+            *_core.reduction_schedule(kept, reduced, _SCALE, 0, 0, False, commutes)
+        )
         results = math.prod(dim.length for dim in kept)
         rows, *along = _merged(shape, every, axes)
-        way, in_row = _divided(way, rows, results, commutes)
+        schedule, in_row = _divided(schedule, rows, results, commutes)
         steps = [step[-1] for step in along] if in_row else None
         lengths, *strides = _merged(shape, every, range(len(shape)))
         outer = [
@@ -190,20 +194,20 @@ class MappedFold:
         ]
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
         width = _width(given, steps, outer, rows, self._dtype)
-        if way.team == 1 and way.parts == 1 and way.kind != "serial" and commutes:
-            size = self._folded.itemsize
+        if schedule.team == 1 and schedule.parts == 1 and schedule.kind != "serial" and commutes:
+            size = self._accumulator.itemsize
             lanes = _core.reduction_lanes(math.prod(rows), width or 1, size, results)
             if lanes < plans.WARP:
-                way = way._replace(kind=f"short_rows{lanes}")
-        plan, wide = plans.packed_plan(way, kept, folded, is_last=way.parts == 1)
+                schedule = schedule._replace(kind=f"short_rows{lanes}")
+        plan, wide = plans.packed_plan(schedule, kept, reduced, is_last=schedule.parts == 1)
         form = Form(
-            plans.lanes_of(way), wide, len(lengths), width, kinds,
+            plans.lanes_of(schedule), wide, len(lengths), width, kinds,
             tuple(np.dtype(one.dtype) for one in given),
         )  # fmt: skip
         numbers = *lengths, *itertools.chain(*strides), *(steps or [0] * len(given))
         geometry = struct.pack(f"<{len(numbers)}q", *numbers)
-        grid = plans.grid_of(way, results)
-        return self._kernel(form), grid, way, plan, geometry, _size(form), way.parts
+        grid = plans.grid_of(schedule, results)
+        return self._kernel(form), grid, schedule, plan, geometry, _size(form), schedule.parts
 
     def _kernel(self, form):
         found = self._kernels.get(form)
@@ -241,11 +245,11 @@ class MappedFold:
             '#include "numbalite/ufunc.cuh"\n#include "numbalite/short_axes.cuh"\n'
         )
         namespace = builder.add_function(typed)
-        number = folded = result.cxx
+        number = accumulator = result.cxx
         if isinstance(self._loops, reduceloops.OwnLoops):
             self._loops._write_function(builder, None, None, None, False)
-            folded = "nl_function::value"
-            number = folded if self._mapped else computed.cxx
+            accumulator = "nl_function::value"
+            number = accumulator if self._mapped else computed.cxx
         else:
             function = self._loops.function_for(self._dtype).of([result, result])
             combining = builder.add_function(function)
@@ -270,7 +274,7 @@ class MappedFold:
         builder.write_own(
             templates.fill(
                 "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
-                M=number, T=folded, O=result.cxx, reads="\n        ".join(filter(None, read)),
+                M=number, T=accumulator, O=result.cxx, reads="\n        ".join(filter(None, read)),
                 mapped=call, threads=plans.THREADS, kernel=_KERNEL,
                 lanes=form.lanes, arrays=", ".join(names),
                 parameters="".join(f", const void *{name}" for name in inputs),
@@ -346,21 +350,23 @@ def _merged(shape, every, axes):
     return [list(row) for row in zip(*made, strict=True)]
 
 
-def _divided(way, rows, results, commutes):
+def _divided(schedule, rows, results, commutes):
     """Adapts the parts of a schedule to rows of equal stride.
 
     `rows` are the lengths of the merged reduced axes; elements along the last one have equal strides. Returns
     (schedule, whether all elements of a part have equal strides).
     """
     length = math.prod(rows)
-    if way.parts > 1 and way.kind != "serial":
+    if schedule.parts > 1 and schedule.kind != "serial":
         *outer, row = rows
         chunk = outer and _core.reduction_row_part(math.prod(outer), row, _SCALE, results, commutes)
         if chunk:
-            return way._replace(parts=length // chunk, chunk=chunk), True
-        if way.parts >= _MANY_PARTS:  # a part starts more slowly here than in plain reductions
-            way = way._replace(parts=-(-length // (4 * way.chunk)), chunk=4 * way.chunk)
-    return way, len(rows) == 1
+            return schedule._replace(parts=length // chunk, chunk=chunk), True
+        if schedule.parts >= _MANY_PARTS:  # a part starts more slowly here than in plain reductions
+            schedule = schedule._replace(
+                parts=-(-length // (4 * schedule.chunk)), chunk=4 * schedule.chunk
+            )
+    return schedule, len(rows) == 1
 
 
 def _width(given, steps, outer, rows, result):

@@ -20,7 +20,7 @@ from numbalite.runtime.traced import traced
 from numbalite.types import describe
 
 from . import element, operands, reduceloops, scatter
-from .reduction import fold
+from .reduction import reduce_axes
 
 _NO_VALUE = np._NoValue
 _NOT_SAID = np._NoValue
@@ -32,17 +32,17 @@ class ReductionMethods:
     # --- selection of the loop
 
     @property
-    def _folds(self):
+    def _reduction_loops(self):
         """The kernels of the reductions, created for the first reduction."""
-        loops = self.__dict__.get("_folds_made")
+        loops = self.__dict__.get("_reduction_loops_made")
         if loops is None:
             made = reduceloops.Loops(self._function_for, self.__name__, self._options)
-            loops = self.__dict__.setdefault("_folds_made", made)
+            loops = self.__dict__.setdefault("_reduction_loops_made", made)
         return loops
 
-    def _folds_in(self, stored, loop):
+    def _reduction_loops_for(self, stored, loop):
         """(the kernels of a reduction that reads dtype `stored`, their accumulator dtype)"""
-        return self._folds, loop
+        return self._reduction_loops, loop
 
     def _function_for(self, dtype):
         """The DeviceFunction that combines numbers of a dtype."""
@@ -82,21 +82,21 @@ class ReductionMethods:
             )
         return found[0]
 
-    def _fold_dtype(self, method, call, dtype):
+    def _cached_reduction_dtype(self, method, call, dtype):
         """The accumulator dtype of a call of reduce, accumulate or reduceat; resolved once per combination of dtypes."""
         x, out = call.array, call.out_dtype
         key = method, x.dtype, dtype, out
         can_be_kept = dtype is None or isinstance(dtype, np.dtype)
-        found = self._fold_dtypes.get(key) if can_be_kept else None
+        found = self._reduction_dtypes.get(key) if can_be_kept else None
         if found is None:
-            wanted = self._dtype_to_fold_in(dtype, x, call.out)
+            wanted = self._reduction_dtype(dtype, x, call.out)
             found = self._loop_dtype(method, (out or x.dtype, x.dtype), wanted)
             if can_be_kept:
-                self._fold_dtypes[key] = found
+                self._reduction_dtypes[key] = found
         return found
 
     @functools.cached_property
-    def _fold_dtypes(self):
+    def _reduction_dtypes(self):
         return {}
 
     def _chosen(self, inputs):
@@ -112,7 +112,7 @@ class ReductionMethods:
 
     # --- the methods
 
-    def _dtype_to_fold_in(self, dtype, array, out):
+    def _reduction_dtype(self, dtype, array, out):
         """The default of a reduction's `dtype` argument."""
         return dtype
 
@@ -168,7 +168,7 @@ class ReductionMethods:
         if keepdims:
             shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         call.check_out(shape, bool(keepdims), self.__name__)
-        loop = self._fold_dtype("reduce", call, dtype)
+        loop = self._cached_reduction_dtype("reduce", call, dtype)
         mask = _mask(where, x)
         is_empty = any(x.shape[i] == 0 for i in axes)
         initial = self._initial_value(initial, loop, mask is not None, is_empty)
@@ -182,9 +182,9 @@ class ReductionMethods:
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
-            loops, folded = self._folds_in(x.dtype, loop)
-            reducer = fold(
-                loops, x, axes, folded, flat, initial=initial, where=mask,
+            loops, computed_in = self._reduction_loops_for(x.dtype, loop)
+            reducer = reduce_axes(
+                loops, x, axes, computed_in, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
             if reducer is not None:
@@ -204,13 +204,15 @@ class ReductionMethods:
         self._only_binary("accumulate")
         call = _Call(self, array, out, (), stream)
         along = _one_axis(axis, call.array, "accumulate")
-        loop = self._fold_dtype("accumulate", call, dtype)
+        loop = self._cached_reduction_dtype("accumulate", call, dtype)
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
             x = call.upload()
             target = call.target(x.shape, x.strides, loop, x, exact=True)
             if x.size:
-                reducer = reduceloops.accumulate(self._folds, x, along, loop, target, stream)
+                reducer = reduceloops.accumulate(
+                    self._reduction_loops, x, along, loop, target, stream
+                )
                 self._note_class("accumulate", call, dtype, reducer, loop)
             return call.result(target)
 
@@ -226,7 +228,7 @@ class ReductionMethods:
         call = _Call(self, array, out, (indices,), stream)
         axis = _one_axis(axis, call.array, "reduceat")
         ends = _segments(indices, call.array.shape[axis], self.__name__)
-        loop = self._fold_dtype("reduceat", call, dtype)
+        loop = self._cached_reduction_dtype("reduceat", call, dtype)
         shape = list(call.array.shape)
         shape[axis] = len(ends)
         shape = tuple(shape)
@@ -236,9 +238,9 @@ class ReductionMethods:
             target = call.target(shape, None, loop, x)
             if target.size:
                 where_to = operands.to_device(ends, stream)
-                loops, folded = self._folds_in(x.dtype, loop)
+                loops, computed_in = self._reduction_loops_for(x.dtype, loop)
                 reduceloops.reduce(
-                    loops, x, (axis,), folded, target, stream=stream, segments=(axis, where_to)
+                    loops, x, (axis,), computed_in, target, stream=stream, segments=(axis, where_to)
                 )
             return call.result(target)
 
@@ -294,7 +296,7 @@ class ReductionMethods:
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
-            found = scatter.at(self._folds, target, places, second, loop, stream)
+            found = scatter.at(self._reduction_loops, target, places, second, loop, stream)
             if on_device and target is not x:
                 x._copy(target, stream)
             if not on_device:

@@ -162,21 +162,21 @@ class NumpyUfunc(CudaUfunc):
             raise resolve.no_such_loop(self)
         return np.dtype(bool)
 
-    def _dtype_to_fold_in(self, dtype, array, out):
+    def _reduction_dtype(self, dtype, array, out):
         """The reduction's dtype; as in NumPy, at least the default integer for sums and products of integers."""
         if dtype is not None or out is not None or self._numpy not in (np.add, np.multiply):
             return dtype
         default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
         return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
 
-    def _folds_in(self, stored, loop):
+    def _reduction_loops_for(self, stored, loop):
         """The kernels of a reduction; sums and products of floating-point numbers use a more precise accumulator."""
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
             onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
             loops = onepass.sums(stored, loop) if is_sum else onepass.products(loop)
             return loops, loops.loop_dtype
-        return super()._folds_in(stored, loop)
+        return super()._reduction_loops_for(stored, loop)
 
     def __reduce__(self):
         return counterpart, (self._numpy,)

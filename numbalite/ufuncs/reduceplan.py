@@ -34,7 +34,7 @@ class Dimension(NamedTuple):
     output: int = 0
 
 
-class Way(NamedTuple):
+class Schedule(NamedTuple):
     """The schedule of one reduction launch."""
 
     kind: str
@@ -77,34 +77,45 @@ def plan_size(wide, itemsize=1) -> int:
     return -(-size // 16) * 16
 
 
-def packed_plan(way, kept, folded, *, initial=None, is_last=True, results=0, itemsize=1, merges=0):
+def packed_plan(
+    schedule, kept, reduced, *, initial=None, is_last=True, results=0, itemsize=1, merges=0
+):
     """(the plan as a record, whether it has the larger capacity).
 
     merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 for the product of the kept dimensions.
     """
     data, wide = _core.kernel_plan(
-        kept, folded, way.parts, way.chunk, way.team, results, initial, is_last, itemsize, merges
+        kept,
+        reduced,
+        schedule.parts,
+        schedule.chunk,
+        schedule.team,
+        results,
+        initial,
+        is_last,
+        itemsize,
+        merges,
     )
     return np.void(data), wide
 
 
-def lanes_of(way) -> int:
+def lanes_of(schedule) -> int:
     """The number of threads that reduce a row together."""
-    if way.kind == "serial":
+    if schedule.kind == "serial":
         return 1
-    if way.kind.startswith("short"):
-        return int(way.kind.removeprefix("short_rows"))
-    return WARP * way.team
+    if schedule.kind.startswith("short"):
+        return int(schedule.kind.removeprefix("short_rows"))
+    return WARP * schedule.team
 
 
-def grid_of(way, results):
+def grid_of(schedule, results):
     """The grid size of a launch that reduces rows, by threads, warps or blocks."""
-    slots = results * way.parts
-    if way.kind.startswith("short"):
-        return -(-results // (THREADS // lanes_of(way)))
-    if way.kind == "serial":
-        return -(-slots // way.threads)
-    return slots if way.team > 1 else -(-slots // (way.threads // WARP))
+    slots = results * schedule.parts
+    if schedule.kind.startswith("short"):
+        return -(-results // (THREADS // lanes_of(schedule)))
+    if schedule.kind == "serial":
+        return -(-slots // schedule.threads)
+    return slots if schedule.team > 1 else -(-slots // (schedule.threads // WARP))
 
 
 def blocks_of(kind, vec, size):

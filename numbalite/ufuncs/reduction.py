@@ -171,7 +171,9 @@ class Reduce(_core.Reduction):
             or (math.prod(shape) != 1 and assign.overlap(array, target))
         ):
             out = operands.empty(shape, array.dtype)
-        reducer = fold(self._loops, array, axes, array.dtype, out, initial=initial, stream=stream)
+        reducer = reduce_axes(
+            self._loops, array, axes, array.dtype, out, initial=initial, stream=stream
+        )
         if on_device and reducer is not None:
             self._note(array.dtype, None if target is None else out.dtype, reducer)
         if target is not None:
@@ -246,7 +248,7 @@ def _unpickle(cls, function, options):
     return made
 
 
-def fold(loops, array, axes, loop, out, *, initial=None, **more):
+def reduce_axes(loops, array, axes, loop, out, *, initial=None, **more):
     """`reduceloops.reduce`, also for arrays with empty axes."""
     if 0 in out.shape:
         return None

@@ -282,7 +282,7 @@ def _launch(loops, kind, array, operand, loop, grid, given, stream):
     is_array = operands.is_on_device(operand)
     stored = array.dtype if operand is None else operand.dtype
     plan, wide = plans.packed_plan(
-        plans.Way("at", plans.THREADS, 1, 1, array.size),
+        plans.Schedule("at", plans.THREADS, 1, 1, array.size),
         _dimensions(array),
         _dimensions(operand) if is_array else [],
         results=given[0].size,

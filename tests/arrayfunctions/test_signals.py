@@ -93,7 +93,7 @@ def test_covariances():
 
 
 @pytest.mark.skipif(not hasattr(np, "cumulative_sum"), reason="came with NumPy 2.1")
-def test_running_folds_with_what_they_begin_with():
+def test_running_reductions_with_initial_values():
     for args, keywords in (
         ((LINE,), {}), ((LINE,), {"include_initial": True}), ((MATRIX,), {}), ((MATRIX,), {"axis": 3}),
         ((MATRIX,), {"axis": 1, "include_initial": True}), ((MATRIX,), {"axis": -2, "dtype": "f4"}),

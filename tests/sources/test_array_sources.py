@@ -34,11 +34,11 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 32, 256])
-def test_mapped_folds(nvrtc, toolkit_options, lanes):
+def test_map_reduce(nvrtc, toolkit_options, lanes):
     function = element.element_function(source="x * y + n", args="x, y, n", name="made")
     f4, f8 = types.float32, types.float64
     signature = types.Signature(f8, (f4, f8, types.int64))
-    fold = mapped.MappedFold(function, signature, counterpart(np.add), np.dtype("f8"))
+    fold = mapped.MapReduce(function, signature, counterpart(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
         form = mapped.Form(lanes, False, dims, width, (kind, "value", "place"), stored)

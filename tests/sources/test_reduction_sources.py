@@ -63,7 +63,7 @@ def test_architectures(nvrtc, loops, kind):
         ("gapped_packed8", "packed8"),
     ],
 )
-def test_parts_folded_by_the_last_block(nvrtc, loops, kind, last):
+def test_parts_reduced_by_the_last_block(nvrtc, loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
     masked = kind == "strided8"
     made = loops.generated(kind, f4, f4, f4, masked, last=last)[0]

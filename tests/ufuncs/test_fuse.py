@@ -118,7 +118,7 @@ VIEWS = (
 )  # fmt: skip
 
 
-def test_folds_read_operands_as_they_lie():
+def test_reductions_read_strided_operands():
     """Several elements by one access, one at equal distances, or found by their numbers; and one for all."""
 
     @numbalite.fuse

@@ -100,7 +100,7 @@ def team(plan):
     return int.from_bytes(plan[60:64], "little")
 
 
-def test_columns_are_folded_in_order():
+def test_columns_are_reduced_in_order():
     a = np.arange(3000 * 64, dtype="i4").reshape(3000, 64)
     x, first, last = cuda.to_device(a), cuda.reduce("a"), cuda.reduce("b")
     assert_array_equal(first(x, axis=0).copy_to_host(), a[0])
@@ -229,7 +229,7 @@ def test_rows_with_gaps(reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
-def test_folds_by_two_launches(reduction_limits, reduction_steps, dtype):
+def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
     """A short axis among the results is folded after the others, an outer one of few rows after those."""
     reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
     for shape, axes in (
@@ -280,7 +280,7 @@ def composed(maps):
 
 
 @pytest.mark.parametrize("dtype", AFTER)
-def test_long_parts_are_folded_in_order(reduction_limits, dtype):
+def test_long_parts_are_reduced_in_order(reduction_limits, dtype):
     """Of arrays that are too small to be divided so, too: one part, several, a block for each row."""
     after = cuda.reduce(AFTER[dtype])
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)

@@ -350,7 +350,7 @@ class Test_arguments:
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
         assert self.total(np.arange(5), init=-10) == 0
 
-    def test_init_none_folds_nothing_in(self):
+    def test_no_initial_value(self):
         assert cuda.reduce("a * b")(np.arange(1, 5)) == 24
         assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
 

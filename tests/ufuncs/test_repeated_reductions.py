@@ -85,7 +85,7 @@ def test_results_are_what_they_were(total):
     assert [(type(s), s.shape) for s in scalars] == [(type(d), ())] * 2
 
 
-def test_the_result_may_lie_in_what_is_folded(total):
+def test_the_result_may_overlap_the_operand(total):
     x = numbers((20, 20))
     apart, shared = cuda.to_device(x), cuda.to_device(x)
     for _ in range(2):

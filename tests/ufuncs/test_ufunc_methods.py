@@ -12,13 +12,13 @@ from numbalite import cuda, vectorize
 
 
 @pytest.fixture(autouse=True)
-def _folds_are_made_anew():
+def _reduction_loops_are_made_again():
     """How they are divided is asked when they are made."""
     for ufunc in (add, multiply, maximum, last):
-        ufunc.__dict__.pop("_folds_made", None)
+        ufunc.__dict__.pop("_reduction_loops_made", None)
     yield
     for ufunc in (add, multiply, maximum, last):
-        ufunc.__dict__.pop("_folds_made", None)
+        ufunc.__dict__.pop("_reduction_loops_made", None)
 
 
 def make(name, source, **given):
@@ -65,7 +65,7 @@ class Test_reduce:
             assert cuda.is_cuda_array(device)
             equal(device, np.asarray(expected))
 
-    def test_small_integers_are_folded_as_cpp_adds_them(self):
+    def test_small_integers_are_reduced_with_promotion(self):
         x = np.full(100, 100, "i1")
         equal(add.reduce(x), np.int32(10000))
         equal(add.reduce(x, dtype="i1"), np.add.reduce(x, dtype="i1"))
