@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-nl_text nl_text_in(char *room, size_t size) {
-    room[0] = '\0';
-    return (nl_text){.at = room, .size = size};
+nl_text nl_text_in(char *buffer, size_t size) {
+    buffer[0] = '\0';
+    return (nl_text){.at = buffer, .size = size};
 }
 
 void nl_text_add(nl_text *text, const char *format, ...) {

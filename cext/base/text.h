@@ -10,8 +10,8 @@ typedef struct nl_text {
     int is_cut; /* the text was truncated */
 } nl_text;
 
-/* Starts an empty text in the buffer `room` of `size` bytes. */
-nl_text nl_text_in(char *room, size_t size);
+/* Starts an empty text in the buffer `buffer` of `size` bytes. */
+nl_text nl_text_in(char *buffer, size_t size);
 /* Appends formatted text, truncated to fit. */
 void nl_text_add(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -48,7 +48,7 @@
 #define MIN_GROUP ((size_t)256 << 10) /* minimum size of one copy to the device */
 /* From this size, copies to the host use non-temporal stores. */
 #define LARGE_COPY ((size_t)256 << 20)
-#define FEW_THREADS 4
+#define MIN_SHARED_THREADS 4
 #define MORE_THREADS 8
 #define MAX_THREADS 32
 #define MAX_SLOTS 256
@@ -428,18 +428,18 @@ static void send_some(void *job) {
 }
 
 static void cut(sending *s) {
-    size_t members = nl_atomic_load(&threads_to_device), room = nl_atomic_load(&ring_size);
+    size_t members = nl_atomic_load(&threads_to_device), ring_bytes = nl_atomic_load(&ring_size);
     s->past_caches = s->total <= MIDDLE_COPY;
     if (s->past_caches) {
         s->chunk = choose_chunk(MIN_CHUNK, s->total / (members * 2), MIDDLE_CHUNK);
-        room = smaller(room, MIDDLE_RING);
+        ring_bytes = smaller(ring_bytes, MIDDLE_RING);
     } else {
         s->chunk = choose_chunk(MIN_CHUNK, s->total, SIZE_MAX);
     }
     for (int i = 0; i < s->count; i++)
         s->first[i + 1] = s->first[i] + (s->parts[i].size + s->chunk - 1) / s->chunk;
     s->chunks = s->first[s->count];
-    s->slot_count = smaller(room / s->chunk, MAX_SLOTS);
+    s->slot_count = smaller(ring_bytes / s->chunk, MAX_SLOTS);
     size_t bytes = between(MIN_GROUP, s->total / 8, nl_atomic_load(&largest_group));
     s->group = smaller(bytes / s->chunk, s->slot_count / 4);
 }
@@ -712,7 +712,7 @@ static int cut_for_host(receiving *r) {
         r->shift = (uintptr_t)r->here & (r->chunk - 1) & ~(uintptr_t)255;
         threads = smaller(nl_atomic_load(&threads_to_new), r->size / HUGE_PAGE + 1);
     } else if (r->size < LARGE_COPY) {
-        threads = between(FEW_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
+        threads = between(MIN_SHARED_THREADS, r->size / HUGE_PAGE, smaller(MORE_THREADS, threads));
     }
     r->chunks = (r->size + r->shift + r->chunk - 1) / r->chunk;
     r->slot_count = smaller(nl_atomic_load(&ring_size) / r->chunk, MAX_SLOTS);

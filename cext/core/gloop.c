@@ -132,8 +132,8 @@ static void add_shape(nl_text *t, const int64_t *shape, int ndim) {
 
 /* The error lists the shapes of all given operands and their loop dimensions. */
 static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
-    char room[1000];
-    nl_text t = nl_text_in(room, sizeof room);
+    char buffer[1000];
+    nl_text t = nl_text_in(buffer, sizeof buffer);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
         int64_t left[NL_MAX_DIMS];
@@ -149,7 +149,7 @@ static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: operands could not be broadcast together with remapped shapes "
                         "[original->loop dimensions]:%s",
-                        loop->core->name, room);
+                        loop->core->name, buffer);
 }
 
 static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {

@@ -21,10 +21,10 @@ static int load(nl_module *module, const void *image, nl_error *err) {
         return 0;
     log[sizeof log - 1] = '\0';
     if (log[0] != '\0') {
-        size_t used = strlen(err->text), room = sizeof err->text - used - 1;
-        if (room > 1) {
+        size_t used = strlen(err->text), available = sizeof err->text - used - 1;
+        if (available > 1) {
             err->text[used] = '\n';
-            strncpy(err->text + used + 1, log, room - 1);
+            strncpy(err->text + used + 1, log, available - 1);
             err->text[sizeof err->text - 1] = '\0';
         }
     }

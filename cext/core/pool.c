@@ -148,15 +148,15 @@ int nl_pool_put(nl_pool *pool, nl_block *b, nl_pool_state state) {
     size_t blocks;
     nl_mutex_lock(&pool->lock);
     size_t cached = cached_lock_held(pool, &blocks);
-    int room = b->epoch == pool->epoch && b->capacity <= pool->cache_limit &&
-               cached <= pool->cache_limit - b->capacity && blocks < MAX_BLOCKS;
-    if (room) {
+    int is_cached = b->epoch == pool->epoch && b->capacity <= pool->cache_limit &&
+                    cached <= pool->cache_limit - b->capacity && blocks < MAX_BLOCKS;
+    if (is_cached) {
         pool->used -= b->capacity;
         b->sequence = ++pool->sequence;
         append_lock_held(pool, state, b);
     }
     nl_mutex_unlock(&pool->lock);
-    return room;
+    return is_cached;
 }
 
 uint64_t nl_pool_stamp(nl_pool *pool) {

@@ -24,7 +24,7 @@ enum {
     BLOCK_REST_BYTES = 1 << 13,
     MAX_ROW_PARTS = 1 << 15,
     COLUMN_THREADS = 1 << 17, /* threads that keep a device busy */
-    WIDE_THREADS = 1 << 16,   /* with fewer threads, a thread has at most FEW_COLUMNS columns */
+    WIDE_THREADS = 1 << 16,   /* with fewer threads, a thread has at most SMALL_WIDTH columns */
     COLUMN_WARPS = 8,         /* warps per block, as in short_axes.cuh */
     /* maximum bytes of a thread's accumulators: the block stores those of 7 of 8 warps in shared
      * memory */
@@ -36,12 +36,12 @@ enum {
     MIN_LANES = 2,
     GAPPED_BYTES = 1 << 11, /* minimum bytes of a result's rows with gaps, for a block */
     STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
-    /* with fewer threads, a thread has at most FEW_COLUMNS columns */
+    /* with fewer threads, a thread has at most SMALL_WIDTH columns */
     STRIPE_WIDE_THREADS = 1 << 16,
     MIN_STRIPE_THREADS = 1 << 15,
     LONG_STRIPE_ROWS = 256, /* the same as STRIPE_ROWS, if STRIPE_RUN_BYTES are contiguous */
     STRIPE_RUN_BYTES = 32,
-    FEW_COLUMNS = 4,          /* columns per thread, where more would leave too few threads */
+    SMALL_WIDTH = 4,          /* columns per thread, where more would leave too few threads */
     NARROW_BYTES = 512,       /* maximum bytes of all columns of a block */
     NARROW_GROUP_BYTES = 128, /* maximum bytes of each group of columns, if there are several */
     NARROW_PARTS = 512,
@@ -51,9 +51,10 @@ enum {
     /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
     AMONG_BYTES = 128,
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
-    FEW_ROWS_BYTES = 1 << 15, /* maximum bytes of a result's rows that are too few for a block */
-    WORTH_BYTES = 1 << 25,    /* reading this many bytes takes longer than a launch */
-    FEW_LATER = 1 << 16,      /* a few blocks reduce this many numbers in the time of a launch */
+    MAX_UNDIVIDED_BYTES =
+        1 << 15,               /* maximum bytes of a result's rows that are too few for a block */
+    WORTH_BYTES = 1 << 25,     /* reading this many bytes takes longer than a launch */
+    MAX_SECOND_PASS = 1 << 16, /* a few blocks reduce this many numbers in the time of a launch */
 };
 
 typedef nl_reduce_dim dim;
@@ -111,11 +112,11 @@ static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     return (int)width;
 }
 
-/* Halves the width until there are enough threads: `most` for a width of more than FEW_COLUMNS,
+/* Halves the width until there are enough threads: `most` for a width of more than SMALL_WIDTH,
  * `least` in every case. */
 static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     while (width > 1 &&
-           (results / width < least || (width > FEW_COLUMNS && results / width < most)))
+           (results / width < least || (width > SMALL_WIDTH && results / width < most)))
         width /= 2;
     return width;
 }
@@ -159,7 +160,7 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
     if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
         return 0;
     int width = width_of(kept, reduced, t);
-    if (rows > STRIPE_ROWS && (width > FEW_COLUMNS || !kept->count ||
+    if (rows > STRIPE_ROWS && (width > SMALL_WIDTH || !kept->count ||
                                last_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
         return 0;
     return narrowed(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
@@ -496,9 +497,9 @@ static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t it
     if (inner->input != itemsize || row < AMONG_BYTES ||
         results * rows < nl_reducelimit(NL_LIMIT_TEAM_ROWS))
         return 0;
-    if (row * rows <= FEW_ROWS_BYTES)
+    if (row * rows <= MAX_UNDIVIDED_BYTES)
         return 1;
-    int is_worth = results * rows <= FEW_LATER && results * rows * row >= WORTH_BYTES;
+    int is_worth = results * rows <= MAX_SECOND_PASS && results * rows * row >= WORTH_BYTES;
     return is_worth && row <= LONG_ROW_BYTES;
 }
 

@@ -28,7 +28,7 @@
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define FEW_COPIES 8 /* this many driver calls cost less than packing */
+#define MAX_DRIVER_CALLS 8 /* this many driver calls cost less than packing */
 /* Bytes per driver call for which many calls are faster than packing. */
 #define LARGE_COPY (1 << 20)
 #define PIECE (16 << 20) /* maximum bytes of the dense block */
@@ -244,7 +244,7 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
     int blocking;
     if (is_dense(&k->plan))
         return 0;
-    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= FEW_COPIES)
+    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= MAX_DRIVER_CALLS)
         return 0;
     if (nl_buffer_alloc(k->dev, (size_t)size, &k->beside, err) < 0) {
         k->beside = NULL;
@@ -322,7 +322,7 @@ static int is_ragged(const nl_plan *p, int host_dense) {
     if (p->width < long_row)
         return 1;
     int64_t copies = nl_plan_copies(p);
-    return copies > FEW_COPIES && nl_plan_bytes(p) / copies < LARGE_COPY;
+    return copies > MAX_DRIVER_CALLS && nl_plan_bytes(p) / copies < LARGE_COPY;
 }
 
 static int is_block(const nl_layout *layout) {

@@ -156,7 +156,7 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
     if (d->typed)
         return find_or_resolve(d, read, NULL, 0, args, nargs);
     if (nargs > INLINE_CODES) {
-        codes = nl_mem_alloc(NL_PY_KEY_ROOM(size), &err);
+        codes = nl_mem_alloc(NL_PY_KEY_CAPACITY(size), &err);
         if (!codes) {
             nl_py_raise(&err);
             return NULL;

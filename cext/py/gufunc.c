@@ -97,7 +97,7 @@ static PyObject *ask_choice(const nl_py_gucall *c) {
 }
 
 static int choose(nl_py_gucall *c) {
-    uint8_t key[NL_PY_KEY_ROOM(NL_GU_MAX_OPERANDS + 1)];
+    uint8_t key[NL_PY_KEY_CAPACITY(NL_GU_MAX_OPERANDS + 1)];
     size_t size = choice_key(c, key);
     nl_py_overload *known = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
     c->chosen = known ? Py_NewRef(known->code) : ask_choice(c);

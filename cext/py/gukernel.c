@@ -268,7 +268,7 @@ fail:
 }
 
 static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
-    uint8_t key[NL_PY_KEY_ROOM(MAX_KEY)];
+    uint8_t key[NL_PY_KEY_CAPACITY(MAX_KEY)];
     size_t size = kernel_key(c, k, key);
     nl_py_overload *known = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
     if (known)

@@ -22,13 +22,13 @@
 
 #define ALIGNMENT 256 /* bytes between arrays in a block: the alignment of device memory */
 /* Limit for the total size of the arrays that are copied to a kernel as one block. */
-#define PACKED_MOST NL_PINNED_BYTES
+#define MAX_PACKED NL_PINNED_BYTES
 
 /* ---- list of arrays ---- */
 
 static void begin(nl_py_hostcopies *c) {
-    c->capacity = NL_PY_FEW_HOSTCOPIES;
-    c->items = c->few;
+    c->capacity = NL_PY_STACK_HOSTCOPIES;
+    c->items = c->on_stack;
     c->modes = 0;
     c->is_pending = c->was_ended = 0;
     c->block = NULL;
@@ -47,7 +47,7 @@ static int grow(nl_py_hostcopies *c) {
         return -1;
     }
     memcpy(items, c->items, (size_t)c->count * sizeof *items);
-    if (c->items != c->few)
+    if (c->items != c->on_stack)
         nl_mem_free(c->items);
     c->items = items;
     c->capacity = (int)capacity;
@@ -151,12 +151,12 @@ static int is_checked(void) {
 
 /* The capacity of the block in bytes, up to which a block is faster than separate copies; 0: use
  * no block. */
-static int64_t room_for(const nl_py_hostcopies *c, nl_py_reads reads) {
+static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
     if (!comes_back(c) || is_checked())
         return 0;
     if (reads == NL_PY_READS_ANY)
-        return nl_bounce_can_lock(PACKED_MOST) ? PACKED_MOST : 0;
+        return nl_bounce_can_lock(MAX_PACKED) ? MAX_PACKED : 0;
     return reads == NL_PY_READS_ONCE && shared > NL_PINNED_BYTES ? shared : NL_PINNED_BYTES;
 }
 
@@ -165,13 +165,13 @@ static int64_t aligned(int64_t offset) {
 }
 
 /* Assigns offsets in the block to the arrays of one mode that still fit. Returns 1 if all fit. */
-static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
+static int place_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
     int all = 1;
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
         if (item->mode != mode || item->same >= 0 || item->size == 0)
             continue;
-        if (item->size > room - aligned(c->used)) {
+        if (item->size > capacity - aligned(c->used)) {
             all = 0;
             continue;
         }
@@ -184,12 +184,12 @@ static int place_mode(nl_py_hostcopies *c, int mode, int64_t room) {
 /* Assigns offsets in the order inputs, in-out arrays, outputs. So the bytes that are copied to
  * the device are one range, and the bytes that are copied back are one range. Returns 1 if all
  * arrays fit. */
-static int place(nl_py_hostcopies *c, int64_t room) {
-    int all = place_mode(c, NL_PY_TRANSFER_IN, room);
+static int place(nl_py_hostcopies *c, int64_t capacity) {
+    int all = place_mode(c, NL_PY_TRANSFER_IN, capacity);
     c->out_begin = aligned(c->used);
-    all &= place_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, room);
+    all &= place_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, capacity);
     c->in_end = c->used;
-    return all & place_mode(c, NL_PY_TRANSFER_OUT, room);
+    return all & place_mode(c, NL_PY_TRANSFER_OUT, capacity);
 }
 
 static void do_without_block(nl_py_hostcopies *c) {
@@ -229,10 +229,10 @@ static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CU
 /* Sets up the block and, for kernels of the user, its copy in device memory; or chooses to use no
  * block. */
 static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
-    int64_t room = room_for(c, reads);
-    if (room == 0)
+    int64_t capacity = block_capacity(c, reads);
+    if (capacity == 0)
         return 0;
-    if (!place(c, room) && reads != NL_PY_READS_ANY)
+    if (!place(c, capacity) && reads != NL_PY_READS_ANY)
         do_without_block(c);
     if (c->used == 0)
         return 0;
@@ -278,13 +278,13 @@ static int send_block(nl_py_hostcopies *c, nl_error *err) {
 }
 
 static int send_others(const nl_py_hostcopies *c, nl_error *err) {
-    nl_upload few[NL_PY_FEW_HOSTCOPIES], *uploads = few;
+    nl_upload on_stack[NL_PY_STACK_HOSTCOPIES], *uploads = on_stack;
     int n = 0;
     for (int i = 0; i < c->count; i++)
         n += c->items[i].offset < 0 && travels(&c->items[i], NL_PY_TRANSFER_IN);
     if (n == 0)
         return 0;
-    if (n > NL_PY_FEW_HOSTCOPIES)
+    if (n > NL_PY_STACK_HOSTCOPIES)
         uploads = nl_mem_alloc((size_t)n * sizeof *uploads, err);
     if (!uploads)
         return -1;
@@ -295,7 +295,7 @@ static int send_others(const nl_py_hostcopies *c, nl_error *err) {
             uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
     }
     int status = nl_transfer_uploads(c->device, uploads, n, c->stream, err);
-    if (uploads != few)
+    if (uploads != on_stack)
         nl_mem_free(uploads);
     return status;
 }
@@ -418,7 +418,7 @@ void nl_py_hostcopy_release(nl_py_hostcopies *c) {
     } else {
         give_block(c, is_idle);
     }
-    if (c->items != c->few)
+    if (c->items != c->on_stack)
         nl_mem_free(c->items);
     c->count = 0;
 }

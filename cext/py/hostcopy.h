@@ -10,7 +10,7 @@
 #include "core/pinned.h"
 #include "py/transfer.h"
 
-#define NL_PY_FEW_HOSTCOPIES 4
+#define NL_PY_STACK_HOSTCOPIES 4
 
 /* How often a kernel reads an element of the host arrays. */
 typedef enum nl_py_reads {
@@ -43,7 +43,7 @@ typedef struct nl_py_hostcopies {
     int shares; /* an array that is passed twice has one copy, even if the call writes to it */
     int capacity;
     int modes; /* union of the modes of all items */
-    nl_py_hostcopy *items, few[NL_PY_FEW_HOSTCOPIES];
+    nl_py_hostcopy *items, on_stack[NL_PY_STACK_HOSTCOPIES];
     nl_device *device;
     CUstream stream;
     int blocking;   /* the stream is ordered with the legacy default stream */

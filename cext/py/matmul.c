@@ -46,9 +46,9 @@ static int read_matrices(const nl_py_array *x, matrices *m) {
     return m->step >= 0;
 }
 
-/* Describes a matrix for cuBLAS, which reads column-major memory: transposed or not. `turned`:
+/* Describes a matrix for cuBLAS, which reads column-major memory: transposed or not. `swapped`:
  * describes the transposed matrix. Returns 0 if neither the rows nor the columns are contiguous. */
-static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int turned) {
+static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int swapped) {
     int rows_dense = (m->column == 1 || m->columns == 1) &&
                      (m->row >= m->columns || (m->rows == 1 && m->row >= 0));
     int columns_dense = (m->row == 1 || m->rows == 1) && (m->column >= m->rows || m->columns == 1);
@@ -58,25 +58,25 @@ static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *ou
     out->step = m->step;
     if (rows_dense) {
         out->lead = row_lead;
-        out->transposed = !turned;
+        out->transposed = !swapped;
         return 1;
     }
     out->lead = column_lead;
-    out->transposed = turned;
+    out->transposed = swapped;
     return columns_dense;
 }
 
-/* Plans c = a b for these strides, or, if `turned`, c' = b' a'. Returns 0 if cuBLAS does not
+/* Plans c = a b for these strides, or, if `swapped`, c' = b' a'. Returns 0 if cuBLAS does not
  * support the strides. */
-static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int turned,
+static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int swapped,
                         nl_gemm *g) {
-    const int first = turned ? 1 : 0, second = turned ? 0 : 1;
-    if (!as_columns(&sets[2], arrays[2]->address, &g->c, turned) || g->c.transposed)
+    const int first = swapped ? 1 : 0, second = swapped ? 0 : 1;
+    if (!as_columns(&sets[2], arrays[2]->address, &g->c, swapped) || g->c.transposed)
         return 0;
-    g->m = turned ? sets[2].columns : sets[2].rows;
-    g->n = turned ? sets[2].rows : sets[2].columns;
-    return as_columns(&sets[first], arrays[first]->address, &g->a, turned) &&
-           as_columns(&sets[second], arrays[second]->address, &g->b, turned);
+    g->m = swapped ? sets[2].columns : sets[2].rows;
+    g->n = swapped ? sets[2].rows : sets[2].columns;
+    return as_columns(&sets[first], arrays[first]->address, &g->a, swapped) &&
+           as_columns(&sets[second], arrays[second]->address, &g->b, swapped);
 }
 
 /* The cudaDataType of the elements, or -1. */

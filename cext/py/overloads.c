@@ -26,14 +26,14 @@ static uint32_t hash_of(const nl_device *device, const void *key, size_t size) {
     return (uint32_t)hash;
 }
 
-void *nl_py_overload_new(size_t room, const void *key, size_t size) {
+void *nl_py_overload_new(size_t entry_size, const void *key, size_t size) {
     nl_error err;
-    nl_py_overload *e = nl_mem_zalloc(room + NL_PY_KEY_ROOM(size), &err);
+    nl_py_overload *e = nl_mem_zalloc(entry_size + NL_PY_KEY_CAPACITY(size), &err);
     if (!e)
         return nl_py_raise(&err);
     if (size)
-        memcpy((char *)e + room, key, size);
-    e->key = (char *)e + room;
+        memcpy((char *)e + entry_size, key, size);
+    e->key = (char *)e + entry_size;
     e->size = (uint32_t)size;
     return e;
 }

@@ -35,7 +35,7 @@ typedef struct nl_py_overloads {
 /* Keys are compared in units of 8 bytes: the bytes after the last one, up to a multiple of 8,
  * must be zero. */
 enum { NL_PY_KEY_WORD = sizeof(uint64_t) };
-#define NL_PY_KEY_ROOM(size) \
+#define NL_PY_KEY_CAPACITY(size) \
     (((size_t)(size) + NL_PY_KEY_WORD - 1) / NL_PY_KEY_WORD * NL_PY_KEY_WORD)
 /* Clears the padding. Call it before a key of `size` bytes is written. */
 static inline void nl_py_key_open(void *key, size_t size) {
@@ -66,8 +66,9 @@ static inline nl_py_kernel *nl_py_overload_kernel(const nl_py_overload *e) {
     return (nl_py_kernel *)e->code;
 }
 
-/* Returns a zeroed entry of `room` bytes, followed by a copy of the key; NULL with an exception. */
-void *nl_py_overload_new(size_t room, const void *key, size_t size);
+/* Returns a zeroed entry of `entry_size` bytes, followed by a copy of the key; NULL with an
+ * exception. */
+void *nl_py_overload_new(size_t entry_size, const void *key, size_t size);
 /* Sets the entry's code to a kernel, which must be loaded on `device`. `name` is for messages. 0,
  * or -1 with an exception. */
 int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,

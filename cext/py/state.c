@@ -42,7 +42,7 @@ int nl_py_state_is_alive(void) {
 int nl_py_state_at_exit(void) {
     static int registered;
     if (!registered && Py_AtExit(at_exit) < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "no room for one more function at exit");
+        PyErr_SetString(PyExc_RuntimeError, "too many functions are registered at exit");
         return -1;
     }
     registered = 1;

@@ -99,7 +99,7 @@ static void report(void) {
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     if (Py_AtExit(report) < 0)
-        return PyErr_Format(PyExc_RuntimeError, "no room for one more function at exit");
+        return PyErr_Format(PyExc_RuntimeError, "too many functions are registered at exit");
     Py_RETURN_NONE;
 }
 

@@ -41,14 +41,14 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
 typedef struct nl_py_ufunc_key {
     int remember; /* 0: _choose must run in every call */
     size_t size;
-    uint8_t bytes[NL_PY_KEY_ROOM(2 + NL_LOOP_OPERANDS)];
+    uint8_t bytes[NL_PY_KEY_CAPACITY(2 + NL_LOOP_OPERANDS)];
 } nl_py_ufunc_key;
 
 /* The cache key of a kernel. */
 typedef struct nl_py_ufunc_variant {
     size_t size;
     /* kind and dimensions of the loop, its dtypes, then the operands' own dtypes */
-    uint8_t bytes[NL_PY_KEY_ROOM(2 + 2 * NL_LOOP_OPERANDS)];
+    uint8_t bytes[NL_PY_KEY_CAPACITY(2 + 2 * NL_LOOP_OPERANDS)];
 } nl_py_ufunc_variant;
 
 /* ---- py/ufuncloops: finds loops and kernels ---- */

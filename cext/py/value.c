@@ -310,15 +310,15 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 /* Returns memory for one more value, uninitialized. NULL with an exception. */
 static nl_py_value *take(nl_py_values *values) {
     nl_error err;
-    nl_py_value *v = values->count < NL_PY_FEW_VALUES ? &values->few[values->count]
-                                                      : nl_mem_alloc(sizeof *v, &err);
+    nl_py_value *v = values->count < NL_PY_STACK_VALUES ? &values->on_stack[values->count]
+                                                        : nl_mem_alloc(sizeof *v, &err);
     if (!v)
         nl_py_raise(&err);
     return v;
 }
 
 static void give(nl_py_values *values, nl_py_value *v) {
-    if (v < values->few || v >= values->few + NL_PY_FEW_VALUES)
+    if (v < values->on_stack || v >= values->on_stack + NL_PY_STACK_VALUES)
         nl_mem_free(v);
 }
 

@@ -70,7 +70,7 @@ PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v);
  * number, -1 with an exception. */
 int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
 
-#define NL_PY_FEW_VALUES 4
+#define NL_PY_STACK_VALUES 4
 
 /* The values of one call, except plain numbers and plain device arrays. */
 typedef struct nl_py_values {
@@ -83,7 +83,7 @@ typedef struct nl_py_values {
     nl_dl_current current; /* the current stream of a class with DLPack's exchange API */
     int count;
     nl_py_value *first;
-    nl_py_value few[NL_PY_FEW_VALUES];
+    nl_py_value on_stack[NL_PY_STACK_VALUES];
 } nl_py_values;
 
 /* Initializes only the fields that an empty struct needs. */

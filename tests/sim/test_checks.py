@@ -713,7 +713,7 @@ def test_without_the_addresses_for_it():
         """
     )
     assert result.stdout.splitlines() == [
-        "one(): kernels cannot be checked: there is no room for what is noted of memory (a limit of the "
+        "one(): kernels cannot be checked: no address space for the shadow memory (a limit of the "
         "process, or of the system)",
         "16",
     ], result.stderr

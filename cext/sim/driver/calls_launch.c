@@ -322,7 +322,7 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
     if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
-        nl_fault_say(&fault, "kernels cannot be checked: there is no room for what is noted of "
+        nl_fault_say(&fault, "kernels cannot be checked: no address space for the shadow "
                              "memory (a limit of the process, or of the system)");
         nl_sim_lasterror_report(0, &fault);
         return NULL;

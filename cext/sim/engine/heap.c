@@ -58,9 +58,9 @@ int nl_sim_heap_set_size(size_t size) {
 static int open_lock_held(void) {
     if (heap.low)
         return 0;
-    size_t size = heap.size ? heap.size : DEFAULT_SIZE, room;
-    char *low = (char *)nl_sim_memory_heap(&room);
-    uint32_t grains = (uint32_t)((size < room ? size : room) >> GRAIN_BITS);
+    size_t size = heap.size ? heap.size : DEFAULT_SIZE, available;
+    char *low = (char *)nl_sim_memory_heap(&available);
+    uint32_t grains = (uint32_t)((size < available ? size : available) >> GRAIN_BITS);
     if (!low || mprotect(low, (size_t)grains << GRAIN_BITS, PROT_READ | PROT_WRITE) != 0)
         return -1;
     heap.state = map(grains);

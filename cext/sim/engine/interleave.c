@@ -11,8 +11,8 @@
 
 enum {
     MAX_CARRIERS = 64,
-    FEW_CARRIERS = 4, /* enough if no block needs another one to continue */
-    SHORT_SLICE = 24, /* accesses of memory */
+    DEFAULT_CARRIERS = 4, /* enough if no block needs another one to continue */
+    SHORT_SLICE = 24,     /* accesses of memory */
     LONG_SLICE = 1024,
     AT_ATOMICS = 256, /* how often in a launch other blocks run before an atomic access */
     ONE_IN = 4,       /* yields before one in so many atomic accesses */
@@ -102,7 +102,7 @@ static void *carrier_thread(void *argument);
 /* Creates a carrier if there are blocks for it; otherwise returns NULL. */
 static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
-    if (t->count >= (needed || t->most < FEW_CARRIERS ? t->most : FEW_CARRIERS) ||
+    if (t->count >= (needed || t->most < DEFAULT_CARRIERS ? t->most : DEFAULT_CARRIERS) ||
         nl_atomic_load(&t->job->next) >= t->job->blocks || nl_sim_job_stopped(t->job))
         return NULL;
     carrier *m = &t->carriers[t->count];
