@@ -34,7 +34,7 @@ _sources: dict[bytes, Source] = {}  # digest of an image for the simulator -> it
 _profiled: dict[int, tuple[Source, Image]] = {}  # checksum of a profiled image -> both
 
 watcher: Callable | None = None
-"""watcher(source, target) is a context manager around each compilation: notebooks tell of long ones."""
+"""watcher(source, target) is a context manager around each compilation: notebooks report long ones."""
 
 
 def compile_count() -> int:
@@ -52,7 +52,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     """
     target = _effective(target)
     if target[0] in _ON_THE_CPU:
-        source = source.replace(stoppable=False)  # kernels are always stoppable
+        source = source.replace(stoppable=False)  # kernels for the simulator are always stoppable
     key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None and not again:
@@ -84,7 +84,7 @@ def warn_of(
         for source in others():
             try:
                 found = slipwarnings.common(found, compile_source(source, target).slips)
-            except CompileError:  # raised where this signature is compiled
+            except CompileError:  # raised when that signature is compiled
                 continue
         slipwarnings.issue(found)
 
@@ -158,7 +158,9 @@ def _key(source, target):
     else:
         compiler = toolkit.fingerprint(bool(source.linked), source.launches)
         folders = functools.partial(toolkit.include_directories, compiler[0])
-    included = headers.closure(source, folders)  # raises CompileError for a header that is no file
+    included = headers.closure(
+        source, folders
+    )  # raises CompileError if a header is not a regular file
     if included is None or cache.directory() is None:
         return None
     source = source.replace(

@@ -1,9 +1,9 @@
-"""Asserts that do not cost the context: a transformation of PTX.
+"""Transforms PTX so that a failed assert does not destroy the CUDA context.
 
-CUDA's `assert` calls `__assertfail`, which ends the context and all arrays on the device. Here a function takes its
-part: the first thread that fails writes line, block, thread, condition and file into the record RECORD, as the
-struct `failure` in cext/core/stop.c, and sets a word in memory of the host, which the next wait reads. Each thread that
-fails exits; the other threads go on.
+CUDA's `assert` calls `__assertfail`, which invalidates the context and all arrays on the device. The
+transformed PTX calls another function instead: the first thread that fails writes line, block, thread,
+condition and file into the record RECORD, as the struct `failure` in cext/core/stop.c, and sets a word in host
+memory, which the next wait reads. Each thread that fails exits; the other threads continue.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _TEXT, _FILE = (40, 128), (168, 256)  # offsets and sizes in the record
 
 
 def has(ptx: bytes | None) -> bool:
-    """Does a kernel of the PTX assert anything?"""
+    """Does a kernel of the PTX contain an assert?"""
     return ptx is not None and _DECLARED.search(ptx) is not None
 
 
 def catch(ptx: bytes) -> bytes:
-    """The PTX whose failed asserts write the record."""
+    """Returns the PTX with failed asserts that write the record."""
     whole = _DECLARED.sub(lambda _: _FUNCTION.encode(), ptx, count=1)
     return _OF_CUDA.sub(_NAME.encode(), whole)
 
 
 def _copied(number, parameter, at, size):
-    """Copies a text, which ends with a zero; the record is zero before."""
+    """Copies a string and its terminating zero; the record is zero before."""
     return f"""ld.param.u64 %from, [{parameter}];
 mov.u64 %to, {RECORD};
 add.u64 %to, %to, {at};

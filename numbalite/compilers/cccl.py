@@ -1,12 +1,13 @@
-"""CUB, thrust, libcu++ and cuRAND for the simulator: the toolkit's own headers, as they are but for their inline PTX.
+"""CUB, thrust, libcu++ and cuRAND for the simulator: the toolkit's own headers, with their inline PTX
+translated.
 
-What sources use most of libcu++ and cuRAND is in cuda_src/sim/include, too, and compiles there in a tenth of the time: the
-toolkit's headers come in with CUB, with thrust, with a header of libcu++ that is not there, and where those that are do
-not suffice.
+The parts of libcu++ and cuRAND that most sources use are also in cuda_src/sim/include, where they compile in a
+tenth of the time. The toolkit's headers are used with CUB, with thrust, for headers of libcu++ that are missing
+there, and for sources that do not compile with numbalite's.
 
-The headers with asm statements are translated once (sim/ptx.py) and kept in the cache's directory, in front of the
-toolkit's folder. libcu++ takes the compiler for NVRTC; what differs then is in cuda_src/sim/cccl. Without the toolkit,
-cuda_src/sim/include has the names, as errors.
+Headers with asm statements are translated once (sim/ptx.py) and stored in the cache directory, which precedes
+the toolkit's folder in the search path. libcu++ sees a compiler that looks like NVRTC; cuda_src/sim/cccl
+contains the necessary differences. Without the toolkit, the headers in cuda_src/sim/include report errors.
 """
 
 from __future__ import annotations
@@ -26,26 +27,28 @@ _PROBE = "cub/block/block_reduce.cuh"
 _PROBE_OF_CURAND = "curand_kernel.h"
 _ASM = re.compile(r"\basm\b|\b__asm")
 _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
-# A class that calls a template's instance by the template's name: g++ refuses that.
+# A class that calls a template's instance by the template's name, which g++ rejects.
 _SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
-_OFFSET = "!(&(((type*) 0)->member))"  # which for clang++ is no constant
-_LARGEST = 400_000  # characters: larger headers are tables of cuda::ptx, which are left empty
+_OFFSET = "!(&(((type*) 0)->member))"  # which is not a constant for clang++
+_LARGEST = (
+    400_000  # characters: larger headers are tables of cuda::ptx, which are replaced by empty files
+)
 
 _kept: dict[
     str, str | None
-] = {}  # the toolkit's folder, or cuRAND's header -> what _translated gave
+] = {}  # the toolkit's folder, or cuRAND's header -> result of _translated
 
 
 def root_of_toolkit(probe: str = _PROBE) -> str | None:
-    """The toolkit's folder with such a header, CUB's if none is named, or None."""
+    """Returns the toolkit's folder that contains the header (by default CUB's), or None."""
     path = headers.find(probe, toolkit.include_directories())
     return path and path[: -len(probe) - 1]
 
 
 def search(texts, all_of_it: bool = False) -> list:
-    """The include folders for texts that need them; [] for others, and where they cannot be had.
+    """Returns the include folders that texts need; [] if they need none, or if the folders are not available.
 
-    all_of_it: also in place of our own part of libcu++.
+    all_of_it: use them also in place of numbalite's part of libcu++.
     """
     if not any(_needs(text, all_of_it) for text in texts):
         return []
@@ -59,7 +62,8 @@ def search(texts, all_of_it: bool = False) -> list:
 
 
 def search_curand() -> tuple:
-    """The include folders of all of cuRAND: those in front of our own, and those behind; () if it is not there."""
+    """Returns the include folders of all of cuRAND: those before numbalite's, and those after; () if it is
+    missing."""
     root, libcuxx = root_of_toolkit(_PROBE_OF_CURAND), root_of_toolkit()
     if root is None or libcuxx is None:
         return ()
@@ -79,7 +83,7 @@ def _needs(text, all_of_it):
 
 
 def _translated(root, paths):
-    """The folder with the translated headers, made where it is not there; None if it cannot be made."""
+    """Returns the folder with the translated headers, created if necessary; None if it cannot be created."""
     parent = cache.directory()
     if parent is None:
         return None
@@ -105,7 +109,7 @@ def _translated(root, paths):
 
 
 def forget_damaged() -> bool:
-    """Are headers damaged that were found before? Then they are made again by the next search."""
+    """Were headers that were found before damaged? Then the next search creates them again."""
     damaged = [
         place
         for place, folder in _kept.items()
@@ -117,7 +121,7 @@ def forget_damaged() -> bool:
 
 
 def _translators():
-    """The files that decide what a header becomes: all of sim, and of text, which it reads tokens by."""
+    """The files that determine the translation of a header: all of sim/, and the token reader."""
     packages = [os.path.dirname(module.__file__) for module in (translation, scanner)]
     paths = [os.path.join(package, name) for package in packages for name in os.listdir(package)]
     return sorted(path for path in paths if path.endswith(".py"))

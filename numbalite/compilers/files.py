@@ -1,7 +1,5 @@
-"""Files that users name: read whole, and only if they are files.
-
-A pipe would be waited for, a device might never end.
-"""
+"""Reads files that the user names. Accepts only regular files: reading a pipe may block, reading a device may
+never end."""
 
 from __future__ import annotations
 
@@ -19,16 +17,17 @@ _KINDS = {
 
 
 def kind(mode: int) -> str:
-    """What a status (st_mode) is of, where it is of no plain file."""
+    """Returns the kind of a file that is not regular, from its status (st_mode)."""
     return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
 def read(path) -> bytes:
-    """The contents of a file. ValueError for what is no file, OSError, with its name, for what cannot be read."""
+    """Returns the contents of a file. ValueError if it is not a regular file; OSError with its name if it
+    cannot be read."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise ValueError(f"{os.fspath(path)} is {kind(mode)}, not a file")
-    # Whatever it has become since: not waiting.
+    # Non-blocking, because the file may have been replaced by a pipe in the meantime.
     with open(path, "rb", opener=_not_blocking) as file:
         try:
             return file.read()
@@ -37,12 +36,12 @@ def read(path) -> bytes:
 
 
 def text(path, errors: str = "strict") -> str:
-    """A file in UTF-8, its lines ended by newlines, without the mark that editors on Windows begin it with."""
+    """Returns a UTF-8 file with newlines as line ends and without a byte order mark."""
     return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig", errors=errors).read()
 
 
 def encoded(text: str) -> str | bytes:
-    """A text for a compiler: with the bytes that its file has, where these are not UTF-8 (surrogateescape)."""
+    """Converts a text for a compiler; bytes that are not UTF-8 are kept (surrogateescape)."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape")
 
 

@@ -27,11 +27,11 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 # For information about cache directory tags see https://bford.info/cachedir/
 """
 _PREFIX = "numbalite-"
-_LIST = "files"  # of a folder to keep: its own hash, then a line for each file, `hash path`
+_LIST = "files"  # of a permanent folder: its own hash, then a line for each file, `hash path`
 _DIGEST = 16
-_MAX_NAMES = 4  # of one folder, where something that is not numbalite's has its name
-_ROOM = 1 << 20  # bytes that the files of any build fit into
-_swept: set[str] = set()  # folders in which abandoned ones were looked for
+_MAX_NAMES = 4  # names to try, if a file that is not numbalite's has the first one
+_ROOM = 1 << 20  # bytes that are enough for the files of any build
+_swept: set[str] = set()  # folders in which abandoned ones were searched
 
 
 def is_others(status) -> bool:
@@ -119,8 +119,8 @@ def is_whole(folder: str, *names: str) -> bool:
 
 
 def make(folder: str, fill: Callable) -> None:
-    """Makes a folder to keep, in place of a damaged one: fill(path) writes into a new folder and returns whether that
-    is to stay. No folder is made where the disk is full, or another process was faster."""
+    """Creates a permanent folder in place of a damaged one. fill(path) writes into a new folder and returns
+    whether it is complete. Creates nothing if the disk is full or another process was faster."""
     for path in _paths(folder):
         remove(path)  # a damaged folder
         if not os.path.lexists(path):

@@ -1,12 +1,13 @@
-"""A compiler that is loaded once. Each later run is a fork of the first process, taken before main().
+"""Loads a compiler once: each later run is a fork of the first process, from a point before main().
 
-clang++ is linked with libraries of a hundred megabytes. Loading them takes 30 ms of processor time in each of the
-two runs that a kernel needs, more than a third of the whole. A fork takes 3 ms. cuda_src/host/
-forkserver.c, preloaded, stops the compiler before main(), forks when it is asked to, and tells how it ended.
+clang++ is linked with libraries of a hundred megabytes. Loading them takes 30 ms of processor time in each of
+the two runs that a kernel needs, more than a third of the compilation. A fork takes 3 ms.
+cuda_src/host/forkserver.c is preloaded: it stops the compiler before main(), forks on request, and reports the
+exit status.
 
-The server lives as long as this process, and has 12 MB of memory for itself. Where there is none (a compiler
-that is linked statically or is a script, no cache to keep the shared object in), `run` gives None, and the
-compiler is started as usual.
+The server lives as long as this process and occupies 12 MB. If no server is possible (a statically linked
+compiler, a script, no cache directory for the shared object), `run` returns None, and the caller starts the
+compiler as usual.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ from numbalite.compilers.process import PERIOD
 
 _NUMBER = struct.Struct("q")
 _FILE = "forkserver.so"
-_LONGEST, _MAX_WORDS = 1 << 17, 4000  # of a request
+_LONGEST, _MAX_WORDS = 1 << 17, 4000  # bytes of a request
 _PATIENCE = (
-    2  # runs before the shared object is made: a program with one kernel does not wait for it
+    2  # runs before the shared object is built, because a program with one kernel gains nothing
 )
 
 _lock = allocate_lock()
 _servers: dict[
     tuple, Server | None
-] = {}  # (program, its size and date) -> Server, or None where it does not work
-_asked: dict[str, int] = {}  # program -> how often, while there is no shared object
+] = {}  # (program, its size and date) -> Server, or None if no server is possible
+_asked: dict[str, int] = {}  # program -> number of runs, while there is no shared object
 
 
 def _forget_lock():
-    """In a forked child: a thread that holds it is not here. The parent's servers serve the child too."""
+    """Called in a forked child: the thread that holds the lock does not exist here. The parent's servers also
+    serve the child."""
     global _lock
     _lock = allocate_lock()
 
@@ -47,7 +49,8 @@ os.register_at_fork(after_in_child=_forget_lock)
 
 
 def run(command, stdin, folder, environment, plainly):
-    """Runs a compiler in a folder: a CompletedProcess, or None where it has to be started.
+    """Runs a compiler in a folder. Returns a CompletedProcess, or None if the caller must start the compiler
+    itself.
 
     environment: its variables. plainly(command): runs a program as usual.
     """
@@ -56,13 +59,17 @@ def run(command, stdin, folder, environment, plainly):
     except OSError:
         return None
     result = server and server.run(command, stdin, folder, environment)
-    # A signal: its files may have been changed or truncated under it.
+    # The server died of a signal: the compiler's files may have been changed or truncated.
     return None if result and result.returncode < 0 else result
 
 
 def _server(program, environment, plainly):
     status = os.stat(program)
-    key = program, status.st_size, status.st_mtime_ns  # another one may be installed while we run
+    key = (
+        program,
+        status.st_size,
+        status.st_mtime_ns,
+    )  # a new version may be installed while it runs
     with _lock:
         if key not in _servers:
             shared_object = _shared_object(program, plainly)
@@ -75,9 +82,9 @@ def _server(program, environment, plainly):
 
 
 def _shared_object(program, plainly):
-    """What to preload: made by the compiler itself, once in a cache."""
+    """The shared object to preload, built once with the compiler itself and cached."""
     root = cache.directory()
-    if root is None or set(root) & set(" :"):  # which would end its name in LD_PRELOAD
+    if root is None or set(root) & set(" :"):  # which would end the file name in LD_PRELOAD
         return None
     source = os.path.join(headers.cuda_src(), "host", "forkserver.c")
     stamps = [(s.st_size, s.st_mtime_ns) for s in (os.stat(source), os.stat(program))]
@@ -99,7 +106,7 @@ def _shared_object(program, plainly):
 
 
 def _start(program, shared_object, environment):
-    """A Server, or None: a script is its interpreter's."""
+    """Returns a Server, or None: the process of a script is its interpreter."""
     with open(program, "rb") as file:
         if file.read(4) != b"\x7fELF":
             return None
@@ -119,7 +126,7 @@ def _start(program, shared_object, environment):
                 start_new_session=True,
             )
     except BaseException:
-        ours.close()  # it ends by itself then
+        ours.close()  # then it ends by itself
         raise
     server = Server(process, ours)
     try:
@@ -134,14 +141,14 @@ def _start(program, shared_object, environment):
 
 
 class Server:
-    """A compiler's process, and the socket that it listens to."""
+    """A compiler's process, and the socket on which it waits for requests."""
 
     def __init__(self, process, requests):
         self.process, self.requests = process, requests
         self.owner = os.getpid()
 
     def is_ready(self):
-        """Has it got as far as to its main()? A program that is linked statically has just run."""
+        """Has the process stopped before main()? A statically linked program has run instead."""
         self.requests.settimeout(10)
         try:
             ready = self.requests.recv(1) == b"\0"
@@ -151,7 +158,7 @@ class Server:
         return ready
 
     def run(self, command, stdin, folder, environment):
-        """What subprocess.run gives; None if the server has not answered."""
+        """Returns what subprocess.run returns; None if the server did not answer."""
         variables = (f"{name}={value}" for name, value in environment.items())
         words = [str(len(command)), folder, *command, *variables]
         message = b"".join(os.fsencode(word) + b"\0" for word in words)
@@ -168,10 +175,10 @@ class Server:
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *told)
 
     def _ask(self, words, files):
-        """The status with which a run ends; None without an answer.
+        """Returns the exit status of a run; None without an answer.
 
-        The server ends a run when we let go of our end of `answer`: whenever an interrupt comes, nothing has
-        to be known of the run.
+        The server ends a run when our end of `answer` is closed. So an interrupt needs no further
+        communication.
         """
         answer, theirs = socket.socketpair()
         with answer:
@@ -183,17 +190,19 @@ class Server:
                 return None  # the server has ended
             except BaseException:
                 theirs.close()
-                answer.shutdown(socket.SHUT_WR)  # closing it is not enough where a fork has it, too
-                _number(answer)  # now it has ended
+                answer.shutdown(
+                    socket.SHUT_WR
+                )  # a forked process may hold it, too, so closing is not enough
+                _number(answer)  # now the server has ended
                 raise
 
     def _send(self, words, files):
-        # socket.send_fds takes no flags: SIGPIPE may not be ignored in this process.
+        # socket.send_fds accepts no flags: SIGPIPE may not be ignored in this process.
         rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files)
         self.requests.sendmsg([words], [rights], socket.MSG_NOSIGNAL)
 
     def close(self):
-        """Ends it; a process that was forked from this one only lets go of it."""
+        """Ends the server; a process that was forked from this one only closes the socket."""
         self.requests.close()
         if self.owner == os.getpid():
             self.process.kill()

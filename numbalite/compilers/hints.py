@@ -1,5 +1,5 @@
-"""What can be added to a compiler's messages from what Python knows: the names that could not be
-taken from the Python scope, which arrays are const, and Python's habits in C++ text (pythonisms.py)."""
+"""Adds hints to a compiler's messages from information that only Python has: why names of the Python scope were
+not usable, which arrays are const, and Python constructs in C++ text (pythonisms.py)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ _MAIN_HINT = (
     'cuda.module(Path("program.cu")) takes the kernels alone'
 )
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
-# The same, where the line that does not compile has such a thing.
+# The same, only if a line with an error contains such a construct.
 _AT_LINES = [
     (
         r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
@@ -178,7 +178,7 @@ _WRITES_CONST = re.compile(
     r"must be a modifiable lvalue|read-only (?:location|reference)|(?:const-qualified type|a const value)"
     r"|invalid conversion from 'const|function (?:for call to |\")'?(?:numbalite::)?atomic"
 )
-# What is written, of which `{}` is the name.
+# The erroneous text; `{}` is the name.
 _WRITTEN = (
     r"\b{}\b[^=;]*(?<![=<>!])=(?!=)|\b{}\b[^;]*(?:\+\+|--)|(?:\+\+|--)\s*{}\b|:\s*{}\s*\)"
     r"|\batomic\w*\s*\(\s*&?\s*{}\b"
@@ -186,7 +186,7 @@ _WRITTEN = (
 
 
 def undefined_names(log: str) -> list[str]:
-    """The names that the compiler does not know, each once."""
+    """The undeclared names that the compiler reports, each once."""
     found = {}
     for match in _UNDEFINED.finditer(log):
         for name in match.groupdict().values():
@@ -195,15 +195,18 @@ def undefined_names(log: str) -> list[str]:
     return list(found)
 
 
-_LONGEST = 500_000  # characters of a source that is searched for hints: a program wrote longer ones
+_LONGEST = 500_000  # maximum length of a source that is searched for hints: generated sources may be longer
 
 
 def explain(
     problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None, others=()
 ):
-    """The same error with hints; ``refused`` maps names of the Python scope to why they were not
-    usable, ``parameters`` are (name, types.Array) of the array parameters, ``text`` is what the
-    user wrote, ``others`` are the Texts of the device functions that it uses."""
+    """Returns the error with hints.
+
+    ``refused`` maps names of the Python scope to the reasons why they were not usable; ``parameters`` are
+    (name, types.Array) of the array parameters; ``text`` is the user's text; ``others`` are the Texts of the
+    device functions that it calls.
+    """
     if text is not None and len(text.value) > _LONGEST:
         text, others = None, ()
     log = f"{problem}\n{problem.log}"
@@ -263,7 +266,7 @@ def explain(
 
 
 def _array_in(wrong, parameters):
-    """The array that the lines with errors use first; "a" where they use none."""
+    """The first array that the lines with errors use; "a" if they use none."""
     names = [name for name, _ in parameters]
     found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
     found = found or re.search(r"\b\w+(?=\.(?:size|ndim|data|shape|strides)\b)", wrong)
@@ -277,7 +280,7 @@ _FIELD_BY_TEXT = re.compile(
 
 
 def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
-    """Hints about the fields of records, written as in Python. ``wrong``: the lines with errors."""
+    """Hints about fields of records that are written as in Python. ``wrong``: the lines with errors."""
     found = []
     arrays = {
         name: t.dtype.dtype.names or () for name, t in parameters if isinstance(t.dtype, Record)
@@ -308,7 +311,7 @@ def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
 
 
 def _line_of_value(name, text):
-    """The line of the Python file, behind the kernel, on which the module gives a name its value."""
+    """The line of the Python file, after the kernel, on which the module assigns the name."""
     value = re.compile(rf"(?:{name}\s*(?::[^=]+)?=(?!=)|def {name}\b)")
     for number, line in enumerate(linecache.getlines(text.label), 1):
         if number > text.lines[-1] and value.match(line):
@@ -317,7 +320,7 @@ def _line_of_value(name, text):
 
 
 def _reported(message, text, with_texts=False):
-    """The lines of the user's text in which there are errors; literals of characters are blank, or kept."""
+    """The lines of the user's text that contain errors; character literals are blank, or kept."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
     source = text.value if with_texts else strip(text.value)
     lines = zip(source.split("\n"), text.lines, strict=True)
@@ -329,7 +332,7 @@ def _at_lines(log, wrong):
 
 
 def _about_the_host(log, text, wrong):
-    """What to do with the part of a program that is not for the device. `wrong`: the lines with errors."""
+    """Advice for the part of a program that is host code. `wrong`: the lines with errors."""
     plain = strip(text.value)
     if _MAIN.search(plain):
         yield _MAIN_HINT

@@ -45,7 +45,7 @@ _REFUSED = re.compile(
     r"variable length array|zero-size array|flexible array|compound-literals|braced-groups"
     r"|omitted middle operand|omitting the middle term|range expressions in switch"
     r"|address of a label|computed goto|only available with .-std=c\+\+2|'register' storage class"
-    # Its end would be taken for one that is never reached.
+    # The end of an endless loop would be treated as unreachable.
     r"|no return statement in function returning non-void"
 )
 # No C++ library, no undefined symbols (dlopen would report them too late), no symbols of other libraries.
@@ -62,8 +62,8 @@ _NOT_IN_STEP = (
     "after the other. With clang++ they meet there (NUMBALITE_CXX=clang++); __syncwarp() is right anywhere"
 )
 _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
-"""Loops that C++ takes to end, so that compilers leave out endless ones, and go on behind them. On a GPU, and in
-Python, they do not end."""
+"""Flags for loops without side effects: C++ compilers assume that they end, and remove endless ones. On a GPU,
+and in Python, such loops do not end."""
 # Errors for names that numbalite's subset of libcu++ and cuRAND lacks.
 _OF_CCCL = re.compile(r"error: .*\bcuda::")
 _OF_CURAND = re.compile(r"error: .*\bcurand")
@@ -90,7 +90,7 @@ _known: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:
-    """Runs the compiler's --version, once per process. CudaSupportError if it is no supported compiler."""
+    """Runs the compiler's --version, once per process. CudaSupportError if the compiler is not supported."""
     known = _known.get(compiler.command)
     if known is None:
         result = _run([*compiler.command, "--version"])
@@ -185,7 +185,7 @@ def compile(source, kind="sim", *checks) -> Image:
         options = options._replace(fmad=False)  # as in Python, and as numba on the CPU
     flags = host.flags(family, options, source.opt, kind, checks)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
-        # The last array of a struct has its declared length: it is no flexible array.
+        # The last array of a struct has its declared length: it is not a flexible array.
         flags.append("-fstrict-flex-arrays=1")
     flags += _without_outlined_atomics(compiler, family)
     text = source.text
@@ -384,7 +384,7 @@ class _Build:
         self.checks, self.log, self.whole = checks, "", ""
         self.unit = None  # the kernels' IR from the front end
         self.marked = False  # has the source marks at divisions?
-        self.header = "prelude.h"  # what is precompiled
+        self.header = "prelude.h"  # the precompiled parts
         # NVRTC parses template bodies only when they are instantiated. clang++ cannot use precompiled headers in
         # that mode, so it is tried second.
         self.delayed = []

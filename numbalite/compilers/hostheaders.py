@@ -1,10 +1,10 @@
-"""The user's headers as the host compiler gets them: some must be translated, and nothing of the user's
-is written to.
+"""The user's headers for the host compiler: those that must be translated are copied; the user's folders are
+not modified.
 
-A header on disk that sim/translation.py changes, or that includes one, is copied into the working folder under
-a name of our own, and the #include lines that mean it name the copy. What such a header includes from
-beside itself is named by its whole path, since the copy stands elsewhere. Headers in memory are written
-into the same folder, under their own names, which therefore must not lead out of it.
+A header on disk that sim/translation.py changes, or that includes such a header, is copied into the working
+folder under a new name, and #include lines refer to the copy. A copied header includes files of its original
+folder by their full paths, because the copy is elsewhere. Headers in memory are written into the same folder
+under their own names, which therefore must not contain paths that leave it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class _Header:
 
 
 class Headers:
-    """What a source includes beside our own headers, in a folder.
+    """The user's headers that a source includes, in a folder.
 
-    before: what is compiled before the source; users: the user's include directories, near: the
-    folder of the source, all of them absolute; marks: does the compiler need marks at divisions?
+    before: the text that is compiled before the source; users: the user's include directories, near: the folder
+    of the source, all of them absolute; marks: does the compiler need marks at divisions?
     """
 
     def __init__(self, source, before, users, near, folder, checked, kind, marks=False):
@@ -47,7 +47,7 @@ class Headers:
         for text in self._memory.values():
             self._gather(text, None)
         own = (header.text for header in self._known.values())
-        self.texts = [source.text, *self._memory.values(), *own]  # all that is the user's
+        self.texts = [source.text, *self._memory.values(), *own]  # the texts of all user headers
         self._spared = divisions.spared(self.texts) if marks else None
         for header in self._known.values():
             header.is_copied = self._translated(header.text) != header.text
@@ -62,13 +62,13 @@ class Headers:
             self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
 
     def search(self) -> list:
-        """The compiler's options: where it looks for the user's headers, in NVRTC's order."""
+        """The compiler's options: the search path of the user's headers, in NVRTC's order."""
         own = ["-I", self._folder] if self._memory or self._known else []
         own += ["-iquote", self._folder, "-iquote", self._near]
         return [*own, *(word for path in self._users for word in ("-I", path))]
 
     def with_copies(self, text: str, directory: str | None = None) -> str:
-        """A text whose #includes name the copies; `directory` is where it stood if it is one itself."""
+        """A text whose #includes name the copies; `directory` is its original folder if it is a header."""
         if not self._known:
             return text
         out: list[str] = []
@@ -81,15 +81,16 @@ class Headers:
 
     @property
     def marked(self) -> bool:
-        """Are there marks at divisions?"""
+        """Does some text contain marks at divisions?"""
         return self._spared is not None
 
     def translated(self, text: str) -> str:
-        """A text of the source, with what is changed for the host compiler."""
+        """A text of the source, translated for the host compiler."""
         return translation.translate(text, self._checked, self._kind, self._spared)
 
     def _translated(self, text):
-        """The same of a header, whose functions not all are called: what is missing in one is an error where it is."""
+        """The same for a header. Not all functions of a header are called: one that cannot be translated is an
+        error only if it is called."""
         return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
 
     def _directive(self, text, directory):
@@ -112,7 +113,7 @@ class Headers:
         return f'{match[1]}"{header.path}"' if header else match[0]
 
     def _gather(self, text, directory):
-        """Reads the headers on disk that a text includes, and what they include; gives the former."""
+        """Reads the headers on disk that a text includes, directly or not; returns the direct ones."""
         found = []
         for name, is_quoted in headers.includes(text):
             path = self._path(name, is_quoted, directory)
@@ -129,7 +130,7 @@ class Headers:
         return found
 
     def _spread(self):
-        """What includes a copied header is copied, too."""
+        """Headers that include a copied header are copied, too."""
         todo = True
         while todo:
             todo = [
@@ -145,7 +146,8 @@ class Headers:
         return path and self._known.get(os.path.realpath(path))
 
     def _path(self, name, is_quoted, directory):
-        """The file on disk that an #include means; None where it is in memory, or none of the user's."""
+        """The user's file on disk to which an #include refers; None if the header is in memory or not the
+        user's."""
         beside = [directory] if is_quoted and directory is not None else []
         path = headers.find(name, beside) if name else None
         if path is None and name and name not in self._memory:
@@ -162,5 +164,5 @@ class Headers:
 
 
 def quoted(name: str) -> str:
-    """A name between the quotation marks of #line."""
+    """The escaped file name of a #line directive."""
     return name.replace("\\", "\\\\").replace('"', '\\"')

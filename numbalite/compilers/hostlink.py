@@ -1,12 +1,12 @@
-"""Linking by the linker itself: to start the compiler's driver for it takes longer than linking does.
+"""Links images by calling the linker directly: starting the compiler driver takes longer than linking.
 
-An image is one object file; one that looks for mistakes has the hooks as a second. Most of them want nothing but what the C library always has, and are linked
-without any library, or with the dynamic linker alone; the others with libm and libc. What the linker does
-not manage, because it does not find these or because a name is missing, the driver links, or says what is
-wrong.
+An image is one object file; one with checks has the hooks as a second. Most images need only functions that are
+in every C library process, and are linked without a library, or with the dynamic linker alone; the others with
+libm and libc. If that fails, because these libraries are not found or a name is missing, the compiler driver
+links the image or reports the error.
 
-CPU time on one machine: 5 ms without libraries, 6 with the dynamic linker, 16 with the two, 21 for the
-command of clang's driver (with the startup files and libgcc), 52 with the driver.
+CPU time on one machine: 5 ms without libraries, 6 with the dynamic linker, 16 with the two, 21 for the command
+of clang's driver (with the startup files and libgcc), 52 with the driver.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import os
 
 from numbalite.compilers import elf, host
 
-# A thread-local variable's address, and what compilers make of copies.
+# The address of a thread-local variable, and the functions to which compilers translate copies.
 _ALWAYS_THERE = frozenset(
     ("__tls_get_addr", "_GLOBAL_OFFSET_TABLE_", "memcpy", "memmove", "memset", "memcmp")
 )
-# The one name with a version (cuda_src/sim/threadlocal.h), and the library that has it: a file whose place
-# the ABI of x86-64 lays down.
+# The one versioned name (cuda_src/sim/threadlocal.h), and its library, a file whose path the ABI of
+# x86-64 defines.
 _VERSIONED = "__tls_get_addr@GLIBC_2.3"
 _DYNAMIC_LINKER = "/lib64/ld-linux-x86-64.so.2"
 _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")
-_unfit: set[str] = set()  # linkers that failed where the driver did not
+_unfit: set[str] = set()  # linkers that failed although the driver succeeded
 
 
 def link(compiler, flags, objects, output, run):
-    """Links object files: `flags` are for the compiler's driver, `run(command)` runs something.
+    """Links object files. `flags` are for the compiler's driver; `run(command)` runs a program.
 
-    Gives what it gave for the last run, which is one of the driver where linking failed.
+    Returns the result of the last run, which is the driver's if direct linking failed.
     """
-    linker = host.which("ld") if len(compiler) == 1 else None  # options may be about linking
+    linker = host.which("ld") if len(compiler) == 1 else None  # options may be for the linker
     if linker and linker not in _unfit:
         libraries = _libraries(objects)
         result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])
@@ -45,7 +45,7 @@ def link(compiler, flags, objects, output, run):
 
 
 def _libraries(objects):
-    """The libraries that have what object files want, as the linker's arguments."""
+    """The libraries that define the symbols that object files need, as arguments for the linker."""
     wanted, found = set(), set(_ALWAYS_THERE)
     for path in objects:
         with open(path, "rb") as file:

@@ -1,9 +1,9 @@
-"""What g++ and clang++ say, told as NVRTC would: ``file(line): error: text``, then the line meant.
+"""Translates messages of g++ and clang++ into NVRTC's form: ``file(line): error: text``, then the source line.
 
-A message about a header of ours is moved to the user's line that led there: where the template was
-instantiated, the macro used, or the header included. What we reject on purpose carries the word
-"numbalite:"; where there is such a message, or one about the user's own text, the others are its
-consequences and are left out.
+A message about one of numbalite's headers is moved to the user's line that led to it, where the template is
+instantiated, the macro used, or the header included. Messages of numbalite's static assertions contain
+"numbalite:". If there is such a message, or one about the user's text, the others are its consequences and are
+omitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _UNDEFINED = re.compile(
     re.MULTILINE,
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
-# What NUMBALITE_SIM_ASM_USED (prelude.h) leaves to the compiler's last step, which may not know the place.
+# NUMBALITE_SIM_ASM_USED (prelude.h) is reported by the compiler's last step, which may not know the
+# position.
 _USED = re.compile(r"^.*?error: call to .* declared with (?:'error' attribute|attribute error): "
                    r"(?P<text>numbalite: .*), at (?P<file>.*):(?P<line>\d+)$", re.MULTILINE)  # fmt: skip
 _QUOTED = re.compile(r"'([^']+)'")
@@ -48,7 +49,8 @@ _NOISE = re.compile(r"^\S.*: In (?:function|member function|instantiation|lambda
 
 
 class Message:
-    """One error or warning: where, what, the lines of source shown with it, and what led there."""
+    """One error or warning: its position, its text, the source lines shown with it, and the positions that led
+    to it."""
 
     def __init__(self, match, required, included):
         self.kind = match["kind"].removeprefix("fatal ")
@@ -88,7 +90,7 @@ def messages(log: str) -> list[Message]:
 
 
 def as_errors(log: str, words, ours) -> str:
-    """The warnings about the user's own text that have these words, as errors; "" if there are none."""
+    """The warnings about the user's text that contain these words, as errors; "" if there are none."""
     found = []
     for message in messages(log):
         if message.kind == "warning" and words.search(message.text) and not ours(message.file):
@@ -98,11 +100,11 @@ def as_errors(log: str, words, ours) -> str:
 
 
 class Reader:
-    """Tells a log. `source` is the user's, with a #line in front, `read` what the compiler has read, with the
-    same places; `ours(file)`: is a file none of the user's?
+    """Translates a log. `source` is the user's, with a #line at its beginning; `read` is the text that the
+    compiler read, with the same positions; `ours(file)`: is the file one of numbalite's?
 
-    `meanings` maps pretended files to what to say in front of an error there instead of a place; marked: has
-    the compiler read the source with divisions.py's marks?
+    `meanings` maps names of generated files to a prefix that replaces the position of an error there; marked:
+    did the compiler read the source with the marks of divisions.py?
     """
 
     def __init__(self, source, read, ours, meanings, marked=False):
@@ -134,12 +136,12 @@ class Reader:
         return "\n".join(texts)
 
     def warnings(self, log: str) -> str:
-        """The warnings about the user's own text."""
+        """The warnings about the user's text."""
         kept = [m for m in messages(log) if m.kind == "warning" and not self.ours(m.file)]
         return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
 
     def _place(self, message):
-        """The nearest place that is the user's, or one with a meaning, or None."""
+        """The nearest position in the user's text, or in a file with a meaning; or None."""
         places = [(message.file, message.line), *message.required, *message.included]
         for place in places:
             if not self.ours(place[0]) and place[0] not in self.meanings:
@@ -162,22 +164,22 @@ class Reader:
         return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
 
     def _drawn(self, message):
-        """The user's line with a caret below it where g++ has not shown it: it looks for lines in the file of
-        that name, which may have others, or none."""
+        """The user's line with a caret below it if g++ did not show it: g++ looks in the file of that name,
+        which may not exist or may contain other lines."""
         place = message.file, message.line
         lines = [divisions.plain(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
-        if len(lines) > 1:  # the lines of a text that the user has in one
+        if len(lines) > 1:  # the lines of a text that is in memory
             meant = _QUOTED.findall(message.text)
             lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
         given = self._lines_given().get(place, ())
-        if len(lines) != 1 or lines[0] not in given:  # it was translated
+        if len(lines) != 1 or lines[0] not in given:  # the line was translated
             return []
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _line(self, file, line):
-        """A line of the source, by the place that #line gives it."""
+        """A line of the source, by its position according to #line."""
         return next(iter(self._lines_given().get((file, line), ())), "")
 
     def _lines_read(self):
@@ -202,12 +204,13 @@ class Reader:
 
 
 def _is_candidate(message):
-    """Does g++ only say why an operator of sim/division.h does not fit?"""
+    """Is this only g++'s note that an operator of sim/division.h does not match?"""
     return message.file.endswith("sim/division.h") and _OPERANDS.match(message.text)
 
 
 def places(source: str) -> dict:
-    """(file, line) -> text for a source with #line in it; the first, where several have the place."""
+    """(file, line) -> text for a source with #line directives; the first one if several lines have the
+    position."""
     found: dict[tuple, str] = {}
     for place, text in placed(source):
         found.setdefault(place, text)
@@ -215,7 +218,7 @@ def places(source: str) -> dict:
 
 
 def _lines_by_place(source):
-    """(file, line) -> the texts of the lines with that place."""
+    """(file, line) -> the texts of the lines with that position."""
     found: dict[tuple, list] = {}
     for place, text in placed(source):
         found.setdefault(place, []).append(text)
@@ -223,7 +226,7 @@ def _lines_by_place(source):
 
 
 def placed(source: str) -> Iterator[tuple[tuple[str, int], str]]:
-    """((file, line), text) of each line of a source with #line in it."""
+    """((file, line), text) of each line of a source with #line directives."""
     for place, text in zip(linemap.positions(source), source.split("\n"), strict=True):
         if place[1]:
             yield place, text

@@ -1,6 +1,6 @@
-"""NVRTC's options, as far as they mean something to a host compiler.
+"""Translates NVRTC's options that have an equivalent for a host compiler.
 
-Macros become lines of text before the source, because a precompiled prelude must not see them.
+Macros become text before the source, because a precompiled prelude must not see them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from numbalite.errors import CompileError
 
-# name -> (does a value follow?, what it is to us)
+# name -> (does a value follow?, its meaning here)
 _OPTIONS = {
     "-I": (True, "include"),
     "--include-path": (True, "include"),
@@ -55,11 +55,11 @@ class Options(NamedTuple):
     debug: bool = False
     lineinfo: bool = False
     wraps: bool = False
-    """Do whole numbers wrap, as those of Python bodies do?"""
+    """Do signed integers wrap, as in Python bodies?"""
 
 
 def read(source) -> Options:
-    """The options of a source. CompileError for one that NVRTC would not know either."""
+    """The options of a source. CompileError for one that NVRTC would reject, too."""
     result = Options(
         std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo,
         wraps=source.is_python,
@@ -91,7 +91,7 @@ def read(source) -> Options:
 
 
 def _split(option, rest, text):
-    """(meaning, value) of an option, taking its value from `rest` where it stands apart."""
+    """(meaning, value) of an option; takes a separate value from `rest`."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]

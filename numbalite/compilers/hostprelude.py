@@ -1,13 +1,13 @@
-"""What comes before every source on the CPU, precompiled: reading it takes longer than a small kernel does.
+"""The precompiled text before each source for the CPU: reading it takes longer than a small kernel.
 
-That is the prelude (prelude.h) and, where no macro of the source's options comes between, the head (head.h):
-the prelude, numbalite.cuh and what exports and describes kernels.
+It is the prelude (prelude.h), or, if the source's options define no macros that must come between, the head
+(head.h): the prelude, numbalite.cuh and the code that exports and describes kernels.
 
-One folder per compiler, flags and header, in the cache's directory, named by a hash of all and of the headers'
-own files. Made at the second compilation of a process, so that a program with one kernel does not
-wait for it. Whatever goes wrong, the prelude is read as text.
+There is one folder per compiler, flags and header in the cache directory, named by a hash of these and of the
+headers' files. It is created at the second compilation of a process, so that a program with one kernel does not
+wait for it. On any failure, the prelude is read as text.
 
-And what comes behind sources that are instrumented: the functions that their instrumentation calls.
+This module also caches the object file of the functions that instrumented sources call.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ import os
 from numbalite.compilers import cache, folders, headers
 
 _hooks: dict[tuple, bytes] = {}  # key -> an object file
-_made: dict[
-    tuple, list | None
-] = {}  # key -> arguments of the compiler, or None where it did not work
-_asked: set[tuple] = set()  # keys asked for once
+_made: dict[tuple, list | None] = {}  # key -> arguments of the compiler, or None if it failed
+_asked: set[tuple] = set()  # keys that were requested once
 
 
 def text_arguments(kind) -> list:
@@ -34,7 +32,7 @@ def path(kind, name="prelude.h") -> str:
 
 
 def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
-    """The arguments that bring the prelude in, or the head; `run(command)` runs a compiler."""
+    """The arguments that include the precompiled prelude or head; `run(command)` runs a compiler."""
     key = (kind, name, compiler.command, *flags)
     if key in _made:
         return _made[key] or text_arguments(kind)
@@ -52,13 +50,13 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
 
 
 def forget(compiler, flags, kind, name="prelude.h") -> None:
-    """It did not work after all."""
+    """Records that the precompiled header did not work."""
     key = (kind, name, compiler.command, *flags)
     _made[key] = None
 
 
 def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
-    """Is what `arguments` has found damaged by now? Then the next call makes it again."""
+    """Is the folder that `arguments` found damaged? Then the next call creates it again."""
     key = (kind, name, compiler.command, *flags)
     folder = _folder(key, compiler)
     if not _made.get(key) or folder is None or _ready(family, folder) is not None:
@@ -68,8 +66,8 @@ def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
 
 
 def hooks(compiler, flags, compile) -> bytes:
-    """The object file of the functions that images which look for mistakes call (cuda_src/sim/hooks.h), which is
-    compiled once for a compiler and its flags: `compile()` gives it."""
+    """The object file of the functions that checked images call (cuda_src/sim/hooks.h). It is compiled once for
+    a compiler and its flags, by `compile()`."""
     key = ("hooks", compiler.command, *flags)
     if key not in _hooks:
         _hooks[key] = _kept_hooks(_folder(key, compiler), compile)
@@ -96,7 +94,7 @@ def _kept_hooks(folder, compile):
 
 
 def _folder(key, compiler):
-    """Where in the cache something is kept; None without a cache."""
+    """The path of an entry in the cache; None without a cache."""
     root = cache.directory()
     if root is None:
         return None
@@ -116,7 +114,7 @@ def _stamps(program):
 
 
 def _ready(family, folder):
-    """The arguments for what is in a folder; None if it is not there, damaged, or not ours alone."""
+    """The arguments for the contents of a folder; None if it is missing, damaged, or writable for others."""
     compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
     found = folders.find(folder, compiled, "prelude.h")
     if found is None:
@@ -136,7 +134,8 @@ def _make(compiler, family, flags, folder, run, header):
         output = os.path.join(working, name)
         command = [*compiler.command, *flags, "-I", headers.cuda_src()]
         command += ["-x", "c++-header", header, "-o", output]
-        # Templates that functions of the header use become functions with it, not with each source.
+        # Templates that functions of the header use are instantiated with the header, not with each
+        # source.
         instantiated = [*command[:-2], "-fpch-instantiate-templates", *command[-2:]]
         return (family == "clang" and run(instantiated).returncode == 0) or (
             run(command).returncode == 0

@@ -1,6 +1,8 @@
-"""The translation unit that a host compiler gets: the user's source, and behind it the tables of its
-kernels and variables, by which the runtime finds them in the image (cuda_src/sim/exports.h,
-cuda_src/host/exports.h)."""
+"""Assembles the translation unit for a host compiler: the user's source, then the tables of its kernels and
+variables.
+
+The runtime reads these tables in the image (cuda_src/sim/exports.h, cuda_src/host/exports.h).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from numbalite.compilers.source import Source
 
 END = "numbalite/image"
-"""The pretended file of what follows the user's source."""
-_MOVES = re.compile(r"\bstd::(move|forward)\b")  # which NVRTC has without a header
+"""The name of the generated file after the user's source, in messages."""
+_MOVES = re.compile(r"\bstd::(move|forward)\b")  # which NVRTC supports without a header
 _ATTRIBUTES = re.compile(r"\b__(launch_bounds|cluster_dims)__\b")
 _DESCRIBED = {
     "sim": "numbalite::nl_kernel_description<{}>",
@@ -28,10 +30,10 @@ _DESCRIBED = {
 
 
 def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str] = ()) -> str:
-    """The unit without the prelude: ``text``, which was made of the source's, then the tables. ``kind`` is
-    "sim" or "host"."""
+    """The unit without the prelude: ``text``, the translated source, then the tables. ``kind`` is "sim" or
+    "host"."""
     name = quoted(source.name)
-    if checks:  # reports name no place in what was generated around the user's text
+    if checks:  # reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
         directive = re.compile(rf'^(#line \d+ )"({names})"$', re.MULTILINE)
         text = directive.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
@@ -57,7 +59,7 @@ def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str]
 
 
 def _head(source, text, kind):
-    yield f'#line 1 "{END}"'  # what the compiler calls its standard input differs
+    yield f'#line 1 "{END}"'  # compilers name standard input differently
     if _MOVES.search(text):
         yield "#include <utility>"
     if source.describe:
@@ -68,10 +70,10 @@ def _head(source, text, kind):
 
 
 def _limits(name, i, attributes):
-    """Constants of a kernel for the simulator: the most threads of a block, and the cluster's size."""
+    """Constants of a kernel for the simulator: the maximum number of threads per block, and the cluster size."""
     yield f"constexpr unsigned nl_sim_threads_{i} = {attributes.threads};"
     dims = f"numbalite_sim::cluster_dims({attributes.cluster})"
-    if attributes.cluster_head:  # the template's parameters are in it
+    if attributes.cluster_head:  # it contains the template parameters
         given = name.partition("<")[2].rpartition(">")[0]
         head = f"template <{attributes.cluster_head}> constexpr nl_sim_dim nl_sim_cluster_of_{i}()"
         yield f"{head} {{ return {dims}; }}"
@@ -113,7 +115,7 @@ def _variable(source, i, kind):
 
 
 class _Attributes(NamedTuple):
-    """What a kernel's declaration tells: expressions of C++, and the parameters' names."""
+    """The contents of a kernel's declaration: C++ expressions, and the names of the parameters."""
 
     threads: str
     cluster: str
@@ -122,7 +124,8 @@ class _Attributes(NamedTuple):
 
 
 def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
-    """Those of each kernel, as the source has them. The most threads of a block are "0" where it does not."""
+    """The constants of each kernel as in the source. The maximum number of threads is "0" if the source does
+    not define it."""
     scanned = scanner.scan(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}

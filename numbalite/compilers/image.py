@@ -54,14 +54,14 @@ class Image(NamedTuple):
     descriptions: dict
     """Name expression -> the compiler's text from which numbalite.types.describe reads its types."""
     log: str = ""
-    """What the compiler had to say (warnings)."""
+    """The compiler's warnings."""
     ptx: bytes | None = None
     source: str = ""
-    """What was compiled."""
+    """The Source that was compiled."""
     slips: tuple[Slip, ...] = ()
-    """What its users are warned of (numbalite.compilers.slipwarnings)."""
+    """The slips of which users are warned (numbalite.compilers.slipwarnings)."""
     stop: bytes | None = None
-    """The tests of the flag that stops its kernels (stoppable.py): for each "function\\tposition\\0"."""
+    """The positions at which kernels test the stop flag (stoppable.py): for each "function\tposition\0"."""
     catches: bool = False
     """Do failed asserts write a record (asserts.py)?"""
 

@@ -1,7 +1,7 @@
-"""Linking with code that is compiled already: PTX, cubins, LTO-IR, objects and archives, for GPUs.
+"""Links kernels with compiled code, for GPUs: PTX, cubins, LTO-IR, objects and archives.
 
-The toolkit's nvJitLink makes one cubin of the source's and of what ``link=`` names. It runs in a process of its
-own, because a damaged file can crash it.
+The toolkit's nvJitLink links the code of the source and the files of ``link=`` to one cubin. It runs in a
+separate process, because a damaged file can crash it.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Binary(NamedTuple):
 
 
 def device_runtime() -> Binary:
-    """What kernels that launch kernels are linked with."""
+    """The device runtime library, with which kernels that launch kernels are linked."""
     path = toolkit.device_runtime()
     with open(path, "rb") as file:
         return Binary("archive", os.path.basename(path), file.read())
 
 
 def refuse(source) -> None:
-    """NotImplementedError for a source with compiled code, where there is no GPU to run that."""
+    """Raises NotImplementedError for a source with compiled code if there is no GPU."""
     if source.linked:
         names = ", ".join(binary.name for binary in source.linked)
         raise NotImplementedError(
@@ -59,7 +59,8 @@ def refuse(source) -> None:
 
 
 def link(source, kind: str, image: bytes, architecture: str, library: str) -> bytes:
-    """The cubin of a source, `image`, linked with all that it names. CompileError says what is missing."""
+    """Returns the cubin of a source's `image` linked with all its compiled code. CompileError names missing
+    symbols."""
     options = [f"-arch={architecture}"]
     if any(binary.kind == "ltoir" for binary in source.linked):
         options.append("-lto")
@@ -83,7 +84,7 @@ _ASSEMBLER = re.compile(r"--?(?:ptxas-options|Xptxas)[= ]?(.*)")
 
 
 def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
-    """The cubin of PTX that a compiler has made. CudaSupportError where there is no linker for it."""
+    """Assembles a compiler's PTX to a cubin. CudaSupportError without a linker."""
     from numbalite import _core
 
     options = [f"-arch={architecture}"]
@@ -102,7 +103,7 @@ def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
 
 
 def _run(*job):
-    """What _core.nvjitlink answers in another process; the text of its exception."""
+    """Calls _core.nvjitlink in another process; returns its result or the text of its exception."""
     if not sys.executable:
         from numbalite import _core
 

@@ -1,9 +1,8 @@
-"""Names that both a source and numbalite have: the source's own are meant.
+"""Resolves conflicts between names of a source and names of numbalite: the source's own are used.
 
-``using namespace numbalite;`` makes the use of such a name ambiguous. Which names these are only the
-compiler knows, since headers and macros may bring them. So it says so: where a source fails because
-names are ambiguous, it is compiled once more, and in place of the directive stand declarations of all
-the other names.
+``using namespace numbalite;`` makes the use of such a name ambiguous. Only the compiler knows the conflicts,
+because headers and macros may declare names. So if a source fails because of ambiguous names, it is compiled
+once more, with using-declarations of all other names instead of the directive.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ _AMBIGUOUS = re.compile(
       | call\ of\ overloaded\ '(?:numbalite::)?(?P<gcc>\w+)""",
     re.VERBOSE,
 )
-# A name that is declared where the source declares it, too.
+# Also a name that the source declares at this position.
 _DECLARED = re.compile(
     r"error: ([^\n]*(?:conflict|redefinition|redeclar|already been declared|different kind)[^\n]*)"
 )
-_ROUNDS = 8  # compilers stop after so many errors
+_ROUNDS = 8  # compilers stop after this number of errors
 
-# What parts have beside the names that they are included for.
+# Names that parts declare in addition to those for which they are included.
 _BESIDE = {
     "complex": "abs arg conj imag norm polar real isfinite isinf isnan".split(),
     "half": "abs fma isinf isnan".split(),
     "tuple": ["get"],
 }
-_OPERATORS = "+ - * / == != < <= > >=".split()  # of half: it is no class of ours
+_OPERATORS = "+ - * / == != < <= > >=".split()  # of half, which is not a class of numbalite
 _NAMESPACES = ("cg", "groups")
 
 
 def compile(source, run, texts):
-    """run(source), with names of ours taken away as long as they stand in the way.
+    """Calls run(source), and repeats it without numbalite's names that cause conflicts.
 
-    ``texts()`` gives what the source includes of the user's.
+    ``texts()`` returns the contents of the user's headers that the source includes.
     """
     hidden, first = set(), None
     for _ in range(_ROUNDS):
@@ -56,7 +55,8 @@ def compile(source, run, texts):
 
 
 def _namesakes(log, hidden):
-    """The names of ours that a compiler calls ambiguous; later on, also those that it finds declared twice."""
+    """Names of numbalite that a compiler reports as ambiguous; in later rounds also those that it reports as
+    redeclared."""
     found = {name for match in _AMBIGUOUS.finditer(log) for name in match.groups() if name}
     if hidden:
         for match in _DECLARED.finditer(log):
@@ -65,7 +65,7 @@ def _namesakes(log, hidden):
 
 
 def _without(source, hidden, texts):
-    """The source with declarations of names of ours in place of the directive; lines stay where they are."""
+    """Replaces the directive of a source by declarations of numbalite's names; the line numbers stay."""
     words = set(re.findall(r"[^\W\d]\w*", "\n".join([source.text, *texts()])))
     names = sorted((_available(source.text) & words) - hidden)
     lines = [
@@ -80,7 +80,7 @@ def _without(source, hidden, texts):
 
 
 def _available(text):
-    """The names that are in namespace numbalite when the directive is read."""
+    """The names that namespace numbalite contains where the directive is."""
     included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', text))
     found = {
         name for name, part in devicelib.PARTS.items() if part in included - devicelib.OF_MACROS

@@ -1,7 +1,7 @@
-"""NVRTC: a source to a cubin for one kind of GPU.
+"""NVRTC: compiles a source to a cubin for one GPU architecture.
 
-The library is opened on the first compilation, never for a kernel that comes from the cache.
-Its log is read by nvrtclog.py. Heavy headers are precompiled: see precompiled.py.
+The library is opened at the first compilation, not for kernels from the cache. nvrtclog.py reads its log.
+precompiled.py precompiles heavy headers.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def open_library() -> tuple:
 
 
 def choose_architecture(major: int, minor: int, supported) -> tuple:
-    """(kind, architecture) for a GPU: ("cubin", "sm_90"), or ("ptx", "compute_90").
+    """Returns (kind, architecture) for a GPU: ("cubin", "sm_90"), or ("ptx", "compute_90").
 
-    Machine code runs on later GPUs of the same major version. A GPU that is newer than the compiler
-    gets PTX of the newest architecture before it, which the driver translates.
+    Machine code runs on later GPUs of the same major version. For a GPU that is newer than the compiler,
+    returns PTX of the newest supported architecture, which the driver translates.
     """
     wanted = 10 * major + minor
     older = [arch for arch in supported if arch <= wanted]
@@ -79,7 +79,7 @@ _OFAST_SINCE = (13, 0)
 
 
 def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
-    """NVRTC's options for a source; the user's come last and replace ours."""
+    """NVRTC's options for a source; the user's are last and override numbalite's."""
     given = source.options
     result = []
     if not _has(given, "-arch", "--gpu-architecture"):
@@ -99,7 +99,7 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
     if source.opt is not True and source.opt is not None and not source.debug:
         result.append(f"--ptxas-options=-O{int(source.opt)}")
         if not source.opt and version >= _OFAST_SINCE:
-            result += ["--Ofast-compile=max", "--fmad=false"]  # -O0 before ptxas, too
+            result += ["--Ofast-compile=max", "--fmad=false"]  # ptxas gets -O0, too
     if source.max_registers:
         result.append(f"--maxrregcount={source.max_registers}")
     if source.linked or source.launches:
@@ -112,7 +112,7 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
 
 
 def expressions(source) -> tuple:
-    """({name: expression that gives its symbol}, {name: expression that describes it})."""
+    """Returns ({name: expression that returns its symbol}, {name: expression that describes its types})."""
     symbols = {name: scanner.address(name, name) for name in source.kernels}
     symbols.update((name, f"&{name}") for name in source.variables)
     if not source.describe:
@@ -122,12 +122,13 @@ def expressions(source) -> tuple:
     return symbols, texts
 
 
-# nvcc knows lambdas that are marked for the device. NVRTC does not, and all of its code is for the device.
+# nvcc accepts lambdas that are marked for the device. NVRTC does not, and all of its code is device
+# code.
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
 
 def _unit(source, describes):
-    """The text that NVRTC gets."""
+    """The text that NVRTC compiles."""
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     first = '#include "numbalite/describe.cuh"\n' if describes else ""
     first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
@@ -135,7 +136,7 @@ def _unit(source, describes):
 
 
 def _code(result, kind):
-    """(kind, bytes) of what NVRTC has made; `kind` is what the driver can load."""
+    """Returns (kind, bytes) of NVRTC's result; `kind` is what the driver can load."""
     if result["ltoir"]:
         return "ltoir", result["ltoir"]
     if kind == "ptx" or not result["cubin"]:
@@ -144,13 +145,13 @@ def _code(result, kind):
     return kind, result["cubin"]
 
 
-# Options of the user that choose the target, or another kind of code than PTX.
+# User options that select the target, or another kind of code than PTX.
 _NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
 
 
 def _assembled(source, ptx, architecture):
-    """(kind, bytes) of PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, where the toolkit has
-    no linker, and where other code is linked with it."""
+    """Returns (kind, bytes) for PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, if the
+    toolkit has no linker or if other code is linked."""
     data = ptx.rstrip(b"\0") + b"\0"
     if source.linked or source.launches or not architecture.startswith("sm_"):
         return "ptx", data
@@ -161,8 +162,8 @@ def _assembled(source, ptx, architecture):
 
 
 def _catching(source, ptx, kind, data, architecture):
-    """The PTX and the code of a source whose asserts write a record, and True; False, and what the compiler has made,
-    where nothing can assemble PTX."""
+    """Returns (PTX and code of a source whose asserts write a record, True), or (the compiler's result, False)
+    if nothing can assemble PTX."""
     changed = asserts.catch(ptx)
     if kind == "ptx":
         return changed, kind, changed.rstrip(b"\0") + b"\0", True

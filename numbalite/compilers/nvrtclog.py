@@ -1,9 +1,9 @@
 """Reads NVRTC's log: its messages, without repetitions and hints, at the lines of the user's source.
 
-The wording changes from release to release, so only the structure of a log is used: an empty line ends a
-message, its first line begins with ``file(line): ``, and so does each note. The lines of a message that are
-indented name the source that led there. An error in one of numbalite's headers is reported at the last line of
-a user's file that its message names, wherever in the message that is and however it is written.
+The wording differs between releases, so only the structure of a log is used: an empty line ends a message, its
+first line begins with ``file(line): ``, and so does each note. Indented lines of a message name the source
+positions that led to it. An error in one of numbalite's headers is reported at the last line of a user's file
+that its message names, in any position and format.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numbalite.cxx import scanner
 
 NOT_FOUND = re.compile(r'(?:cannot|could not) open source file "([^"]+)"')
 _EXPRESSION = re.compile(r"#pragma nv_mangled_name (.*)")
-_OLD_EXPRESSION = re.compile(r'Input name expression was: "(.*)"')  # before 12.2
+_OLD_EXPRESSION = re.compile(r'Input name expression was: "(.*)"')  # older than 12.2
 _DESCRIBED = re.compile(r"decltype\((.*)\)>>$")
 _ENDING = re.compile(
     r"(?m)^(?:\d+ (?:catastrophic )?errors? detected .*|Compilation terminated\.)$"
@@ -28,7 +28,7 @@ _WARNING = re.compile(
     r"(?P<file>[^\n]+?)\((?P<line>\d+)\): warning #(?P<number>\d+)(?:-D)?: (?P<text>[^\n]*)"
 )
 _NOTE = re.compile(r"(?P<file>[^\s(][^\n(]*)\(\d+\): note\b|Note\b")
-_TRIED = re.compile(r"[^\n]*\bnote #33\d\d-D: ", re.I)  # an overload that did not fit
+_TRIED = re.compile(r"[^\n]*\bnote #33\d\d-D: ", re.I)  # an overload that did not match
 _CARET = re.compile(r"[ \t]*[\^~][ \t^~]*$")
 # A position in any file: `at line 3 of FILE`, `FILE(3): here` (NVRTC before 12.2), `FILE:3:`.
 _LINE_OF = re.compile(r'\bline (?P<line>\d+) of "?(?P<file>[^"\n]+?)"?[ \t]*$')
@@ -38,7 +38,7 @@ _STATIC_ASSERTION = re.compile(r"static assertion failed with ")
 
 
 def messages(log: str) -> list[str]:
-    """The compiler's messages, each with the lines that it shows."""
+    """The compiler's messages, each with the source lines that it shows."""
     text = _ENDING.sub("", log.replace("\0", ""))
     blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
     return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
@@ -51,7 +51,7 @@ def worth_reading(found, directories) -> list[str]:
 
 
 def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
-    """(number, text, file, line, the lines that it shows) of each warning."""
+    """(number, text, file, line, shown source lines) of each warning."""
     found = []
     for message in messages(log):
         match = _WARNING.match(message)

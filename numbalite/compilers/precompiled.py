@@ -1,20 +1,20 @@
-"""Headers that are read once in a process: NVRTC keeps what it has understood of them (12.8 on).
+"""Precompiles headers within a process: NVRTC 12.8 and newer can store the state after reading them.
 
-A source that begins with includes of such headers (cooperative_groups.h, cuda/std/..., curand) takes
-seconds for them and a tenth of that for the rest. Those includes, right after numbalite.cuh, become the
-preamble, which is put before the source; reading them again in their old place costs nothing, because
-they guard themselves. The first source with a preamble lets NVRTC write what it has understood to a
-file, the next ones begin with that.
+A source that begins with includes of heavy headers (cooperative_groups.h, cuda/std/..., curand) needs seconds
+for them and a tenth of that for the rest. These includes, which follow numbalite.cuh, become the preamble,
+which is put before the source; the original includes cost nothing, because the headers have include guards.
+NVRTC writes a precompiled header file when it compiles the first source with a preamble, and reads it for the
+next ones.
 
-Numbalite's own header is a preamble, too, together with what describes kernels and stands behind the
-source otherwise. It saves a fifth of a small kernel's time and costs a third more once, so the third
-source of a process makes it: programs with one or two kernels do not pay.
+numbalite's own header is a preamble, too, with the code that describes kernels and is otherwise after the
+source. It saves a fifth of a small kernel's compile time and costs a third more once. So the third source of a
+process creates it, and programs with one or two kernels do not pay.
 
-What is written is an image of NVRTC's memory, good for this process only, and a changed one could be
-anything. So nobody gets at it: it is made in a folder that only the user can write to, opened, and
-unlinked at once; the next compilation reads it through our file handle. It goes when the process ends,
-however it ends. Its key is all that decides what is in it. Where it does not work out (the disk is full,
-another library has moved NVRTC's heap), the source is compiled as it was.
+The file is an image of NVRTC's memory, valid for this process only, and a modified one could execute anything.
+So no other user may access it: it is created in a folder that only the user can write to, opened, and unlinked
+at once; the next compilation reads it through our file handle. It disappears when the process ends, in any
+case. Its key covers everything that determines its contents. On failure (the disk is full, another library has
+moved NVRTC's heap), the source is compiled without a precompiled header.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ SINCE = (12, 8)
 _HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")
 _OPTIONS = ("-pch", "--pch", "-create-pch", "--create-pch", "-use-pch", "--use-pch")
 _FORCED = ("-include", "--pre-include", "-pre-include", "--options-file", "-optf", "@")
-_MOST = 4  # kept at once; a heavy one takes some 100 MB of disk
-_PATIENCE = 2  # sources that read numbalite's own header as text
+_MOST = 4  # maximum number kept; a heavy one occupies about 100 MB of disk
+_PATIENCE = 2  # number of sources that read numbalite's own header as text before it is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
-_lock = allocate_lock()  # held for moments only
-_kept: dict[str, Kept] = {}  # key -> Kept, the one used last at the end
+_lock = allocate_lock()  # held only briefly
+_kept: dict[str, Kept] = {}  # key -> Kept, the most recently used last
 
 
 class File:
-    """An open file, which goes when nobody uses it any more; `close` is a default because modules may be
+    """An open file, closed when its last user releases it. `close` is a default argument because modules may be
     gone by then."""
 
     def __init__(self, path):
@@ -53,17 +53,18 @@ class File:
 
 
 class Kept:
-    """A preamble: the file with what NVRTC made of it, once there is one."""
+    """A preamble, and the file that NVRTC created from it, if there is one."""
 
     def __init__(self):
-        self.lock = allocate_lock()  # held by the thread that makes it
+        self.lock = allocate_lock()  # held by the thread that creates it
         self.file = None
         self.works = True
         self.asked = 0
 
 
 def _forget_locks():
-    """In a forked child: a thread that made one is not here. Finished ones hold for the child too."""
+    """Called in a forked child: the thread that was creating a file does not exist here. Complete files stay
+    valid."""
     global _lock
     _lock = allocate_lock()
     for key, kept in list(_kept.items()):
@@ -76,10 +77,11 @@ os.register_at_fork(after_in_child=_forget_locks)
 
 
 def compile(run, source, text, arguments, directories):
-    """The result of compiling `text` with its heavy headers precompiled; None to do it without.
+    """Compiles `text` with its heavy headers precompiled; None: the caller must compile without.
 
-    run(text, options) is NVRTC, for a dict with "status" and "log"; arguments are its options, directories
-    those of the toolkit. A result with a bad status is one that the source would have without, too.
+    run(text, options) calls NVRTC and returns a dict with "status" and "log"; arguments are its options,
+    directories those of the toolkit. A result with an error status is one that the source would also have
+    without precompiled headers.
     """
     start = preamble(source, text, directories)
     if not start or _has(arguments, _OPTIONS + _FORCED):
@@ -99,7 +101,7 @@ def compile(run, source, text, arguments, directories):
             return None
         return _trusted(kept, run(whole, [f"--use-pch=/proc/self/fd/{file.number}"]))
     except CompileError:
-        kept.works = False  # NVRTC itself failed, not on the source
+        kept.works = False  # NVRTC itself failed, not the source
         return None
 
 
@@ -109,7 +111,8 @@ def _has(options, prefixes):
 
 # --- the preamble -------------------------------------------------------------------------------------
 
-# What may stand before an #include without changing what it means: space, comments, and our own lines.
+# Text before an #include that does not change its meaning: whitespace, comments, numbalite's own
+# lines.
 _COMMENT = r"//(?:[^\n\\]|\\.)*|/\*.*?\*/"
 _PASSED = re.compile(
     rf"(?:\s|{_COMMENT}|using namespace numbalite;|using numbalite::\w+;"
@@ -121,8 +124,8 @@ _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.
 
 
 def preamble(source, text, directories) -> str:
-    """The #include lines of heavy headers, and of what comes with them, that a source begins with; of
-    numbalite's own alone if there are none; "" if it does not begin with that either."""
+    """The #include lines of heavy headers, and of headers between them, at the beginning of a source; if there
+    are none, the one of numbalite's header; "" if the source does not begin with that either."""
     names, own, is_heavy, at = [], [], False, 0
     places = headers.Places(source, directories)
     while True:
@@ -140,14 +143,14 @@ def preamble(source, text, directories) -> str:
             break
         if name in headers.in_memory():
             weighs = _is_heavy(name)
-            # Parts of ours that read no heavy header may as well come after those that do.
+            # Numbalite's parts that read no heavy header may also follow those that do.
             if name.startswith("numbalite") and not weighs:
                 own.append(name)
                 continue
         elif places.is_of_toolkit(name, bool(included[1])):
             weighs = _is_heavy(name)
         else:
-            break  # the user's: what follows may depend on it
+            break  # the user's header: what follows may depend on it
         names.append(name)
         is_heavy |= weighs
     if not is_heavy:
@@ -176,22 +179,23 @@ def _stamps(start, directories):
     return tuple(found)
 
 
-# --- what is kept -------------------------------------------------------------------------------------
+# --- the cache of precompiled headers
+# -------------------------------------------------------------------------------------
 
 
 def _find(key):
-    """What is kept for a key, new if need be; those that were not used for longest go."""
+    """The Kept for a key, created if necessary; the least recently used ones are removed."""
     with _lock:
         kept = _kept.pop(key, None) or Kept()
         _kept[key] = kept
-        # A file that another thread is about to use lives as long as that thread holds it.
+        # The file that another thread will use stays open as long as that thread holds it.
         for old in list(_kept)[:-_MOST]:
             del _kept[old]
     return kept
 
 
 def _make(kept, run, text):
-    """Compiles a source and keeps what NVRTC made of its preamble."""
+    """Compiles a source, and keeps the file that NVRTC created from its preamble."""
     try:
         working = folders.Working(cache.directory())
     except OSError:
@@ -203,26 +207,26 @@ def _make(kept, run, text):
         try:
             kept.file = File(path)
         except OSError:
-            kept.works = False  # there is none: NVRTC's heap is too small, say
+            kept.works = False  # NVRTC created none, for example because its heap is too small
     return result
 
 
 _USED = re.compile(r'(?m)^"[^\n]*": (?:creating|using) precompiled header file "[^\n]*"\n*')
 _ABOUT = re.compile(
     r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # of no line of the source
-    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # no room for it; none after #line
+    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # not enough memory; the source continues after #line
 )
 _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal error")
 
 
 def _trusted(kept, result):
-    """A result without the messages about precompiling; None if precompiling is what went wrong."""
+    """The result without messages about precompiled headers; None if these caused the failure."""
     if result is None:
         return None
     log = _USED.sub("", result["log"])
     is_used = len(log) < len(result["log"])
     if not is_used:
-        kept.works = False  # it was compiled without; so will the next ones be
+        kept.works = False  # it was compiled without one, and so will the next sources be
     if result["status"] and (not is_used or _BAD.search(log)):
         kept.works = False
         return None

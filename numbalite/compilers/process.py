@@ -1,8 +1,8 @@
-"""Running a program to its end, or to ours: where we are interrupted it is ended, with all that it started.
+"""Runs a program until it ends, or until this process is interrupted: then ends the program and its children.
 
-Signals interrupt Python code of the main thread, between any two of its steps. One that arrived while
-subprocess.Popen has started a program, but not told of it yet, would leave that program to itself. So
-programs are started in a thread of their own, which no signal interrupts.
+Signals interrupt Python code of the main thread between any two bytecodes. One that arrives after
+subprocess.Popen has started a program, but before it returns, would leave the program running. So a thread of
+its own, which no signal interrupts, starts programs.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import subprocess
 from _thread import allocate_lock, start_new_thread
 
 PERIOD = 0.1
-"""Seconds that who waits may be late for an interrupt: Python sees one that comes just before a wait begins
-only after it."""
+"""Maximum delay of an interrupt in seconds: Python handles a signal that arrives just before a wait only after
+the wait."""
 
 
 def run(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
-    """What the program gives, as bytes. OSError if it cannot be started."""
+    """Returns the program's output as bytes. OSError if it cannot be started."""
     started = _Run(command, stdin, folder, environment)
     try:
         try:
             start_new_thread(started, ())
-        except RuntimeError:  # there are too many threads, or the interpreter is ending
+        except RuntimeError:  # too many threads, or the interpreter is ending
             started()
         while not started.done.acquire(timeout=PERIOD):
             pass
@@ -34,7 +34,7 @@ def run(command, stdin=b"", folder=None, environment=None) -> subprocess.Complet
 
 
 class _Run:
-    """A program, and what the thread that runs it has got from it; the thread calls this."""
+    """A program, and the results from the thread that runs it, which calls this object."""
 
     def __init__(self, command, stdin, folder, environment):
         self.command, self.stdin, self.folder = command, stdin, folder
@@ -56,7 +56,7 @@ class _Run:
                     stderr=subprocess.PIPE,
                     env=self.environment,
                     cwd=self.folder,
-                    start_new_session=True,  # a group of its own, and Ctrl-C reaches us alone
+                    start_new_session=True,  # a process group of its own: Ctrl-C reaches only this process
                 )
             with self.process:
                 self.output, self.errors = self.process.communicate(self.stdin)
@@ -66,7 +66,7 @@ class _Run:
             self.done.release()
 
     def end(self):
-        """Ends the program, if it has been started, and waits until it has."""
+        """Ends the program if it was started, and waits for its end."""
         self.is_wanted = False
         with self.starting:
             process = self.process

@@ -1,8 +1,8 @@
-"""The loops of a PTX function: what an iteration costs, and which loops count to a bound.
+"""Analyses the loops of a PTX function: the cost of an iteration, and which loops are counted.
 
-A loop that counts has an integer register, which a constant or loop-invariant step changes once in each iteration, and
-its branch compares the register with a loop-invariant bound. It ends by itself, after at most 2**32 or 2**64 / step
-iterations. Compilers leave the comparison in one of these forms:
+A counted loop has an integer register that a constant or loop-invariant step changes once in each iteration,
+and its branch compares the register with a loop-invariant bound. It ends by itself, after at most 2**32 or
+2**64 / step iterations. Compilers write the comparison in one of these forms:
 
     add.s32 i, i, step;  setp.lt.s32 p, i, bound;                       @p bra L;
     mov.u32 j, i;  ...  add.s32 i, j, step;  setp...                    @p bra L;
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numbalite.compilers.ptxreader import Branch, Function, Statement
 
 BUDGET = 1 << 16
-"""What a thread executes between two tests, in costs of statements (`_COSTS`)."""
+"""Maximum cost (`_COSTS`) that a thread executes between two tests of the flag."""
 MAX_STEP = 1 << 20
 """Larger constant steps are not analysed."""
 

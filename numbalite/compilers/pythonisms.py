@@ -1,5 +1,5 @@
-"""Python's habits in C++ text: what compilers report far from where it was written, or in words that
-do not lead there. Looked for only when a source does not compile."""
+"""Finds Python constructs in C++ text that compilers report at another position or in terms that do not help a
+Python programmer. Runs only if a source does not compile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
 
-# Names of Python that the compiler does not know -> what to write.
+# Python names that the compiler does not know -> what to write instead.
 WORDS = {
     "True": "C++ writes true",
     "False": "C++ writes false",
@@ -39,7 +39,7 @@ WORDS = {
         "an array of the thread's own is float v[16] = {}; of the block's __shared__ float v[16];",
     ),
 }
-# Names of other languages, and of CUDA's past.
+# Names of other languages, and of older versions of CUDA.
 OTHER_WORDS = {
     "let": "C++ writes auto i = ...;",
     "var": "C++ writes auto i = ...;",
@@ -52,7 +52,7 @@ OTHER_WORDS = {
         for name in ("shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all")
     },
 }
-# What needs an #include, by how its names begin.
+# Features that need an #include, by prefixes of their names.
 _HEADERS = {
     "curand": "curand_kernel.h",
     "__nv_bfloat16": "cuda_bf16.h",
@@ -70,7 +70,7 @@ _HEADERS = {
     "CUDART_": "math_constants.h",
     "__pipeline_": "cuda_pipeline.h",
 }
-# Of programs of the host: how names begin -> what there is for it.
+# Host functions: prefix of the name -> what to use instead.
 _HOSTS = {
     "cudaMalloc": "cuda.device_array(n, np.float32) in Python",
     "cudaMemcpyToSymbol": "module.get_global(name) in Python",
@@ -88,8 +88,11 @@ _HOSTS = {
 
 
 def elsewhere(name: str, in_program: bool) -> str:
-    """Where a name is that the compiler does not know: in a header, in Python, in numba; "" if nowhere.
-    in_program: it is one of a whole program with a main, whose part for the host is told of as a whole."""
+    """Explains where a name exists that the compiler does not know: in a header, in Python, in numba; "" if
+    nowhere.
+
+    in_program: the name is in a complete program with a main, for whose host part there is one hint.
+    """
     from numbalite.types.inkernel import INSTEAD
 
     for start, header in _HEADERS.items():
@@ -192,7 +195,7 @@ _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
     (r"\b\d+j\b|\b\d+\.\d*j\b", _as_imaginary),
     (r"\b\d+_\d[\d_]*\b", _as_number),
 ]
-# What is right elsewhere: (the text, what the compiler says of it, the hint about the text that was found).
+# Text that is valid in other contexts: (pattern, the compiler's message, the hint).
 _OTHERS = [
     (
         r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
@@ -234,7 +237,7 @@ _BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|def
 
 
 def pythonisms(text: Text, message: str):
-    """Hints for a text that does not compile, with what the compiler said."""
+    """Hints for a text that does not compile, from the text and the compiler's messages."""
     line = broken_string(text.value)
     if line is not None:
         yield (
@@ -281,12 +284,12 @@ def pythonisms(text: Text, message: str):
         yield from _unfinished(text, tokens, message)
 
 
-_LONG = 1000  # what stands further right in a line was not written by hand
+_LONG = 1000  # longer lines were not written by hand
 
 
 def _folded(text):
-    """The source without comments, texts, blank lines and wide space: what patterns can look through without
-    reading any of it twice."""
+    """The source without comments, strings, blank lines and repeated spaces, so that patterns scan each
+    character once."""
     lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
     return "\n".join(filter(None, lines))
 
@@ -295,7 +298,7 @@ _DECLARED = re.compile(rf"^(?:{'|'.join(sorted(TYPE_WORDS))})\s*\*\*\s*\w+\s*$")
 
 
 def _whole_terms(plain, start, end):
-    """The span with the names and brackets whole that it begins and ends in: counts[i] ** 2, not ] ** 2."""
+    """Extends a span to complete names and brackets: counts[i] ** 2, not ] ** 2."""
     while plain[start] in ")]" or (start and _IN_A_TERM.match(plain[start - 1])):
         if plain[start] in ")]":
             start = _opening(plain, start)
@@ -311,7 +314,7 @@ _IN_A_TERM = re.compile(r"[\w.)\]]")
 
 
 def _opening(plain, at):
-    """Where the bracket is opened that closes at ``at``; 0 if nowhere."""
+    """The position of the bracket that closes at ``at``; 0 if there is none."""
     depth = 0
     for i in range(at, -1, -1):
         depth += (plain[i] in ")]") - (plain[i] in "([")
@@ -321,13 +324,13 @@ def _opening(plain, at):
 
 
 def without_type(name: str, text: Text) -> bool:
-    """Is a value given to this name as Python would, at the start of a statement?"""
+    """Is the name assigned as in Python, at the start of a statement?"""
     start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
     return name in text.value and bool(re.search(start, _folded(text), re.MULTILINE))
 
 
 def _unfinished(text, tokens, message):
-    """The statement that lacks its semicolon; compilers tell of what comes after it."""
+    """The statement without a semicolon; compilers report the statement after it."""
     found = _NO_SEMICOLON.search(message)
     if found is None or not tokens:
         return

@@ -1,10 +1,11 @@
-"""Warnings about slips (cxx/slips.py): those of the tokens, those that compilers report, and how users get them.
+"""Warnings about slips (cxx/slips.py): those found in the tokens, those that compilers report, and how they are
+issued.
 
-Each compiler has its own warnings, and most are about style, signedness or code that nobody calls. The tables below
-list the few that are slips, by their switch or their number; the others are ignored. A slip that the tokens show
-already is not reported twice.
+Each compiler has its own warnings, and most are about style, signedness or unused code. The tables below list
+the few that are slips, by their switch or number; all others are ignored. A slip that is also found in the
+tokens is not reported twice.
 
-The Slips of a source are part of its Image, so they come from the disk cache with it. `issue` warns of them.
+The slips of a source are part of its Image and are cached with it. `issue` issues the warnings.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _chain(text):
     return _CHAIN if "comparisons like" in text or "chained comparison" in text else None
 
 
-# switch of g++ or clang++, number of NVRTC -> (kind, text or what makes it of the compiler's)
+# switch of g++ or clang++, number of NVRTC -> (kind, text or a function of the compiler's text)
 _MEANT = {
     "format": ("format", _format),
     "format=": ("format", _format),
@@ -126,15 +127,15 @@ _MEANT = {
     "logical-not-parentheses": ("not", _NOT),
     "constant-logical-operand": ("logical", _LOGICAL),
 }  # fmt: skip
-# A slip of the tokens -> the kinds under which compilers report it, too.
+# Kind of a slip in the tokens -> the kinds under which compilers report it, too.
 _ALSO = {"comma": ("unused",), "chain": ("assigned",), "not": ("chain",), "reversed": ("assigned",)}
-# What compilers report of a Python body's C++ that is a slip in Python, too.
+# Compiler warnings about the C++ of a Python body that are also slips in Python.
 _OF_PYTHON = {
     "unsigned": "an unsigned number is never below 0, so this comparison has one result: convert an operand first, as in "
     "int64(a) - b >= 0",
 }
 _BY_REAL = re.compile(r"[/%]=?\s*\(?\s*[-+]?(?:\d*\.\d*|\d+[eE])")
-"""A division by a floating-point number, which gives infinity or NaN: NVRTC reports those by 0."""
+"""A division by a floating-point zero returns infinity or NaN; NVRTC reports only divisions by a literal 0."""
 _SWITCH = re.compile(r" \[-W(?:error=)?([\w=+-]+)(?:,[^\]]*)?\]$")
 
 
@@ -146,7 +147,7 @@ def of_host(log: str, source: Source) -> list[Slip]:
         if message.kind != "warning" or switch is None:
             continue
         if message.required and switch[1] in ("type-limits", "tautological-unsigned-zero-compare"):
-            continue  # in a template, for a type that it is not written for alone
+            continue  # in a template, for a type for which it may be unintended
         text = message.text[: switch.start()]
         found.append((switch[1], text, message.file, message.line, message.shown))
     return _meant(found, source)
@@ -182,26 +183,26 @@ def _meant(found, source):
         if meaning is None or (kind == "division" and _BY_REAL.search(own)):
             continue
         if kind == "unsigned" and times[_key(message)] < copies[(file, line), own]:
-            continue  # the function has several signatures, and other types in one of them
+            continue  # the function has several signatures, with other types
         made.append(Slip(file, line, kind, meaning, _shown(own, shown)))
     return made
 
 
 def _key(message):
-    """A message without its text, in which types differ."""
+    """A message without its text, which contains types."""
     which, _, file, line, shown = message
     return which, file, line, tuple(shown[:2])
 
 
 def _shown(line, shown):
-    """A line of the source, with the mark that a compiler has drawn below it."""
+    """A source line, with the marker that a compiler has drawn below it."""
     if len(shown) > 1 and shown[0].split() == line.split() and "^" in shown[1]:
         return slip_search.marked(shown[0], shown[1].index("^"))
     return line.strip()
 
 
 def search(source: Source) -> list[Slip]:
-    """The slips that the tokens of a source show, and those of its Python bodies. CompileError for a wrong number of
+    """The slips in the tokens of a source, and those of its Python bodies. CompileError for a wrong number of
     indices."""
     found, refused = slips.find(source.text, source.users, source.std)
     if refused:
@@ -214,7 +215,7 @@ def search(source: Source) -> list[Slip]:
 
 
 def merged(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
-    """The slips of the tokens with those of a compiler, each once for a line."""
+    """Merges the slips of the tokens with those of a compiler, one per line and kind."""
     kept = list(found)
     seen = {(slip.file, slip.line, slip.kind) for slip in kept}
     seen |= {(slip.file, slip.line, kind) for slip in kept for kind in _ALSO.get(slip.kind, ())}
@@ -227,11 +228,11 @@ def merged(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
 
 
 _WRONG_ALONE = frozenset(("format", "shift", "overflow"))
-"""Kinds that are wrong for the types that have them, whatever other types the function is compiled for."""
+"""Slips that are wrong for the types of this signature, independent of the function's other signatures."""
 
 
 def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
-    """The slips of one signature of a function that another signature has too: `x < 0` is right for float32, and always
+    """The slips of one signature that another signature has, too: `x < 0` is right for float32, and always
     false for uint8."""
     there = {(slip.file, slip.line, slip.kind) for slip in others}
     return [
@@ -241,15 +242,17 @@ def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
     ]
 
 
-# --- warning of them ----------------------------------------------------------------------------------
+# --- issuing warnings
+# ----------------------------------------------------------------------------------
 
 _listeners: list[list[Slip]] = []
-_registries: dict[str, dict] = {}  # file -> what the filter "default" has shown of it
+_registries: dict[str, dict] = {}  # file -> the warnings that the filter "default" has shown
 
 
 @contextlib.contextmanager
 def collected() -> Iterator[list[Slip]]:
-    """Gathers the slips that `issue` gets meanwhile, whatever the filters do: ``with collected() as found``."""
+    """Collects the slips that `issue` receives in the block, independent of warning filters: ``with collected()
+    as found``."""
     found: list[Slip] = []
     _listeners.append(found)
     try:
@@ -259,7 +262,7 @@ def collected() -> Iterator[list[Slip]]:
 
 
 def issue(found: Iterable[Slip]) -> None:
-    """Warns of slips, at their lines. With the filter "error" the first one is raised."""
+    """Issues a warning for each slip, at its line. The filter "error" raises the first one."""
     for slip in found:
         for listener in _listeners:
             if slip not in listener:
@@ -273,7 +276,7 @@ def issue(found: Iterable[Slip]) -> None:
 
 
 def _warn(warning, slip):
-    if slip.file.startswith("<source of "):  # a text that was computed: the call is the user's line
+    if slip.file.startswith("<source of "):  # a generated source: warn at the line of the call
         warning.text = f"{slip.file}, line {slip.line}: {slip.text}"
         warn(warning, KernelWarning)
         return
@@ -282,7 +285,7 @@ def _warn(warning, slip):
 
 
 def _module_of(file):
-    """(name, registry of warnings) of the module that a file is of."""
+    """(name, warning registry) of the module of a file."""
     name = None
     if file.startswith(("<", "Cell ")):
         name = "__main__"
@@ -294,6 +297,6 @@ def _module_of(file):
                 name = each
                 break
     if name is None or name not in sys.modules:
-        # As Python names the module of a file; without a name it would drop the warning.
+        # Python's name for the module of a file; without a name Python would drop the warning.
         return file.removesuffix(".py"), _registries.setdefault(file, {})
     return name, sys.modules[name].__dict__.setdefault("__warningregistry__", {})

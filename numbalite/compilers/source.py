@@ -1,6 +1,6 @@
-"""What is compiled: one translation unit with all that decides how it comes out.
+"""Source: one translation unit, with everything that determines its compilation.
 
-A value: two equal sources give the same image, which is what the disk cache relies on.
+A Source is a value: equal sources have equal images, on which the disk cache relies.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from numbalite.cxx.linemap import quote
 from numbalite.cxx.slip import Lines, Slip
 
-# What our generated text begins with: includes of our own headers, and what brings their names in.
+# The beginning of generated text: includes of numbalite's headers, and using-directives.
 _HEAD = re.compile(
     r"""(?://[^\n\\]*\n)?(?:[ \t]*(?:\#include[ ]"(?:numbalite\.cuh|numbalite/[^"\n]+|host/\w+\.h)"
       |\#define[ ]NUMBALITE_\w+[^\n]*
@@ -19,8 +19,8 @@ _HEAD = re.compile(
       |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
     re.VERBOSE,
 )
-# -DN=128, -D N=128, --define-macro=N=128: a name as users give them. Those of libraries, and what speaks to
-# the compiler or to us, have to be there before any header is read.
+# Matches -DN=128, -D N=128, --define-macro=N=128: names of users. Macros of libraries, and those
+# for the compiler or for numbalite, must be defined before any header is read.
 _MACRO = re.compile(
     r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
     r"(\([\w, .]*\))?(?:=(.*))?"
@@ -34,37 +34,37 @@ class Source(NamedTuple):
     """A complete CUDA C++ translation unit and the options to compile it with."""
 
     text: str
-    """All of it, with its ``#include "numbalite.cuh"``."""
+    """The complete text, with its ``#include "numbalite.cuh"``."""
     name: str = "kernel.cu"
-    """The file's name in messages, where no #line says otherwise."""
+    """The file name in messages, unless #line sets another one."""
     kernels: tuple = ()
-    """Name expressions of the kernels that are wanted: "nl_saxpy", "saxpy<float>"."""
+    """Name expressions of the kernels to compile: "nl_saxpy", "saxpy<float>"."""
     variables: tuple = ()
-    """Names of __constant__ and __device__ variables that are wanted."""
+    """Names of the __constant__ and __device__ variables to export."""
     describe: bool = True
-    """Whether the image also tells the types of kernels and variables."""
+    """Does the image contain the types of kernels and variables?"""
     options: tuple = ()
-    """Compiler options as the user gave them: "-DX=1", "-I/include"."""
+    """Compiler options as given by the user: "-DX=1", "-I/include"."""
     std: str = "c++17"
     headers: tuple = ()
-    """(name, text) of headers that exist in memory only."""
+    """(name, text) of headers in memory."""
     fastmath: bool = False
     debug: bool = False
     lineinfo: bool = False
     opt: object = True
-    """False or 0 to 3: how much to optimise; True is the compiler's default."""
+    """Optimization level: False or 0 to 3; True is the compiler's default."""
     max_registers: int | None = None
     boundscheck: bool = False
-    """Checks of indices and asserts, as debug has them too, but in optimised code."""
+    """Are indices and asserts checked, as with debug, but in optimized code?"""
 
     is_python: bool = False
-    """Whether the bodies of the kernels are Python: checks give their advice in its words."""
+    """Are the bodies of the kernels Python? Then checks give their advice in Python's terms."""
 
     users: tuple[Lines, ...] = ()
     """The user's lines, in which slips are searched."""
 
     slips: tuple[Slip, ...] = ()
-    """Slips in Python bodies, which the translator has found."""
+    """Slips in Python bodies, found by the translator."""
 
     linked: tuple = ()
     """Compiled code to link with (linking.Binary); on GPUs only."""
@@ -78,7 +78,7 @@ class Source(NamedTuple):
 
     @property
     def launches(self):
-        """Do kernels launch others?"""
+        """Do kernels launch other kernels?"""
         if "<<<" not in self.text:
             return False
         from numbalite.cxx import scanner
@@ -86,9 +86,8 @@ class Source(NamedTuple):
         return "<<<" in scanner.strip(self.text)
 
     def with_macros_inside(self) -> Source:
-        """The source with the user's macros, such as -DN=128 and those of headers that options include, as
-        text behind the headers of ours that it begins with: their own names (N, T, ...) are not the user's
-        business."""
+        """The source with the user's macros (such as -DN=128, or from headers included by options) as text
+        after numbalite's own headers, because these may use the same names (N, T, ...)."""
         head = _HEAD.match(self.text)
         given = self._joined_options()
         found = [_as_text(option) for option in given]
@@ -103,7 +102,7 @@ class Source(NamedTuple):
         )
 
     def _joined_options(self):
-        """The options, each with its value, where those that become text have it apart."""
+        """The options, each with its separate value, without those that become text."""
         result, rest = [], iter(self.options)
         for option in rest:
             value = next(rest, None) if option in _APART else None
@@ -116,7 +115,7 @@ class Source(NamedTuple):
 
 
 def _as_text(option):
-    """The preprocessor's lines that do what an option does; "" if it is not to become any."""
+    """The preprocessor lines equivalent to an option; "" if the option does not become text."""
     included = _INCLUDED.fullmatch(option)
     if included:
         return f'#include "{included[1]}"\n'

@@ -1,20 +1,20 @@
-"""Kernels that can be stopped: a transformation of PTX.
+"""Transforms PTX so that kernels can be stopped.
 
-A GPU runs a kernel until its threads end. Here each thread gets a test of a flag in device memory, which the host sets
-to stop the kernel (cext/core/stop.c): the thread loads the flag, and exits if it is set.
+A GPU runs a kernel until its threads end. This module inserts tests of a flag in device memory, which the host
+sets to stop the kernel (cext/core/stop.c): the thread loads the flag, and exits if it is set.
 
-- A loop that counts to a bound (ptxloops.py) is divided into strips: the comparison gets a nearer bound, and where that
-  is reached the thread tests the flag and begins the next strip. An iteration executes the same instructions as before,
-  and the assembler unrolls the loop as before. A strip never has more iterations than the loop had left, and it
-  ends whatever the values of counter, step and bound. A loop with few iterations gets no test.
+- A counted loop (ptxloops.py) is divided into strips: the comparison gets a nearer bound; when it is reached, the
+  thread tests the flag and begins the next strip. An iteration executes the same instructions as before, and the
+  assembler unrolls the loop as before. A strip never has more iterations than the loop had left, and it ends for all
+  values of counter, step and bound. A loop with few iterations gets no test.
 - Each other backward branch adds the cost of an iteration to a register. If the sum reaches BUDGET, the thread tests
-  the flag. Every loop has a backward branch, whatever its form: `bra`, or `brx.idx` through a list of targets, in code
-  of the compiler or in inline PTX with labels of its own. Inner loops that count add what they execute.
-- Functions that can call themselves, directly or through pointers, test the flag at their beginning, and so do kernels
-  that have a test, so that kernels which were queued end at once.
+  the flag. Every loop has a backward branch, in any form: `bra`, or `brx.idx` with a list of targets, in compiled code
+  or in inline PTX with its own labels. Inner counted loops add their cost.
+- Functions that can call themselves, directly or through pointers, test the flag at their beginning. So do kernels
+  that have a test, so that kernels which are already queued end at once.
 
-The first thread that exits writes the number of its test and its block and thread into the record RECORD, as the
-struct `record` in cext/core/stop.c. `instrument` returns the function and the position in the source of each test.
+The first thread that exits writes the number of its test and its block and thread into the record RECORD, as
+the struct `record` in cext/core/stop.c. `instrument` returns the function and the source position of each test.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Site(NamedTuple):
 
 
 def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
-    """The PTX with its tests, and the tests in the order of their numbers.
+    """Returns the PTX with its tests, and the tests in the order of their numbers.
 
-    ``is_users``: is this a file of the user? The position of a test in another file is that of the call there.
+    ``is_users``: is this a file of the user? A test in any other file has the position of the user's call.
     """
     module = ptxreader.read(ptx)
     recursive = _recursive(module.functions, ptx)
@@ -118,7 +118,7 @@ def _recursive(functions, ptx):
 
 
 def _taken(functions, ptx):
-    """The functions whose address something has: their names outside of declarations and direct calls."""
+    """The functions whose address is taken: names that occur outside of declarations and direct calls."""
     result = set()
     for function in functions:
         if function.is_kernel:
@@ -134,7 +134,7 @@ def _taken(functions, ptx):
 
 
 def _site(function, location, files, parents, is_users):
-    """The position of a location, or of the call in the user's file that it was inlined at."""
+    """The position of a location, or of the inlined call in the user's file."""
     seen = set()
     place = location
     while place is not None and place not in seen:
@@ -201,7 +201,7 @@ class _Writer:
         self.edits.append((function.end, function.end, tail + _EXIT))
 
     def _latch(self, loop, latch):
-        """A backward branch with its test."""
+        """Inserts a test at a backward branch."""
         branch = self.function.statements[latch.number]
         number = self.site(self.function, branch.location)
         text = branch.text
@@ -218,7 +218,7 @@ class _Writer:
                 branch, f"\n{count}{goes_on}@%nl_hit bra {next_};\n{test}{next_}:\n{text};"
             )
             return
-        # The loop keeps a single branch: it is taken if the loop goes on and there is no test.
+        # The loop keeps a single branch, taken if the loop continues and there is no test.
         negated, predicate, target = parts.groups()
         if predicate is None:
             self._replace(branch, f"\n{count}{goes_on}@%nl_hit bra {target};\n{test}bra {target};")
@@ -238,8 +238,9 @@ class _Writer:
         return label is not None and "nanosleep" in self.ptx[label.begin : begin]
 
     def _uncounted(self, loop):
-        """Divides an innermost loop that does not count into strips. The loop around them has the test, because the
-        assembler would let the threads of a warp wait for each other at each iteration if the loop itself had it."""
+        """Divides an innermost loop that is not counted into strips. The loop around the strips has the test,
+        because in the loop itself the assembler would make the threads of a warp wait for each other at each
+        iteration."""
         branch = self.function.statements[loop.latches[0].number]
         number = self.site(self.function, branch.location)
         negated, predicate, target = ptxloops.PLAIN_BRANCH.fullmatch(branch.text).groups()
@@ -298,12 +299,12 @@ class _Writer:
 
 
 def _looked(number):
-    """Loads the flag, and leaves if it is set."""
+    """Loads the flag, and exits if it is set."""
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
 
 def _iterations(counted, left, most):
-    """Sets `left` to the iterations of a strip, of a loop with a constant step."""
+    """Sets `left` to the number of iterations of a strip, for a loop with a constant step."""
     width, register, step, bound = counted.width, counted.register, counted.step, counted.bound
     size = abs(step)
     high, low = (bound, register) if step > 0 else (register, bound)
@@ -316,7 +317,7 @@ def _iterations(counted, left, most):
         text += f"shr.u{width} {left}, {left}, {size.bit_length() - 1};\n"
     if counted.goes_on == "ne":
         return f"{text}min.u{width} {left}, {left}, {most};\nmax.u{width} {left}, {left}, 1;\n"
-    # One iteration, if the condition is false already.
+    # One iteration if the condition is already false.
     return (
         f"{text}min.u{width} {left}, {left}, {most - 1};\nadd.s{width} {left}, {left}, 1;\n"
         f"setp.{counted.goes_on}.{counted.kind}{width} %nl_hit, {register}, {bound};\n"
@@ -325,7 +326,7 @@ def _iterations(counted, left, most):
 
 
 def _near(counted, near, away, most):
-    """Sets `near` to the bound of a strip, of a loop with a step in a register, without a division."""
+    """Sets `near` to the bound of a strip, for a loop with a step in a register, without a division."""
     width, register, step = counted.width, counted.register, counted.step
     kind = f"{counted.kind}{width}"
     smallest, largest = ptxloops.limits(counted)
@@ -347,7 +348,7 @@ def _near(counted, near, away, most):
 
 
 def _executed(counted, near, left, cost):
-    """Adds to the count what a strip costs."""
+    """Adds the cost of a strip to the count."""
     width, step = counted.width, counted.step
     text = ""
     if isinstance(step, str):  # divided by the largest power of two in the step

@@ -1,4 +1,4 @@
-"""The kernels that are generated: files of cuda_src/templates with words to be filled in."""
+"""Templates of generated kernels: files of cuda_src/templates with placeholders."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from numbalite.compilers import files, headers
 @functools.cache
 def _template(name: str) -> string.Template:
     text = files.text(os.path.join(headers.cuda_src(), "templates", f"{name}.cu"))
-    return string.Template(text[text.index("*/\n") + 3 :])  # without what the file says of itself
+    return string.Template(
+        text[text.index("*/\n") + 3 :]
+    )  # without the comment at the beginning of the file
 
 
 def fill(name: str, /, **words: object) -> str:
-    """The text of a template; KeyError for a word that is not given."""
+    """The text of a template with its placeholders replaced; KeyError for a missing one."""
     return _template(name).substitute(words)
 
 
 def fill_around(name: str, /, **words: object) -> tuple[str, str]:
-    """What comes before and behind the user's text."""
+    """The texts before and after the user's text."""
     before, _, after = fill(name, user="\0", **words).partition("\0")
     return before, after.rstrip("\n")

@@ -111,13 +111,13 @@ def _libraries_by_pathfinder():
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         path = load_nvidia_dynamic_lib("nvrtc").abs_path
-    except Exception:  # whatever goes wrong there, it means "not found"
+    except Exception:  # any failure means "not found"
         return []
     return [Library(0, path)] if path else []
 
 
 def _search():
-    """Every NVRTC in sight, the one to prefer first."""
+    """All NVRTC libraries that were found, the preferred one first."""
     given = config.NVRTC
     if given:
         if not os.path.exists(given):
@@ -137,12 +137,12 @@ def _search():
 
 
 def libraries() -> list:
-    """Every NVRTC in sight, the one to prefer first."""
+    """All NVRTC libraries that were found, the preferred one first."""
     return list(_search())
 
 
 opened: Library | None = None
-"""The library that this process has opened: there is one at a time (compilers.nvrtc sets it)."""
+"""The library that this process has opened; there is only one (set by compilers.nvrtc)."""
 
 
 def _driver_major():
@@ -297,7 +297,7 @@ def _include_by_pathfinder(part):
         from cuda.pathfinder import find_nvidia_header_directory
 
         return find_nvidia_header_directory("cudart" if part == "crt" else part)
-    except Exception:  # whatever goes wrong there, it means "not found"
+    except Exception:  # any failure means "not found"
         return None
 
 
