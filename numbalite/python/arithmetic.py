@@ -1,7 +1,7 @@
 """Operators: their types by numba's rules, and C++ that computes in those types.
 
-Whole numbers have ranges. Where C++ would compute in a narrower type than numba, an operand is converted
-only if the result could leave that type: ``tx + 1`` stays as it is, ``blockIdx.x * blockDim.x`` becomes
+Integers have known ranges. If C++ would compute in a narrower type than numba, an operand is converted only if
+the result could overflow that type: ``tx + 1`` stays as it is, ``blockIdx.x * blockDim.x`` becomes
 ``int64(blockIdx.x) * blockDim.x``.
 """
 
@@ -60,18 +60,18 @@ _FOLD: dict[type, Any] = {
 _LITERAL = re.compile(r"\d+\.\d+(e[+-]?\d+)?")
 _WHOLE = re.compile(r"-?\d+")
 _SUFFIXES = {types.float32: ".0f", types.float64: ".0", types.int64: "LL"}
-"""What makes a literal of this type of a whole number's."""
+"""Converts an integer's literal to a literal of this type."""
 
 
 def spelled(t: Any) -> str:
-    """The name of a number's type in generated C++."""
+    """The C++ name of a number type in generated code."""
     if t is types.boolean:
         return "bool"
     return "int64" if isinstance(t, types.Time) else t.name
 
 
 def converted(value: Value, t: Any) -> Value:
-    """The value as a C++ expression of this type of number."""
+    """The value as a C++ expression of this number type."""
     if value.cxx == t:
         return value.replace(type=t)
     if is_complex(value.type) and is_number(t) and not is_complex(t):
@@ -88,15 +88,15 @@ def converted(value: Value, t: Any) -> Value:
 
 
 def _operand(value: Value, t: Any) -> Value:
-    """What an operation on whole numbers whose result is a t has for an operand: of an int64 operation, a uint64
-    may be negative."""
+    """The type of an operand of an integer operation whose result is a t: in an int64 operation, a uint64
+    operand may be negative."""
     if is_whole(t) and is_whole(value.type) and not within(value.range, t):
         return converted(value, t)
     return value
 
 
 def alike(a: Value, b: Value, t: Any) -> Any:
-    """(a, b, their C++ type) for the two branches of a choice whose value is a t."""
+    """(a, b, their C++ type) for the two branches of a conditional expression of type t."""
     if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
         c = rules.promoted(a.cxx, b.cxx)
         if a.cxx == b.cxx:
@@ -109,7 +109,7 @@ def alike(a: Value, b: Value, t: Any) -> Any:
 
 
 def _widens(cxx, t):
-    """Does C++ make a t of it, where the other operand is one?"""
+    """Does C++ convert it to t if the other operand is a t?"""
     return is_whole(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
 
@@ -118,7 +118,7 @@ def _either(a: Value, b: Value):
 
 
 def binary(op: type, a: Value, b: Value) -> Value | None:
-    """``a op b``; None if there is no such operation."""
+    """``a op b``; None if the operation does not exist for these types."""
     rule = _RULES.get(op)
     if rule is None or not is_number(a.type) or not is_number(b.type):
         return None
@@ -145,7 +145,7 @@ def _folded(op, a, b):
 
 
 def _computed(a: Value, b: Value, t, exact):
-    """Operands and C++ type for an operation whose result is a t; `exact`: the range of its true result."""
+    """Operands and C++ type of an operation whose result is a t; `exact`: the range of its exact result."""
     c = rules.promoted(a.cxx, b.cxx)
     if c == t and (not is_whole(t) or _same_sign(a, b, t)):
         return a, b, t
@@ -174,7 +174,7 @@ def _same_sign(a, b, t):
 
 
 def _keeps(value, t):
-    """Does C++ convert this operand to t, and not the other way about?"""
+    """Does C++ convert this operand to t, and not the other operand to its type?"""
     return value.cxx == t or is_whole(value.cxx) or value.cxx.size <= t.size
 
 
@@ -197,8 +197,8 @@ def _sum(symbol, compute):
 
 
 def _limited(symbol, a, b, exact, t):
-    """The range of a result that might leave its type. Sums and doublings of signed numbers are taken not to,
-    as C++ takes it for all of them; products are how hashes are made, which go round."""
+    """The range of a result that might overflow its type. Sums and doublings of signed numbers are assumed not
+    to overflow, as in C++; products may, because hashes are computed from them."""
     is_doubling = any(
         x.is_known and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
     )
@@ -245,7 +245,8 @@ def _floored(symbol, name):
 
 
 def _of_power_of_two(symbol, a, b, limits):
-    """``a // b`` and ``a % b`` of an integer that may be negative: a shift and a mask round down."""
+    """``a // b`` and ``a % b`` for an integer that may be negative and a power of two: a shift and a mask round
+    down."""
     more = _either(a, a)
     if symbol == "%":
         text, level = f"{a.at(BIT_AND)} & {b - 1}", BIT_AND
@@ -272,7 +273,9 @@ def _power(a, b):
     t = rules.power(a.type, b.type)
     if t is None:
         return None
-    if is_whole(a.type) and b.is_known and b.constant < 0:  # as in Python; numba has a whole 0
+    if (
+        is_whole(a.type) and b.is_known and b.constant < 0
+    ):  # as in Python; numba returns an integer 0
         t = types.float64
     a = _operand(a, t)
     if b.is_known and is_whole(b.type) and not is_whole(t):
@@ -344,7 +347,7 @@ def _signed_all(a, b, c):
 
 
 def _bits_range(symbol, a, b, t):
-    """Of operands as the type of the result, where a uint64 may be negative."""
+    """Converts operands to the result type, in which a uint64 may be negative."""
     naturals = [x for x in (a, b) if x.is_natural and within(x.range, t)]
     if symbol == "&" and naturals:
         return 0, min(x.range[1] for x in naturals)
@@ -380,12 +383,12 @@ SIGNS: dict[type, str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
-    """How ``left op right`` reads where nothing is converted."""
+    """The text of ``left op right`` without conversions."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
 
 
 def unary(op: type, a: Value) -> Value | None:
-    """``-a``, ``+a``, ``~a``; None if there is no such operation."""
+    """``-a``, ``+a``, ``~a``; None if the operation does not exist for this type."""
     if not is_number(a.type):
         return None
     t = a.type
@@ -416,7 +419,7 @@ def unary(op: type, a: Value) -> Value | None:
 
 
 def _unsigned(op, a):
-    """-a and ~a of unsigned numbers of less than 64 bits: they are widened afterwards."""
+    """-a and ~a of unsigned numbers of less than 64 bits are computed first and widened afterwards."""
     limits = full_range(a.type)
     constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_known else NOTHING
     text = f"{spelled(a.type)}({SIGNS[op]}{a.at(PRIMARY)})"
@@ -425,7 +428,7 @@ def _unsigned(op, a):
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
-    """``a < b`` and its like, of numbers; None where they have no order."""
+    """``a < b`` etc. for numbers; None if the types have no order."""
     if not is_number(a.type) or not is_number(b.type):
         return None
     if is_complex(a.type) or is_complex(b.type):
@@ -446,8 +449,8 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
 
 
 def _single(value, t):
-    """A literal that a float32 holds exactly is one where a float32 is compared with it: the result is the same
-    as that of doubles, which GPUs are slow to compare."""
+    """A literal that float32 represents exactly is written as a float32 in a comparison with one: the result
+    equals that of a comparison of doubles, which are slow on GPUs."""
     if t is types.float32 and value.is_known and _LITERAL.fullmatch(value.text):
         with np.errstate(over="ignore"):
             if np.float32(value.constant) == value.constant:
@@ -456,7 +459,7 @@ def _single(value, t):
 
 
 def _exact_in(value, t):
-    """A small whole constant is the same in every type of float."""
+    """A small integer constant has the same value in every floating-point type."""
     return is_whole(value.type) and value.is_known and abs(value.constant) <= 2048 and is_real(t)
 
 

@@ -1,4 +1,4 @@
-"""bfloat16: cuda.bf16 of numba.cuda. Numbers of this type exist in kernels only, as CUDA's __nv_bfloat16."""
+"""bfloat16: cuda.bf16 of numba.cuda. Numbers of this type exist only in kernels, as CUDA's __nv_bfloat16."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def made(call: Call, value: Value) -> Value:
 
 
 def as_number(value: Value, t: Any) -> Value:
-    """A bfloat16 as a number of another type."""
+    """Converts a bfloat16 to another number type."""
     text = f"__bfloat162float({value.text})"
     if t is not types.float32:
         text = f"{spelled(t)}({text})"
@@ -105,7 +105,7 @@ def _taken(call: Any) -> Value:
 
 
 def _functions() -> dict[str, Rule]:
-    """The functions of cuda.bf16, and those that its older names have."""
+    """The functions of cuda.bf16, also under their older names."""
     b = BFLOAT16
     counts = {
         1: "hneg habs", 2: "hadd hsub hmul hdiv hmax hmin hmax_nan hmin_nan hadd_rn hsub_rn hmul_rn "
@@ -145,10 +145,10 @@ def _functions() -> dict[str, Rule]:
 WORDS: dict[str, Rule] = {f"bf16.{name}": rule for name, rule in _functions().items()}
 WORDS["bfloat16"] = WORDS["bf16.bfloat16"]
 TYPES = frozenset(("bfloat16", "bf16.bfloat16", "bf16.nv_bfloat16"))
-"""Words for the type itself."""
+"""The intrinsics that name the type itself."""
 MATH: dict[Any, Rule] = {
     getattr(math, name): WORDS[f"bf16.h{name}"]
     for name in "trunc ceil floor sqrt log log2 log10 cos sin tanh exp exp2".split()
     if hasattr(math, name)
 }
-"""Functions of the module math, of a bfloat16."""
+"""Functions of the module math for a bfloat16."""

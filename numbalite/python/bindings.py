@@ -1,4 +1,4 @@
-"""What an assignment does to its target: a variable is bound, a tuple taken apart, an element stored."""
+"""Assignments to targets: binds a variable, unpacks a tuple, or stores an element."""
 
 from __future__ import annotations
 
@@ -34,29 +34,30 @@ class Line(NamedTuple):
 
     text: str
     number: int
-    """The Python line that it stands for; of a line without a counterpart, the one before it, negative."""
+    """The Python line from which it is generated. A line without one has the negative number of the previous
+    line."""
 
 
 class Bindings(Expressions):
-    """Bindings of a function that is translated (translate.py)."""
+    """The bindings of a function that is being translated (translate.py)."""
 
     lines: list[Line]
     depth: int
     at: Any
-    """The statement."""
+    """Adds a statement."""
     flow: Flow
     variables: Variables
     is_final: bool
-    """Is this the round that writes the text?"""
+    """Is this the last round, which writes the text?"""
     doubles: Doubles
 
-    # --- what the inheriting class says
+    # --- methods of the derived class
 
     def emit(self, text: str, node: ast.AST | None = None) -> None:
         raise NotImplementedError
 
     def fresh(self, base: str) -> str:
-        """A name that nothing else has."""
+        """A name that is not used yet."""
         raise NotImplementedError
 
     def may_raise(self, kind: type, args: tuple) -> str:
@@ -79,7 +80,8 @@ class Bindings(Expressions):
             self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
 
     def _refuse_vector(self, target):
-        """A vector does not change: another variable of the same one would not see it."""
+        """Vectors are immutable values in Python: a change must not affect another variable with the same
+        vector."""
         t = self.value(target.value).type
         if isinstance(t, types.Vector):
             self.fail(
@@ -123,8 +125,8 @@ class Bindings(Expressions):
         return f"{kind}{variable.name} = {text};"
 
     def allocated(self, node: ast.AST, value: Value) -> Value:
-        """An array in a space of its own that an expression makes: one that is not just assigned to a variable
-        has a name of ours."""
+        """An array in its own memory that an expression creates. If the array is not simply assigned to a
+        variable, it gets a generated name."""
         if node in _bound_alone(self.at):
             return value
         name = self.fresh(f"{value.type.space}_array")
@@ -141,7 +143,7 @@ class Bindings(Expressions):
         return f"{kind}{variable.name} = py::as_array({name});"
 
     def text_as(self, value: Value, t: Any) -> str:
-        """The text of a value that initialises a variable of a type."""
+        """The text of a value that initializes a variable of a type."""
         value = subscripts.as_view(value)
         if times.is_time(t) and times.is_time(value.type):
             found = times.converted(value, t)
@@ -167,7 +169,7 @@ class Bindings(Expressions):
         return value.text
 
     def declare(self, variable: Any) -> None:
-        """A declaration before the statement in which a variable is first assigned."""
+        """Writes a declaration before the statement that first assigns the variable."""
         t = variable.cxx or self.variables.web_type(variable.webs[0])
         if isinstance(t, Fixed):
             t = t.view
@@ -199,7 +201,7 @@ class Bindings(Expressions):
             self.bind(one, item)
 
     def _binds_together(self, target, value):
-        """Is it the result of a call, which ``auto [x, y]`` takes apart?"""
+        """Is it the result of a call that ``auto [x, y]`` can unpack?"""
         if not isinstance(value.type, types.Tuple) or value.text.startswith("make_tuple("):
             return False
         if value.items is None:
@@ -223,7 +225,7 @@ class Bindings(Expressions):
         return list(zip(target.elts, items, strict=True))
 
     def _kept(self, pairs):
-        """The pairs, with a variable for each value that an assignment before it would change."""
+        """The pairs, with a temporary variable for each value that an earlier assignment would change."""
         kept, bound, stores = [], set(), False
         for target, value in pairs:
             hazard = (stores and value.loads) or mentions(value.text, bound)
@@ -240,7 +242,7 @@ class Bindings(Expressions):
         return kept
 
     def _cxx_names(self, targets):
-        """What C++ calls the variables that are bound by targets."""
+        """The C++ names of the variables that targets bind."""
         names = (n for target in targets for n in tree.walk(target) if isinstance(n, ast.Name))
         return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
 
@@ -249,7 +251,8 @@ class Bindings(Expressions):
         return variable.name if variable else target.id
 
     def _bound_together(self, target, value):
-        """``auto [x, y] = f();``: None if that did it, else the items of a variable that holds the tuple."""
+        """Writes ``auto [x, y] = f();`` and returns None, or returns the items of a variable that holds the
+        tuple."""
         items = value.items or [Value(t, "") for t in value.type.types]
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
@@ -330,7 +333,7 @@ class Bindings(Expressions):
             self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
 
     def _check_shapes(self, target, view, stored):
-        """Elements and dimensions of an array that is stored into a view of another one."""
+        """The elements and dimensions of an array that is stored into a view of another array."""
         if stored.ndim > view.ndim:
             self.fail(
                 target,
@@ -345,7 +348,7 @@ class Bindings(Expressions):
 
 
 def _is_stored_as_number(t):
-    """A number, an enum member or a time, or an array of numbers without dimensions?"""
+    """Is it a number, an enum member, a time, or a 0-d array of numbers?"""
     if isinstance(t, types.Array) and t.ndim:
         return False
     return isinstance(t, types.Scalar) or is_number(getattr(t, "dtype", None))
@@ -367,12 +370,12 @@ def counted(items: Any, noun: str) -> str:
 
 
 def mentions(text: str, names: Any) -> bool:
-    """Does a text of C++ have one of these names?"""
+    """Does a C++ text contain one of these names?"""
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
 
 def _declarator(t):
-    """What declares an array in a space of its own, before its name."""
+    """The text before the name in the declaration of an array in its own memory."""
     space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(t.space, "")
     if t.alignment:
         space += f"__align__({t.alignment}) "

@@ -1,5 +1,5 @@
-"""Branches that the types of the arguments decide, such as ``if b is None``: a body without those that are
-never taken."""
+"""Branches that the types of the arguments decide, such as ``if b is None``: removes those that are never
+executed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from numbalite.python import tree
 
 Decided = dict[ast.AST, bool]
-"""``if`` statements -> what their conditions are."""
+"""``if`` statements -> the values of their conditions."""
 
 
 def pruned(body: list, decided: Decided) -> list:
-    """A body in which what is decided is only the branch that is taken."""
+    """A body in which each decided ``if`` is replaced by the branch that is executed."""
     found: list = []
     for statement in body:
         if statement in decided:
@@ -29,7 +29,7 @@ def _taken(node: Any, test: bool) -> list:
 
 
 def _inside(statement, decided):
-    """A statement whose blocks are pruned; the same one where nothing in it is decided."""
+    """A statement with pruned blocks; the same statement if nothing in it is decided."""
     if not any(node in decided for node in tree.walk(statement)):
         return statement
     new = copy.copy(statement)

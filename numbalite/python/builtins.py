@@ -1,9 +1,9 @@
-"""What a kernel may call or ask for: Python's functions and attributes, each with the rule for its type and
-its text in C++.
+"""Builtins: the Python functions and attributes that kernels support, each with the rule for its type and its
+C++ text.
 
-A table: a new function is a new line. The keys are the Python objects themselves; what exists in kernels
-only (``cuda.grid``) is a Word (numbalite/types/inkernel.py), whose rules are in intrinsics.py. A rule gets a
-Call (calls.py) and gives a Value.
+The tables have one line per function. Their keys are the Python objects themselves; functions that exist only
+in kernels (``cuda.grid``) are a Word (numbalite/types/inkernel.py), with rules in intrinsics.py. A rule
+receives a Call (calls.py) and returns a Value.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _sum(call):
 
 
 def _numpy_extreme(name: str) -> Rule:
-    """np.maximum, np.minimum: NaN wins, and they are of complex numbers, too."""
+    """np.maximum, np.minimum: NaN wins; also for complex numbers."""
 
     def rule(call):
         a, b = call.numbers(2)
@@ -163,7 +163,7 @@ def _round(call):
 
 
 def _limits(of: Any) -> Rule:
-    """np.finfo and np.iinfo: of a type, or of the type that a value has."""
+    """np.finfo and np.iinfo for a type, or for the type of a value."""
     of = functools.cache(of)  # the same object in each round
 
     def rule(call):
@@ -179,7 +179,7 @@ def _limits(of: Any) -> Rule:
 
 
 def _decides(op: type, reduction: Rule) -> Rule:
-    """any and all, of the items of a tuple or the elements of an array."""
+    """any and all for the items of a tuple or the elements of an array."""
 
     def rule(call):
         (value,) = call.take("iterable")
@@ -231,7 +231,7 @@ def _as(value, t) -> Value:
 
 
 def _cast(constant, t):
-    """A constant as a type of numbers; NOTHING where C++ leaves it open."""
+    """A constant converted to a number type; NOTHING if the result is undefined in C++."""
     if t is types.boolean:
         return bool(constant)
     if is_complex(t) or isinstance(constant, complex):
@@ -246,7 +246,7 @@ def _cast(constant, t):
 
 
 def _to_type(choose) -> Rule:
-    """int(), float(), bool(): the type depends on the argument's."""
+    """int(), float(), bool(): the result type depends on the argument's."""
 
     def rule(call):
         if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
@@ -284,7 +284,7 @@ def _isinstance(call):
 
 
 def _is_a(t, wanted) -> bool:
-    """Is a value of type t, to Python, of this class?"""
+    """Is a value of type t an instance of this Python class?"""
     if isinstance(wanted, types.Type):
         return t == wanted
     if isinstance(wanted, Word):
@@ -313,14 +313,14 @@ def _complex(call):
 
 def _divmod(call):
     a, b = call.numbers(2)
-    if rules.unified(a.type, b.type) is types.float64:  # of uint64 and int64, too
+    if rules.unified(a.type, b.type) is types.float64:  # for uint64 and int64, too
         a, b = converted(a, types.float64), converted(b, types.float64)
     pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
 
 
 def _about_complex(name: str) -> Rule:
-    """cmath.isnan and its like."""
+    """cmath.isnan etc."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -376,7 +376,7 @@ def _isnat(call):
 
 
 def _logical(symbol: str) -> Rule:
-    """np.logical_and and its like: both operands are computed, as NumPy has them."""
+    """np.logical_and etc.: both operands are computed, as in NumPy."""
 
     def rule(call):
         a, b = call.numbers(2)
@@ -388,7 +388,7 @@ def _logical(symbol: str) -> Rule:
 
 
 def _said(value):
-    """The text of a truth."""
+    """The text of a boolean."""
     return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
 
 
@@ -406,7 +406,7 @@ def _ldexp(call):
 
 
 def _numpys_fmod(call):
-    """Of integers an integer, which math.fmod has not."""
+    """For integers the result is an integer, unlike math.fmod's."""
     a, b = call.numbers(2)
     rule = same_type("np_fmod", 2) if is_whole(a.type) and is_whole(b.type) else floating("fmod", 2)
     return rule(call)
@@ -454,7 +454,7 @@ def _print(call):
 
 
 def _format(call, value, values) -> str:
-    """How printf shows a value; what it is given for that is added to ``values``."""
+    """The printf format of a value; the arguments are added to ``values``."""
     given = value.type.value if isinstance(value.type, Known) else None
     if isinstance(given, str):
         return given.replace("%", "%%")
@@ -571,7 +571,7 @@ FUNCTIONS: dict[Any, Rule] = {
     **reductions.FUNCTIONS,
     literal_unroll: _itself,
 }
-# Functions of floats under the names that math, numpy and cmath have for them: {C++: names}.
+# Functions of floats under their names in math, numpy and cmath: {C++: names}.
 _FLOATING = {
     "acos": "acos arccos", "acosh": "acosh arccosh", "asin": "asin arcsin", "asinh": "asinh arcsinh",
     "atan": "atan arctan", "atanh": "atanh arctanh", "cos": "cos", "cosh": "cosh", "sin": "sin",
@@ -595,7 +595,7 @@ _OPERATORS = {
 
 
 def _ordered(op: type, name: str, swap: bool) -> Rule:
-    """A comparison, which NumPy has of complex numbers, too: the real parts decide first."""
+    """A comparison. For complex numbers, as in NumPy: the real parts decide first."""
 
     def rule(call):
         a, b = call.take("x1", "x2")
@@ -656,7 +656,7 @@ for _op, _names in _OPERATORS.items():
 
 
 def _type_of_class(call, value):
-    """The type of one of NumPy's classes of numbers, np.float32."""
+    """The type of a NumPy number class such as np.float32."""
     try:
         return types.from_dtype(value)
     except TypeError:
@@ -664,7 +664,7 @@ def _type_of_class(call, value):
 
 
 def function(value: Any) -> Rule | None:
-    """The rule for a Python object that is called."""
+    """The rule for a called Python object."""
     if isinstance(value, Word):
         return WORDS.get(value.path)
     if isinstance(value, types.Scalar):
@@ -675,7 +675,7 @@ def function(value: Any) -> Rule | None:
         return lambda call: cast(call, _type_of_class(call, value))
     if getattr(
         type(value), "is_numpys", False
-    ):  # cuda.cbrt: NumPy's for arrays, a number's in a kernel
+    ):  # cuda.cbrt: NumPy's for arrays, in a kernel the function for a number
         value = getattr(np, value.__name__)
     try:
         found = FUNCTIONS.get(value) or randoms.RULES.get(value)
@@ -687,14 +687,14 @@ def function(value: Any) -> Rule | None:
 
 
 def word(value: Any) -> Rule | None:
-    """The rule for a Word that is no function: threadIdx.x, laneid."""
+    """The rule for a Word that is not a function: threadIdx.x, laneid."""
     if isinstance(value, Word) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
     return None
 
 
 def name_of(value: Any) -> str:
-    """How messages call a function."""
+    """The name of a function in messages."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
     return getattr(value, "__name__", str(value))
@@ -779,7 +779,7 @@ _METHODS_OF_NUMBERS: dict[str, Rule] = {
     "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "bit_count": bits("__popc", "__popcll"),
 }
-# Arrays of numbers without dimensions; the rules receive the element.
+# 0-d arrays of numbers; the rules receive the element.
 _OF_ELEMENTS: dict[str, Rule] = {
     **_OF_NUMBERS,
     "size": lambda call: number(1),
@@ -798,7 +798,7 @@ _METHODS_OF_ELEMENTS: dict[str, Rule] = {
 
 
 def attributes(t: Any) -> list[str]:
-    """The names of what a value has."""
+    """The names of a value's attributes."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return [*_OF_ARRAYS, *_METHODS_OF_ARRAYS]
     if isinstance(t, types.NamedTuple):

@@ -37,7 +37,7 @@ _NUMBERS_OF_OPTIONS = ("-D", "--define-macro")
 
 
 class Uncacheable(Exception):
-    """A value whose contents cannot be listed."""
+    """Raised for a value whose contents cannot be listed."""
 
 
 class Contents:
@@ -56,13 +56,15 @@ class Contents:
         """Does the compiler of the target choose the type of some result?"""
 
     def of_kernel(self, function: Function, args: Any, options: Any) -> list:
-        """All that decides the text of a kernel."""
+        """Everything that determines the text of a kernel."""
         found = [self.value(args), self._options(options), self.function(function)]
         return self._with_target(found)
 
     def of_device(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
-        """All that decides the text of a device function for these lists of argument types. ``caller`` names the
-        code that calls it."""
+        """Everything that determines the text of a device function for these lists of argument types.
+
+        ``caller`` names the code that calls it.
+        """
         types_of_calls = [self.value(tuple(args)) for args in lists]
         found = [caller, types_of_calls, self._options(options), self.device_function(function)]
         return self._with_target(found)
@@ -78,8 +80,8 @@ class Contents:
         return tuple((numbers.get(function), message) for function, message in warnings)
 
     def warn(self, warnings: Any) -> None:
-        """Issues the warnings of the translation, (number of the function or None, message), that this process
-        has not issued."""
+        """Issues the warnings of the translation that this process has not issued yet: (number of the function
+        or None, message)."""
         for number, message in warnings:
             function = None if number is None else self.functions[number]
             if function not in warned:
@@ -176,7 +178,7 @@ class Contents:
         )  # fmt: skip
 
     def _options(self, options):
-        """All options but those that only concern the launch."""
+        """All options except those that affect only the launch."""
         if any(not option.startswith(_NUMBERS_OF_OPTIONS) for option in options.options):
             raise Uncacheable  # they may name files
         if any("include" in text.value for text in options.link):
@@ -299,7 +301,7 @@ def _dtype(dtype):
 
 
 def _used(function: Function) -> dict[str, set]:
-    """The names that the body reads -> the chains of attributes that it reads of each; () is the value itself."""
+    """The names that the body reads -> the attribute chains that it reads of each; () is the value itself."""
     if function.used is None:
         function.used = _find_used(function)
     return function.used

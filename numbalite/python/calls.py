@@ -1,6 +1,6 @@
-"""What a rule of a function or an attribute is given, a Call, and the rules that many functions share.
+"""Call, the argument of the rules of functions and attributes, and rules that many functions share.
 
-A rule gets a Call and gives a Value: the type, by numba's rules, and the text in C++.
+A rule receives a Call and returns a Value: the type, by numba's rules, and the C++ text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numbalite.python.values import (
 
 
 class Call:
-    """A call, or the use of an attribute: what a rule needs to know."""
+    """A call, or the use of an attribute: the information that a rule needs."""
 
     def __init__(
         self, of: Any, node: ast.AST, name: str, args: Iterable[Value], keywords: Any = None
@@ -41,7 +41,7 @@ class Call:
 
     @property
     def spelled(self) -> str:
-        """The function as the user's program names it."""
+        """The function's name in the user's program."""
         return spelled_function(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
@@ -59,7 +59,7 @@ class Call:
         return found
 
     def numbers(self, count: int) -> list[Value]:
-        """That many arguments, all of them numbers."""
+        """Checks the number of arguments; all must be numbers."""
         if self.keywords or len(self.args) != count:
             self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
         for value in self.args:
@@ -68,7 +68,7 @@ class Call:
         return self.args
 
     def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
-        """The result; it has effects if an argument has."""
+        """The result; it has side effects if an argument has."""
         given = [*self.args, *self.keywords.values()]
         more.setdefault("calls", any(value.calls for value in given))
         more.setdefault("loads", any(value.loads for value in given))
@@ -76,7 +76,7 @@ class Call:
 
 
 def spelled_function(node: ast.AST, name: str) -> str:
-    """The function of a call as the user's program names it; `name` for what is no call, or long."""
+    """The function's name in the user's program; `name` if the node is not a call, or is long."""
     text = ast.unparse(node.func) if isinstance(node, ast.Call) else name
     return text if len(text) <= 60 else name
 
@@ -85,7 +85,7 @@ Rule = Callable[[Call], Value]
 
 
 def spelled(t: Any) -> str:
-    """A type as generated C++ spells it."""
+    """A type's spelling in generated C++."""
     t = rules.stored(t)
     if isinstance(t, types.Scalar):
         return arithmetic.spelled(t)
@@ -102,7 +102,7 @@ def spelled(t: Any) -> str:
 
 
 def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
-    """A function of floats: integers count as float64."""
+    """A function of floats: integers are converted to float64."""
 
     def rule(call):
         args = call.numbers(count)
@@ -130,7 +130,7 @@ def complex_function(name: str) -> Rule:
 
 
 def predicate(name: str) -> Rule:
-    """A question about a float."""
+    """A predicate of a float."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -142,7 +142,7 @@ def predicate(name: str) -> Rule:
 
 
 def floating_predicate(name: str) -> Rule:
-    """A question that integers are asked as floats."""
+    """A predicate; integers are converted to floats."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -153,7 +153,7 @@ def floating_predicate(name: str) -> Rule:
 
 
 def same_type(name: str, count: int) -> Rule:
-    """A function whose result has the type that its arguments have in common."""
+    """A function whose result has the common type of its arguments."""
 
     def rule(call):
         first, *others = call.numbers(count)
@@ -166,7 +166,7 @@ def same_type(name: str, count: int) -> Rule:
 
 
 def whole(name: str) -> Rule:
-    """math.floor and the like: in kernels a float of the argument's type, as in numba.cuda, elsewhere an
+    """math.floor etc.: in kernels the result is a float of the argument's type, as in numba.cuda, otherwise an
     integer, as in Python."""
     in_kernels = floating(name)
 
@@ -182,7 +182,7 @@ def whole(name: str) -> Rule:
 
 
 def several(name: str, *results: types.Type | None) -> Rule:
-    """A function of a float that gives several values; None is the argument's type."""
+    """A function of a float with several results; None is the argument's type."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -194,7 +194,7 @@ def several(name: str, *results: types.Type | None) -> Rule:
 
 
 def either(*names: str) -> Rule:
-    """One of two values, which are both computed."""
+    """Selects one of two values, which are both computed."""
 
     def rule(call):
         test, a, b = call.take(*names)
@@ -205,7 +205,7 @@ def either(*names: str) -> Rule:
 
 
 def operation(op: type) -> Rule:
-    """A function that is an operator: operator.add, np.add."""
+    """A function equivalent to an operator: operator.add, np.add."""
 
     def rule(call):
         if issubclass(op, ast.unaryop):
@@ -229,8 +229,11 @@ def intrinsic(
     effect: bool = True,
     cxx: Any = None,
 ) -> Rule:
-    """A function of CUDA C++. ``text`` has {0}, {1} for the arguments, which are converted to the types of
-    ``parameters``; None keeps a type."""
+    """A CUDA C++ function.
+
+    ``text`` has {0}, {1} for the arguments, which are converted to the types of ``parameters``; None keeps a
+    type.
+    """
 
     def rule(call):
         if len(call.args) != len(parameters):
@@ -255,7 +258,7 @@ def constant(value: Value) -> Rule:
 
 
 def quoted(text: str) -> str:
-    """A text as a literal of C++."""
+    """A string as a C++ literal."""
     for plain, escaped in (
         ("\\", "\\\\"),
         ('"', '\\"'),

@@ -1,7 +1,7 @@
-"""What a condition says of the variables in it: behind ``if i > 0 and ...:`` is i at least 1, so that ``a[i - 1]``
-does not count from the end.
+"""Value ranges from conditions: after ``if i > 0 and ...:``, i is at least 1, so ``a[i - 1]`` needs no code for
+a negative index.
 
-Comparisons of names with names and numbers are looked at.
+Only comparisons of names with names and numbers are used.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _EXITS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 class Told:
-    """What is known of variables at a place: a range of each, until something is assigned to it."""
+    """The known range of each variable at a position, valid until the variable is assigned."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, Range]] = []
 
     def add(self, of: Any, test: ast.expr, holds: bool) -> None:
-        """Here the test holds, or does not."""
+        """Adds the ranges that follow if the test is true, or false."""
         self._known += _ranges(of, test, holds)
 
     def mark(self) -> int:
         return len(self._known)
 
     def back(self, mark: int) -> None:
-        """What was added since is no longer known."""
+        """Removes the ranges that were added since."""
         del self._known[mark:]
 
     def forget(self, names: Container[str]) -> None:
-        """These variables have other values from here on."""
+        """Removes the ranges of these variables, which are assigned."""
         self._known = [("" if n in names else n, limits) for n, limits in self._known]
 
     def narrowed(self, value: Value, name: str) -> Value:
-        """The value of a variable, with all that is known of it."""
+        """The value of a variable with its known range."""
         if not self._known or not is_whole(value.type) or value.is_known:
             return value
         low, high = value.range or full_range(value.type)
@@ -56,7 +56,7 @@ class Told:
 
 
 def leaves(statement: ast.stmt) -> bool:
-    """Is what follows reached only where the test of this ``if`` does not hold?"""
+    """Is the code after this ``if`` reached only if its test is false?"""
     return (
         isinstance(statement, ast.If)
         and not statement.orelse
@@ -98,7 +98,7 @@ def _of_one(of, name, op, other):
 
 
 def _range_of(of, node):
-    """The range of a name or a number; None of everything else."""
+    """The range of a name or a number; None for any other expression."""
     plain = node.operand if isinstance(node, ast.UnaryOp) else node
     if not isinstance(plain, (ast.Name, ast.Constant)):
         return None

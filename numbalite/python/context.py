@@ -1,4 +1,5 @@
-"""One compilation: the functions that a Python body calls, each once for each list of argument types."""
+"""The context of one compilation: the functions that a Python body calls, each translated once per list of
+argument types."""
 
 from __future__ import annotations
 
@@ -28,13 +29,15 @@ from numbalite.python.variables import NotYet
 from numbalite.types import parameters
 
 _MAX_INSTANCES = 30
-"""Functions in each other's calls, at most."""
+"""Maximum depth of nested calls."""
 
 
 class Instance(DeviceFunction):
-    """A Python function for one list of arguments, as a device function. An argument is a type, or a Value:
-    what exists when compiling only, or a number that the function needs to know then. It has no parameter
-    in C++."""
+    """A Python function for one list of arguments, as a device function.
+
+    An argument is a type, or a Value that exists only at compile time or whose number the function needs at
+    compile time. A Value has no parameter in C++.
+    """
 
     def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
         self.function = function
@@ -46,13 +49,13 @@ class Instance(DeviceFunction):
 
     @property
     def result(self) -> Any:
-        """The type that it returns, as far as it is known."""
+        """Its return type, if known."""
         return self.translator and self.translator.result
 
     def returned(self) -> tuple | None:
-        """None where it returns numbers; where there are arrays among its results, (is it a tuple?, for each
-        item the number of the parameter that it is, -1 for a number, or the (dtype, number of axes, whether it is
-        writable) of a part of an argument, and the types of the items)."""
+        """None if it returns numbers. If its results contain arrays: (is it a tuple?, for each item the number
+        of the parameter that it is, -1 for a number, or (dtype, number of axes, whether it is writable) of a
+        part of an argument; the types of the items)."""
         is_tuple = isinstance(self.result, types.Tuple)
         items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):
@@ -73,7 +76,7 @@ class Instance(DeviceFunction):
         return is_tuple, chosen, tuple(items)
 
     def _parameter(self, node):
-        """The number of the parameter that an expression is, if that keeps its value; else None."""
+        """The number of the parameter that an expression is, if that is never assigned; else None."""
         names = self.function.parameters
         if not isinstance(node, ast.Name) or node.id not in names:
             return None
@@ -84,7 +87,7 @@ class Instance(DeviceFunction):
         return None if is_bound else names.index(node.id)
 
     def finish(self, definition: Any) -> None:
-        """Makes a device function of it."""
+        """Creates a device function from it."""
         passed = (t for t in self.args if not isinstance(t, Value))
         signature = types.Signature(self.result, map(parameters.by_reference, passed))
         options = self.given.options if self.given else None
@@ -98,7 +101,7 @@ def _element_dtype(array):
 
 
 class Closure(NamedTuple):
-    """A function in a function, with the variables of the outer one that it reads."""
+    """A nested function, with the variables of the outer function that it reads."""
 
     function: DeviceFunction
     outer: Function
@@ -153,7 +156,7 @@ class Session:
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
-        definition.members = []  # their values stand in the text
+        definition.members = []  # their values are written into the text
         definition.read_only = read_only(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.warnings = self.warnings
@@ -174,8 +177,8 @@ class Session:
         return instance
 
     def _translate(self, python, instance, result):
-        """Translates an instance; if it calls one that is being translated, whose result is not known yet, it
-        is translated again when it is asked for again."""
+        """Translates an instance. If it calls an instance that is being translated, whose result type is not
+        known yet, it is translated again at the next request."""
         known = instance.result
         instance.translator = Translator(python.function, instance.args, self, result)
         instance.translator.result = instance.translator.result or known
@@ -198,7 +201,7 @@ class Session:
             self._depth -= 1
 
     def instances(self, function: DeviceFunction) -> list[Instance]:
-        """A device function with a Python body for each of its signatures: for callers in C++."""
+        """A device function with a Python body for each of its signatures, for callers in C++."""
         if not function.signatures:
             raise TypeError(
                 f"the device function {function.name} has a Python body, and C++ calls it: it needs "
@@ -214,13 +217,13 @@ class Session:
         except NotYet as unknown:
             raise_for(_untold(unknown), function.name)
 
-    # --- functions in functions
+    # --- nested functions
 
     def inner(
         self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
     ) -> Any:
-        """A function that is defined in another one: a DeviceFunction, or a Closure if it reads variables of
-        that, the ``free`` ones. ``name``: the variable that a lambda is assigned to."""
+        """A nested function: a DeviceFunction, or a Closure if it reads variables of the outer function, the
+        ``free`` ones. ``name``: the variable to which a lambda is assigned."""
         if node not in self._inner:
             function = Function(
                 _with_parameters(node, free),
@@ -258,7 +261,7 @@ class Session:
         return self._call_string(of, node, function, args)
 
     def _check_reduced(self, of, node, args):
-        """The reduction of a ufunc accepts an array with one dimension."""
+        """A ufunc's reduce method accepts a 1-D array."""
         if len(args) != 1 or getattr(args[0].type, "ndim", 0) != 1:
             given = ", ".join(rules.described(value.type) for value in args)
             of.fail(
@@ -292,7 +295,7 @@ class Session:
         of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value, node))
 
     def _as_device_function(self, of, node, kernel):
-        """A kernel with a Python body may be called like a device function, as numba's may."""
+        """A kernel with a Python body can be called like a device function, as in numba."""
         definition = getattr(kernel._source, "definition", None)
         if definition is None or not definition.is_python:
             of.fail(
@@ -352,8 +355,8 @@ class Session:
         return self._called(of, node, function, instance, passed, wanted, instance.result)
 
     def _instance_for(self, function, args, wanted, result):
-        """The instance for a call. Literal integers are variables to the function where that will do; where
-        it needs to know them (the shape of a shared array), there is an instance for each."""
+        """The instance for a call. Integer literals are passed as variables if possible; if the function needs
+        their values (the shape of a shared array), each list of values has its own instance."""
         literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
         key = function.definition, tuple(a.type for a in args)
         if function.signatures or literal == wanted or key not in self._on_literals:
@@ -373,7 +376,7 @@ class Session:
         return self._called(of, node, function, function, args, wanted, result)
 
     def _result_of_string(self, of, node, function, args):
-        """What a function in C++ returns is the compiler's to say."""
+        """The compiler determines the return type of a C++ function."""
         key = function, tuple(args)
         known = self._results.get(key)
         if known is None:
@@ -423,7 +426,7 @@ class Session:
 
 
 def _written_defaults(args):
-    """The defaults of a function in another one, where they are written as numbers."""
+    """The defaults of a nested function, if they are literal numbers."""
     named = [*args.posonlyargs, *args.args]
     given = dict(
         zip([a.arg for a in named[len(named) - len(args.defaults) :]], args.defaults, strict=True)
@@ -437,8 +440,8 @@ def _written_defaults(args):
 
 
 def is_of_the_host(function: Any, caller: str) -> bool:
-    """Is it a function in Python of NumPy or numbalite, which is written for the host? Kernels of numbalite
-    itself call its functions."""
+    """Is it a Python function of NumPy or numbalite that is written for the host? Kernels of numbalite itself
+    call its own functions."""
     file = os.path.abspath(function.__code__.co_filename)
     return file.startswith(_NUMPY) or (
         file.startswith(_OWN) and not os.path.abspath(caller).startswith(_OWN)
@@ -460,7 +463,7 @@ def _default(of, node, name, value):
 
 
 def _with_parameters(node, names):
-    """A function that has these names as parameters, too."""
+    """A function with these parameter names."""
     if not names:
         return node
     found, found.args = copy.copy(node), copy.copy(node.args)
@@ -482,7 +485,7 @@ def _untold(unknown):
 
 
 def _as_literal(value: Value) -> Value | None:
-    """An argument that numba takes for a literal: an integer, or a tuple of such, known when compiling."""
+    """An argument that numba treats as a literal: an integer known at compile time, or a tuple of such."""
     if not value.is_known:
         return None
     if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
@@ -496,7 +499,7 @@ warned: set[Function] = set()
 
 
 def plain_function(function: Any, definition_of: Any) -> DeviceFunction:
-    """The device function of a Python function without a decorator."""
+    """The device function of an undecorated Python function."""
     found = _plain_functions.get(function)
     if found is None:
         found = _plain_functions[function] = DeviceFunction(
@@ -516,7 +519,8 @@ def _plain(name):
 
 
 def _declared(of, node, function, given):
-    """(argument types, return type) of the signature that fits these types; what is given if none is said."""
+    """(argument types, return type) of the signature that matches these types; the types themselves if none is
+    declared."""
     if not function.signatures:
         return given, None
     for signature in function.signatures:
@@ -524,7 +528,7 @@ def _declared(of, node, function, given):
             return signature.args, signature.return_type
     found = conversions.closest(given, function.signatures)
     if found is None and len(function.signatures) == 1:
-        (found,) = function.signatures  # the compiler says what does not fit
+        (found,) = function.signatures  # the compiler reports the mismatch
     if found is None:
         of.fail(
             node,

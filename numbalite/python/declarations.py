@@ -1,5 +1,5 @@
-"""Where C++ declares the variables: in the block that holds all that is said of one, at its first assignment
-if that comes first, else before the statement in which it is first spoken of."""
+"""Selects where C++ declares a variable: in the innermost block that contains all its uses; at its first
+assignment if that precedes all uses, else before the statement with the first use."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, NamedTuple
 from numbalite.python import tree
 
 Path = tuple[tuple[int, int], ...]
-"""Blocks from the outermost to the innermost, with the number of the statement in each."""
+"""Blocks from the outermost to the innermost, with a statement number in each."""
 PARAMETER: Path = ((0, -1),)
 
 
 class Place(NamedTuple):
-    """Where a variable is declared."""
+    """The position of a declaration."""
 
     block: tuple
     """The path of the block."""
     statement: int
-    """The number of the statement in it: -1 in the head of the function or loop that the block is of."""
+    """The number of the statement in the block; -1 in the head of the function or loop."""
     node: ast.AST | None
-    """The target that declares it; None if a declaration stands before the statement."""
+    """The target that declares it; None if a separate declaration precedes the statement."""
 
 
 class Blocks:
-    """The blocks of a function's body, and where every name in them stands."""
+    """The blocks of a function's body, and the positions of all names in them."""
 
     def __init__(self, body: Any) -> None:
         self.paths: dict[ast.AST, Path] = {}
@@ -64,8 +64,8 @@ class Blocks:
                 self._in_expressions.add(part.target)
 
     def place(self, definitions: Any, uses: Any, loops: Any) -> Place:
-        """Where to declare a variable with these definitions and uses (nodes), which the iterations of these
-        loops leave to the next ones."""
+        """Selects the position for a variable with these definitions and uses (nodes), whose value these loops
+        carry from one iteration to the next."""
         nodes = [*definitions, *uses]
         paths = [self.paths.get(node, PARAMETER) for node in nodes]
         paths += [self.paths[loop] for loop in loops]
@@ -88,6 +88,6 @@ class Blocks:
         return Place(block, statement, None)
 
     def block_of(self, node: ast.AST) -> tuple:
-        """The block of a statement, as a Place has it, and its number in it."""
+        """The block of a statement, as in Place, and the statement's number in it."""
         path = self.paths[node]
         return (*path[:-1], (path[-1][0],)), path[-1][1]

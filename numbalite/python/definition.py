@@ -1,4 +1,4 @@
-"""A Python body where a piece of C++ stands else: it becomes one for each list of argument types."""
+"""PythonDefinition: a Definition with a Python body, translated to C++ for each list of argument types."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class PythonDefinition(Definition):
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
-        """The kernel's body in C++, for these types of arguments."""
+        """The kernel's body in C++ for these argument types."""
         session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
@@ -90,12 +90,12 @@ class PythonDefinition(Definition):
             return None
 
     def instances(self, function: Any) -> list:
-        """A device function of this body, for each of its signatures, as device functions with a text."""
+        """This body as a device function: one with text for each of its signatures."""
         return Session(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
-        """What a function on the CPU with these types of arguments returns in addition to numbers, as
-        Instance.returned; ``functions`` are device functions, among them its instance."""
+        """The results besides numbers of a CPU function with these argument types, as Instance.returned.
+        ``functions`` are device functions, among them its instance."""
         wanted = tuple(map(rules.stored, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
@@ -131,7 +131,7 @@ class PythonDefinition(Definition):
 
 
 def _names(function):
-    """The names that a Function takes from the Python scope -> how they are used."""
+    """The names that a Function reads from the Python scope -> how they are used."""
     found = {}
     for node in tree.walk(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -141,7 +141,7 @@ def _names(function):
 
 
 class _Module:
-    """A module of the Python scope in a pickle."""
+    """A module of the Python scope, in a pickle."""
 
     def __init__(self, name):
         self.name = name
@@ -159,8 +159,10 @@ def _unpickle(text, name, label, file, first, values, defaults, qualname, module
 
 
 def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
-    """The PythonDefinition of a Python function. ``is_fixed``: one that is not called from kernels alone, so
-    that it must say how many arguments it has."""
+    """The PythonDefinition of a Python function.
+
+    ``is_fixed``: the function is not only called from kernels, so it must have a fixed number of arguments.
+    """
     try:
         found = read(function)
         if is_fixed:

@@ -15,7 +15,7 @@ from numbalite.python.values import Value, is_whole
 
 
 class Cause(NamedTuple):
-    """Why a loop computes in float64."""
+    """The reason why a loop computes in float64."""
 
     node: ast.AST
     reason: str
@@ -23,7 +23,7 @@ class Cause(NamedTuple):
 
 
 class Doubles:
-    """The operations and assignments of float64 in the loops of one function."""
+    """The float64 operations and assignments in the loops of one function."""
 
     def __init__(self, function: ast.AST, flow: Any) -> None:
         self._flow = flow
@@ -56,7 +56,7 @@ class Doubles:
             first, second = second, first
 
     def note_variable(self, statement: Any, target: ast.Name, t: Any, others: set) -> None:
-        """An assignment of a value of type ``t`` to a variable, whose values have the types ``others``."""
+        """Notes an assignment of a value of type ``t`` to a variable whose values have the types ``others``."""
         loop = self._loops.get(target)
         before = {was for where, was in self._assigned.get(target.id, ()) if where is not loop}
         self._assigned.setdefault(target.id, set()).add((loop, t))
@@ -72,7 +72,7 @@ class Doubles:
             self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
     def cause(self) -> Cause | None:
-        """The cause for the first loop that carries a float64 from one step to the next."""
+        """The cause for the first loop that carries a float64 from one iteration to the next."""
         for loop, cause in self._mixed.items():
             if loop in self._carried:
                 return cause
@@ -111,7 +111,7 @@ def _of_number(node, number):
 
 
 def _first_constant(node):
-    """The first number that is written in the arithmetic of an expression, outside of calls and indices."""
+    """The first literal number in the arithmetic of an expression, outside of calls and indices."""
     if isinstance(node, ast.Constant):
         return node if type(node.value) in (int, float) else None
     if isinstance(node, ast.BinOp):
@@ -134,7 +134,7 @@ def _innermost_loops(function):
 
 
 def _is_read(loop, name):
-    """Does the loop read the variable? An augmented assignment does."""
+    """Does the loop read the variable? An augmented assignment reads it."""
     for node in ast.walk(loop):
         if isinstance(node, ast.AugAssign) and _is_name(node.target, name):
             return True
@@ -148,7 +148,7 @@ def _is_name(node, name):
 
 
 def _first_number(function, name):
-    """The assignment of a written number to the variable, or None."""
+    """The assignment of a literal number to the variable, or None."""
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Assign)

@@ -1,5 +1,5 @@
-"""NumPy's functions over arrays, into an array that is there: ``np.add(x, 1, out)``. Each thread that comes
-by computes all elements."""
+"""NumPy's element-wise functions with an output array in kernels: ``np.add(x, 1, out)``. Each calling thread
+computes all elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_array(value: Value) -> bool:
 
 
 def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
-    """The call of a ufunc with a rule for its elements."""
+    """A call of a ufunc for which there is an element rule."""
     inputs, outputs = call.args[: ufunc.nin], call.args[ufunc.nin :]
     outputs += [value for name, value in call.keywords.items() if name == "out"]
     if len(inputs) < ufunc.nin or len(outputs) != 1 or not is_array(outputs[0]):

@@ -1,7 +1,7 @@
-"""Python expressions as typed C++ expressions.
+"""Translates Python expressions to typed C++ expressions.
 
-One method for each kind of node; functions that have a meaning in kernels stand in builtins.py. What the
-variables are is the caller's to say (``variable``), as is what becomes of a call of another function.
+There is one method per kind of node; builtins.py contains the supported functions. The derived class resolves
+variables (``variable``) and calls of other functions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ UNSUPPORTED = {
 
 
 class Expressions:
-    """To be inherited by what knows the variables (translate.py)."""
+    """Base class of the class that resolves variables (translate.py)."""
 
     scope: capture.Scope
 
@@ -80,17 +80,17 @@ class Expressions:
         self.told = Told()
         """What conditions say of variables here."""
 
-    # --- what the inheriting class says
+    # --- methods of the derived class
 
     def is_local(self, name: str) -> bool:
         raise NotImplementedError
 
     def is_said(self, name: str) -> bool:
-        """Means the name something in the text already?"""
+        """Is the name already used in the text?"""
         raise NotImplementedError
 
     def fresh(self, base: str) -> str:
-        """A name that nothing else has."""
+        """A name that is not used yet."""
         raise NotImplementedError
 
     def variable(self, node: ast.Name) -> Value:
@@ -148,7 +148,7 @@ class Expressions:
         return self.captured(node, node.id, value)
 
     def captured(self, node: ast.AST, name: str, value: Any) -> Value:
-        """What a name of the Python scope is; ``name`` is how C++ shall call it."""
+        """The Value of a name of the Python scope; ``name`` is its C++ name."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
             return self._captured_array(node, name, value)
         if hasattr(value, "__cuda_array_interface__") and not isinstance(value, type):
@@ -193,7 +193,7 @@ class Expressions:
         return Value(t, text if t.ndim else f"{text}[0]", loads=True)
 
     def take(self, name: str, value: Any) -> str:
-        """The C++ name of a value of the Python scope, which the source builder then defines."""
+        """The C++ name of a value of the Python scope, which the source builder defines."""
         wanted, count = reserved.free(capture.ascii_name(name)), 1
         free = wanted
         while (free in self.taken and not _same(self.taken[free], value)) or self.is_said(free):
@@ -321,10 +321,10 @@ class Expressions:
             self.fail(node, f"the operator has no meaning for {described(operand.type)}")
         return found
 
-    # --- truth
+    # --- truth values
 
     def truth(self, node: ast.expr) -> Value:
-        """An expression as a condition: what C++ takes for true is what Python does."""
+        """An expression as a condition. Python and C++ agree on which numbers are true."""
         if isinstance(node, ast.BoolOp):
             return self.joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
@@ -344,7 +344,8 @@ class Expressions:
                   remedies.of_arrays(value))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
-        """The operands of ``and`` and ``or``, up to one that decides: ``x is None or x[0] > 1``."""
+        """The operands of ``and`` and ``or``, up to one that is decided at compile time: ``x is None or x[0] >
+        1``."""
         values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
         for item in node.values:
             values.append(value_of(item))
@@ -355,7 +356,7 @@ class Expressions:
         return values
 
     def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
-        """The Value of an expression that is only computed where a condition holds, or does not."""
+        """The Value of an expression that is evaluated only if a condition is true, or false."""
         before = self.told.mark()
         self.told.add(self, test, holds)
         value = self.value(node)
@@ -378,7 +379,7 @@ class Expressions:
         if len(parts) == 1:
             return parts[0]
         level, symbol = (AND, " && ") if is_and else (OR, " || ")
-        # g++ wants parentheses around && in ||, as readers do.
+        # g++ warns without parentheses around && in ||.
         inner = AND if is_and else AND + 1
         text = symbol.join(part.at(inner if not is_and else AND) for part in parts)
         return Value(types.boolean, text, level, calls=any(p.calls for p in parts),
@@ -400,7 +401,8 @@ class Expressions:
         return self.choice(node, self.as_truth(item, value), first, second)
 
     def _once(self, value, use) -> Value:
-        """What `use` makes of a value that it has in its text more than once: of a variable, if it calls something."""
+        """Calls `use` with a value that it writes more than once: a variable, if the value's text contains a
+        call."""
         if not value.calls:
             return use(value)
         name = self.fresh("once")
@@ -456,7 +458,8 @@ class Expressions:
         return self._chained(node, node.ops, first, rest)
 
     def _chained(self, node, ops, left, values) -> Value:
-        """``left < values[0] < values[1]``, each value computed once, and only where those before it hold."""
+        """``left < values[0] < values[1]``: each value is computed once, and only if the comparisons before it
+        are true."""
         if len(ops) == 1:
             return self.compare(node, type(ops[0]), left, values[0])
 
@@ -492,7 +495,7 @@ class Expressions:
             return number(all(empty) is wanted)
         if isinstance(a.type, Known) and isinstance(b.type, Known):
             return number((a.type.value is b.type.value) is wanted)
-        if is_number(a.type) and is_number(b.type):  # numba's rule for what does not change
+        if is_number(a.type) and is_number(b.type):  # numba's rule for immutable values
             if a.type != b.type:
                 return number(not wanted)
             return self.compare(node, ast.Eq if wanted else ast.NotEq, a, b)
@@ -523,7 +526,7 @@ class Expressions:
         return self.joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
 
     def _ordered_tuples(self, node, op, a, b):
-        """The first items that differ decide; where none do, the shorter tuple is the lesser one."""
+        """The first items that differ decide; if none differ, the shorter tuple is smaller."""
         strict = ast.Lt if op in (ast.Lt, ast.LtE) else ast.Gt
         lengths = number(len(a.type)), number(len(b.type))
         result = self.compare(node, op, *lengths)
@@ -593,12 +596,12 @@ class Expressions:
 
 @functools.cache
 def _method_name(kind: type) -> str:
-    """The method for a kind of expressions."""
+    """The method for a kind of expression."""
     return f"_{kind.__name__.lower()}"
 
 
 def _arithmetic_of(*values: Value) -> Any:
-    """What knows the operators of these operands."""
+    """The module that implements the operators of these operands."""
     if any(map(bfloat.is_bfloat, values)):
         return bfloat
     return times if any(times.is_time(value.type) for value in values) else arithmetic
@@ -609,14 +612,14 @@ def _literal(value):
 
 
 def _has_arrays(value):
-    """A tuple of arrays, perhaps with numbers between them?"""
+    """Is it a tuple of arrays, possibly with numbers?"""
     return isinstance(value, tuple) and any(
         isinstance(item, np.ndarray) or hasattr(item, "__cuda_array_interface__") for item in value
     )
 
 
 def _is_plain(owner):
-    """A module of constants, as math is: its numbers are written out."""
+    """Is it a module of constants, such as math? Its numbers are written as literals."""
     return getattr(owner, "__name__", "") in ("math", "numpy", "cmath", "numbalite.cuda")
 
 

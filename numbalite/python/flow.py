@@ -1,8 +1,8 @@
-"""Which assignments reach which uses of a variable.
+"""Reaching definitions: which assignments reach which uses of a variable.
 
-A Python variable may mean several things one after the other. Assignments that reach a common use
-belong together and become one C++ variable; others may have another type, and then another variable.
-These are the classical webs of def-use chains, found by one walk over the structured syntax tree.
+A Python variable may have several meanings in sequence. Assignments that reach a common use belong together and
+become one C++ variable; the others may have another type, and become another variable. These are the webs of
+def-use chains, found by one walk over the syntax tree.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ State = dict[str, frozenset["Definition | Head"]]
 
 
 class Head:
-    """What reaches the head of a loop, as a definition of its own: uses that see it read what the iteration
-    before has left."""
+    """A pseudo-definition at the head of a loop: uses that it reaches read the value of the previous iteration."""
 
     def __init__(self, loop: ast.AST) -> None:
         self.loop = loop
@@ -26,7 +25,7 @@ class Head:
 
 
 class Definition:
-    """A place where a variable is bound: a parameter, a target of an assignment or of a loop."""
+    """A binding of a variable: a parameter, or a target of an assignment or a loop."""
 
     def __init__(self, name: str, node: ast.AST) -> None:
         self.name = name
@@ -46,7 +45,7 @@ class Web:
 
 
 class Flow:
-    """What reaches what in the body of a function."""
+    """The reaching definitions in the body of a function."""
 
     def __init__(self, parameters: Iterable[ast.arg], body: list[ast.stmt]) -> None:
         self._reaching: dict[ast.AST, frozenset[Definition | Head]] = {}
@@ -76,11 +75,11 @@ class Flow:
         return sum(d.name == name for d in self._definitions.values()) == 1
 
     def definition(self, node: ast.AST) -> Definition:
-        """The definition that a target is."""
+        """The definition of a target."""
         return self._definitions[node]
 
     def reaching(self, node: ast.AST) -> frozenset[Definition]:
-        """The definitions that a use may see; empty if the use itself cannot be reached."""
+        """The definitions that reach a use; empty if the use itself is unreachable."""
         found = self._reaching.get(node, frozenset())
         return frozenset(d for d in found if isinstance(d, Definition))
 
@@ -113,7 +112,8 @@ class Flow:
             web.carried.update(head.loop for head in heads if head.inside & seen)
         return list(webs.values())
 
-    # --- the walk: each gives the state behind it, or None where nothing comes
+    # --- the walk: each method returns the state after the node, or None if the code after it is
+    # unreachable
 
     def _define(self, name, node):
         return self._definitions.setdefault(node, Definition(name, node))
@@ -130,7 +130,7 @@ class Flow:
         return self._uses(target, state)
 
     def _uses(self, node, state):
-        """Notes the variables that an expression reads; gives the state behind it (``:=`` binds)."""
+        """Notes the variables that an expression reads. Returns the state after it (``:=`` binds)."""
         if node is None:
             return state
         for part in self._parts_of(node):
@@ -141,7 +141,7 @@ class Flow:
         return state
 
     def _parts_of(self, node):
-        """The variables that an expression reads, and its ``:=``, about as Python evaluates them."""
+        """The variables that an expression reads, and its ``:=``, roughly in evaluation order."""
         found = self._parts.get(node)
         if found is None:
             found = self._parts[node] = [
@@ -279,8 +279,8 @@ def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
 
 
 def _in_order(node, found: list[ast.AST]) -> list[ast.AST]:
-    """``found``, with the parts of an expression behind, about as Python evaluates them; of a function what it
-    takes from outside."""
+    """``found``, followed by the parts of an expression, roughly in evaluation order; for a function, the outer
+    names that it reads."""
     if isinstance(node, (ast.Lambda, ast.FunctionDef)):
         return found + free_names(node)
     if not isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):

@@ -1,6 +1,6 @@
-"""The words of numba.cuda in kernels: a thread's place, barriers, atomics, warps, bits.
+"""The intrinsics of numba.cuda in kernels: thread indices, barriers, atomics, warp operations, bit operations.
 
-Each is a Word outside of kernels (numbalite/types/inkernel.py); WORDS has the rule for each path.
+Outside of kernels each is a Word (numbalite/types/inkernel.py); WORDS contains the rule for each path.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _grid(name: str, most: int) -> Rule:
 
 
 def special(text: str, low: int, high: int) -> Rule:
-    """A special register: an int32 to numba, unsigned in C++."""
+    """A special register: an int32 in numba, unsigned in C++."""
     return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
 
 
@@ -58,12 +58,12 @@ def _atomic(name: str, values: int = 1) -> Rule:
 
 
 def _lacks_an_index(call, values):
-    """Is the first argument an element, a[i], where the array and the index are wanted?"""
+    """Is the first argument an element, a[i], whose array and index are needed?"""
     return len(call.args) == 1 + values and not call.keywords and isinstance(call.node, ast.Call)
 
 
 def _with_index(call):
-    """The call with the array and the index as arguments of their own."""
+    """The call with the array and the index as separate arguments."""
     first, *given = call.node.args
     rest = "".join(f", {ast.unparse(node)}" for node in given)
     if isinstance(first, ast.Subscript):
@@ -98,7 +98,7 @@ def _atomic_on(call, name, target, index, given):
 
 
 def _check_numbers(call, name, element, given):
-    """An atomic operation converts numbers to the type of the element, in C++."""
+    """The value of an atomic operation is converted to the element type, in C++."""
     for value in given:
         if not is_number(value.type) and not bfloat.is_bfloat(value) and value.type != element:
             what = rules.described(value.type)
@@ -124,15 +124,15 @@ _NATIVE_ATOMICS = {
     "atomic_dec": ("atomicDec", (types.uint32,)),
     "atomic_cas": ("atomicCAS", _WORDS),
 }
-"""Where CUDA's own functions mean the same: a text with these alone does without numbalite/atomics.cuh, whose
-reading takes a seventh of a small kernel's time."""
+"""Operations for which CUDA's own functions are equivalent: a text with only these does not need
+numbalite/atomics.cuh, whose parsing takes a seventh of a small kernel's compile time."""
 
 
 _GRID = types.Opaque("cg::grid_group")
 
 
 def _cached(call: Call, target: Value, index: Value) -> Value:
-    """The element that a load or a store with a cache hint is about."""
+    """The element that a load or a store with a cache hint accesses."""
     t = target.type
     dtype = getattr(t, "dtype", None)
     if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
@@ -180,7 +180,7 @@ def _compare_and_swap(call):
 
 
 def _mask(value):
-    """A mask of lanes; one that is written out, as a number of 32 bits."""
+    """A mask of lanes; a literal is written as a 32-bit number."""
     if value.text.rstrip("UL").isdigit() and value.constant < 2**32:
         return f"{value.constant:#x}"
     return value.text
@@ -242,7 +242,7 @@ def _random(name: str, t) -> Rule:
 
 
 def bits(narrow: str, wide: str) -> Rule:
-    """A function that counts bits, which has a name for 32 and one for 64 of them."""
+    """A bit-counting function with separate names for 32 and 64 bits."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -255,7 +255,7 @@ def bits(narrow: str, wide: str) -> Rule:
 
 
 def _brev(call):
-    """Of uint64 64 bits, of every other integer the lower 32, as in numba.cuda."""
+    """All 64 bits of a uint64, the low 32 bits of any other integer, as in numba.cuda."""
     (value,) = call.numbers(1)
     if not is_whole(value.type):
         call.fail(f"takes an integer, not {value.type}")
@@ -271,7 +271,7 @@ def _fma(call):
     return call.made(t, f"fma({', '.join(converted(v, t).text for v in (a, b, c))})")
 
 
-_BLOCK = 1024  # threads of a block, at most
+_BLOCK = 1024  # maximum number of threads per block
 _MOST = (2**31 - 1) * _BLOCK
 
 WORDS: dict[str, Rule] = {
@@ -340,11 +340,11 @@ _METHODS_OF_GRIDS: dict[str, Rule] = {
 
 
 def method(t: types.Type, name: str) -> Rule | None:
-    """The rule for a method of something that only CUDA has."""
+    """The rule for a method of an object that exists only in CUDA."""
     return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
 
 
-# By the name and the module of the function, which need not be imported for it.
+# Found by the name and the module of the function, so that it need not be imported.
 NAMED: dict[tuple[str, str], Rule] = {
     ("cffi.api", "from_buffer"): pointers.from_buffer,
     **{

@@ -1,4 +1,4 @@
-"""libdevice's functions in CUDA C++, where most have their name, or two underscores before it."""
+"""libdevice's functions in CUDA C++: most have the same name there, or one with two leading underscores."""
 
 from __future__ import annotations
 

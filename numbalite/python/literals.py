@@ -1,5 +1,5 @@
-"""Expressions of integers that are written out. Python's compiler computes them, without limits: to numba
-``2**63`` is a number that fits uint64."""
+"""Expressions of integer literals. Python's compiler folds them without overflow: to numba ``2**63`` is a
+number that fits uint64."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from numbalite.python import tree
 
-_MAX_BITS = 128  # of what CPython computes in advance
+_MAX_BITS = 128  # for results that CPython folds
 _UNARY: dict[type, Callable] = {
     ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
 }  # fmt: skip
@@ -22,7 +22,7 @@ _BINARY: dict[type, Callable] = {
 
 
 def folded(node: ast.expr) -> int | float | None:
-    """The value of such an expression that C++ would compute differently, or only by a call; else None."""
+    """The value of such an expression if C++ would compute it differently, or only by a call; else None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         base, exponent = _value(node.left), _value(node.right)
         if base and exponent is not None and -_MAX_BITS <= exponent < 0:
@@ -59,5 +59,5 @@ def _value(node: Any) -> int | None:
             return None
     try:
         return _BINARY[type(node.op)](left, right)
-    except (ArithmeticError, ValueError):  # it is told where it happens
+    except (ArithmeticError, ValueError):  # reported at the operation itself
         return None

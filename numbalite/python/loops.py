@@ -1,8 +1,7 @@
 """Loops: ``for`` over ranges, arrays, tuples, enumerate and zip, and ``while``.
 
-A loop over a range is the loop of C++ where that means the same: nothing in its body assigns to the
-counter, nobody looks at it afterwards, and the bounds do not change meanwhile. Else it counts in a variable
-of its own.
+A loop over a range becomes a C++ loop if that is equivalent: the body does not assign to the counter, the
+counter is not read after the loop, and the bounds do not change. Otherwise it uses a separate counter.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from numbalite.python.values import (
 
 class Loop(NamedTuple):
     flag: str
-    """The variable that says whether the loop was left by ``break``; "" where nobody asks."""
+    """The variable that stores whether ``break`` left the loop; "" if it is not needed."""
 
 
 def translate_while(of: Any, node: Any) -> None:
@@ -77,7 +76,7 @@ def _breaks(body):
 
 
 def _body(of, node, flag, first=(), test=None):
-    """The body of a loop, its closing brace and what stands in its ``else``."""
+    """Writes the body of a loop, its closing brace and its ``else`` block."""
     of.loops.append(Loop(flag))
     of.depth += 1
     before = of.told.mark()
@@ -145,7 +144,7 @@ def _advance(name, step):
 
 
 def _counted(start, stop, t, up, down):
-    """The range of the numbers that the counter has in the body."""
+    """The range of the counter in the body."""
     if up:
         found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
     elif down:
@@ -214,7 +213,7 @@ def _over_elements(of, node, item, text, flag):
 
 
 def _type_of_items(over):
-    """The type of an array of the items of a tuple that is written out, or None."""
+    """The array type for the items of a tuple display, or None."""
     if not isinstance(over.type, types.Tuple) or not over.items:
         return None
     t = over.items[0].type
@@ -226,14 +225,13 @@ def _type_of_items(over):
 
 
 def _initial(item, t):
-    """An item in the braces of an array of ``t``."""
+    """An item in the initializer of an array of ``t``."""
     is_literal = item.is_known and is_whole(item.type) and is_whole(t)
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
 def _held(of, node, over, bound):
-    """What a loop goes over, as it is when the loop begins. A tuple that is written out is put into an array, to
-    be indexed."""
+    """The iterated object as it is when the loop begins. A tuple display is stored in an array, to be indexed."""
     t = _type_of_items(over)
     if t is not None:
         name = of.fresh("items")
@@ -251,7 +249,7 @@ def _held(of, node, over, bound):
 
 
 def _nth(of, node, over, k):
-    """(how many items there are, the item number k)"""
+    """(number of items, function that returns item number k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items

@@ -12,8 +12,8 @@ from numbalite.python.values import Fixed, Known, Value, is_whole
 
 
 def array(space: str) -> Any:
-    """The rule for cuda.shared.array and cuda.local.array. The text is what declares it: the extents are
-    as the user writes them."""
+    """The rule for cuda.shared.array and cuda.local.array. The text is the declaration, with the extents as
+    written by the user."""
 
     def rule(call):
         if len(call.args) < 2 and "dtype" not in call.keywords:
@@ -42,7 +42,7 @@ def array(space: str) -> Any:
 
 
 def _alignment(call, value):
-    """The bytes that ``alignment=`` says; 0 for those of an element."""
+    """The value of ``alignment=`` in bytes; 0: that of an element."""
     if value is None or isinstance(value.type, types.Empty):
         return 0
     if not value.is_known or not is_whole(value.type):
@@ -54,13 +54,14 @@ def _alignment(call, value):
 
 
 def _extent(of, item):
-    """As the user writes it, but for variables, which are no constants to C++."""
+    """The extent as written by the user; a variable is replaced by its value, because it is not a constant in
+    C++."""
     words = set(re.findall(r"[^\W\d]\w*", item.text))
     return int(item.constant) if any(map(of.is_said, words)) else item.text
 
 
 def element_type(call: Any, dtype: Any) -> Any:
-    """The types.Type that an argument ``dtype`` means."""
+    """The types.Type for an argument ``dtype``."""
     value: Any = (
         dtype.type.value if isinstance(dtype.type, Known) else getattr(dtype.type, "dtype", None)
     )
@@ -75,7 +76,7 @@ def element_type(call: Any, dtype: Any) -> Any:
 
 
 def constant(call: Any) -> Any:
-    """cuda.const.array_like: an array of the Python scope, which is in constant memory anyway."""
+    """cuda.const.array_like: arrays of the Python scope are in constant memory already."""
     (value,) = call.take("ndarray")
     if not isinstance(value.type, Fixed) or value.type.space != "captured":
         call.fail("takes a NumPy array of the Python scope, by its name")

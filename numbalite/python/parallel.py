@@ -1,7 +1,7 @@
-"""``for i in prange(n)``: iterations side by side, in functions of ``jit(parallel=True)``.
+"""``for i in prange(n)``: parallel iterations, in functions of ``jit(parallel=True)``.
 
-The loop becomes the body of a lambda for a part of the range. A variable of outside that the iterations add
-to is one of each part, and the parts are added up:
+The loop becomes the body of a lambda for a part of the range. If the iterations add to an outer variable, each
+part has its own variable, and these are added at the end:
 
     float64 &total_all = total;
     py::prange(0, x.shape[0], [&](int64 first, int64 last) {
@@ -24,7 +24,7 @@ from numbalite.python.arithmetic import spelled
 from numbalite.python.values import Value, is_number
 
 _OPERATORS: dict[type, tuple[str, str]] = {
-    # what an iteration does -> (what a part begins with, how parts are combined)
+    # update operation -> (initial value of a part, how parts are combined)
     ast.Add: ("0", "+="),
     ast.Sub: ("0", "+="),
     ast.Mult: ("1", "*="),
@@ -40,9 +40,9 @@ class _Reduction(NamedTuple):
     kind: str
     """The type in C++."""
     first: str
-    """What a part begins with; "" is for the value that the variable has before."""
+    """The initial value of a part; "": the value that the variable has before the loop."""
     combined: str
-    """The statement that combines; {all} is the variable outside, {name} the part's."""
+    """The statement that combines; {all} is the outer variable, {name} the part's."""
 
 
 def translate_prange(of: Any, node: Any, over: Any) -> None:
@@ -105,7 +105,7 @@ def _refuse_breaks(of, body):
 
 
 def _reductions(of, node):
-    """The variables of outside that the body assigns to."""
+    """The outer variables that the body assigns."""
     found = {}
     body = ast.Module(node.body, [])
     inside = {of.blocks.paths[s][-1][0] for s in tree.walk(body) if isinstance(s, ast.stmt)}

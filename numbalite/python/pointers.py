@@ -1,5 +1,5 @@
-"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host; and
-cffi's ``from_buffer(array)``, a pointer to an array's elements, in kernels."""
+"""``carray(pointer, shape)`` and ``farray``: the memory at a pointer as an array, in kernels and on the host;
+and cffi's ``from_buffer(array)``, a pointer to an array's elements, in kernels."""
 
 from __future__ import annotations
 
@@ -17,11 +17,21 @@ from numbalite.python.values import PRIMARY, Value, is_number, is_whole
 
 
 def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
-    """The memory at ``ptr`` as an array in C order; nothing is copied, and nobody keeps the memory.
+    """Returns the memory at ``ptr`` as an array in C order, without a copy. The caller must keep the memory
+    alive.
 
-    ``ptr`` is a ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. ``shape`` is an int
-    or a tuple. In a kernel ``ptr`` is an argument of the type CPointer. Raises TypeError for an address
-    without a dtype, and for a dtype that is not the pointer's.
+    Parameters
+    ----------
+    ptr
+        A ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. In a kernel, an argument of the type
+        CPointer.
+    shape
+        An int or a tuple.
+
+    Raises
+    ------
+    TypeError
+        For an address without a dtype, and for a dtype that is not the pointer's.
 
     Example: ``carray(ctypes.pointer(ctypes.c_float(3)), 1)[0]``
     """
@@ -29,7 +39,7 @@ def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndar
 
 
 def farray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
-    """The memory at ``ptr`` as an array in Fortran order; else like carray."""
+    """Returns the memory at ``ptr`` as an array in Fortran order; otherwise like carray."""
     return _at(ptr, shape, dtype, "F")
 
 
@@ -94,7 +104,9 @@ def from_buffer(call: Any) -> Value:
 def _is_dense(call, t):
     if t.layout != "A":
         return True
-    given = call.node.args[0]  # x[i:] of a dense x is dense, which its type does not tell
+    given = call.node.args[
+        0
+    ]  # x[i:] of a contiguous x is contiguous, which its type does not express
     is_part = isinstance(given, ast.Subscript) and isinstance(given.slice, ast.Slice)
     if not is_part or given.slice.step is not None:
         return False

@@ -1,4 +1,4 @@
-"""The text of a translation: a line of C++ for a line of Python, which stands behind it as a comment."""
+"""The text of a translation: C++ lines, each followed by its Python line as a comment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from numbalite.cxx.linemap import Text
 
 _COLUMN = 60
-"""Comments stand no farther to the right than lines of this length let them."""
+"""Maximum column at which comments are aligned."""
 
 
 def text_of(lines: Any, label: str, file: str, first: int) -> Text:
-    """The Text of the lines of a function whose head is in line ``first`` of the file."""
+    """The Text of the lines of a function that begins in line ``first`` of the file."""
     if not lines:
         return Text("", label, (first,))
     width = max((len(line.text) for line in lines if len(line.text) < _COLUMN), default=0) + 2
@@ -32,5 +32,5 @@ def text_of(lines: Any, label: str, file: str, first: int) -> Text:
 
 
 def _comment(file, number):
-    """The Python line, as a comment may hold it: a backslash at the end would swallow the next line."""
+    """The Python line as a comment: a backslash at its end would join the next line."""
     return linecache.getline(file, number).strip().rstrip("\\").strip()

@@ -1,5 +1,5 @@
-"""What is said of Python that is no kernel: one screen with the file, the line, the construct with a
-caret under it, and what to write instead."""
+"""Error messages for Python code that cannot be translated: the file, the line, the construct with a caret
+under it, and what to write instead."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from numbalite.python import remedies
 
 
 class Place(NamedTuple):
-    """A piece of the user's program."""
+    """A range of the user's source."""
 
     label: str
-    """The file as messages name it."""
+    """The file's name in messages."""
     file: str
-    """The file as linecache knows it."""
+    """The file's name in linecache."""
     line: int
     column: int
     end: int
-    """The column behind the last one, in the same line."""
+    """The column after the last one, in the same line."""
 
     def __str__(self) -> str:
         return f"{self.label}({self.line})"
@@ -42,12 +42,13 @@ class Place(NamedTuple):
 
 
 class Problem(Exception):
-    """Raised inside the translator at a node of the syntax tree; ``raise_for`` makes the user's of it."""
+    """Raised inside the translator at a node of the syntax tree; ``raise_for`` converts it to the user's
+    exception."""
 
     def __init__(
         self, node: ast.AST | None, message: str, remedy: str = "", others: Any = ()
     ) -> None:
-        super().__init__(None, message, remedy)  # what a pickle keeps
+        super().__init__(None, message, remedy)  # the arguments that a pickle contains
         self.node = node
         self.message = message
         self.remedy = remedy
@@ -60,7 +61,7 @@ class Problem(Exception):
         return self.message
 
     def locate(self, place_of: Any) -> Problem:
-        """Keeps the places, before the tree that the nodes belong to is left."""
+        """Stores the positions of the nodes before their tree is released."""
         if self.place is None and self.node is not None:
             self.place = place_of(self.node)
             self.notes = [(place_of(node), note) for node, note in self.others]
@@ -72,7 +73,7 @@ _is_on_cpu: ContextVar[bool] = ContextVar("_is_on_cpu", default=False)
 
 @contextlib.contextmanager
 def on_cpu() -> Iterator[None]:
-    """Within it, messages are about functions on the CPU, and not about kernels."""
+    """In its block, messages refer to functions on the CPU, not to kernels."""
     token = _is_on_cpu.set(True)
     try:
         yield

@@ -1,5 +1,5 @@
-"""random's and np.random's functions of single numbers, for functions on the CPU: each thread has a generator
-of its own (numbalite.seed). Kernels have cuda.random."""
+"""Scalar functions of random and np.random for functions on the CPU: each thread has its own generator
+(numbalite.seed). Kernels use cuda.random."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _on_cpu(rule: Rule) -> Rule:
 
 
 def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
-    """A float64; parameters that are not given have these values."""
+    """A float64; these are the defaults of missing parameters."""
 
     def rule(call):
         given = call.take(*names, optional=len(defaults))
@@ -43,7 +43,7 @@ def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
 
 
 def _integer(inclusive: bool, *names: str) -> Rule:
-    """A whole number from low to high; with one argument from 0 to it."""
+    """An integer from low to high; with one argument, from 0 to it."""
 
     def rule(call):
         low, high = call.take(*names, optional=not inclusive)

@@ -1,5 +1,5 @@
-"""A Python function as the translator reads it: the tree of its body, its file, its parameters, and
-where its names are looked up."""
+"""Reads a Python function for the translator: the tree of its body, its file, its parameters, and the scope in
+which its names are looked up."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ class Function:
         """The names that it reads (cachekey.py), when they have been collected."""
 
     def with_names(self, values: dict[str, Any]) -> Function:
-        """A copy in whose scope these names have these values."""
+        """A copy whose scope contains these values for these names."""
         made = copy.copy(self)
         made._scope = lambda: self._scope().changed(values)
         return made
 
     def place(self, node: ast.AST) -> Place:
-        """Where a node stands."""
+        """The position of a node."""
         line = getattr(node, "lineno", self.node.lineno)
         column = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", column) if _in_a_line(node) else 10**6
         return Place(self.label, self.file, line, column, end)
 
     def body_nodes(self) -> list[ast.AST]:
-        """The nodes of its body, without those of functions in it."""
+        """The nodes of its body, without those of nested functions."""
         found: list[ast.AST] = []
         waiting: list[ast.AST] = list(self.body)
         while waiting:
@@ -75,7 +75,7 @@ class Function:
 
     @property
     def scope(self) -> Scope:
-        """Its closure and its globals, as they are now."""
+        """Its current closure and globals."""
         return self._scope()
 
 
@@ -97,7 +97,7 @@ def _scope_of(function):
 def reread(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
-    """A Function from the text of its lines, with what it takes from its scope."""
+    """A Function from the text of its lines and the values of its scope."""
     whole = linemap.parsed(textwrap.dedent(text))
     ast.increment_lineno(whole, first - 1)
     nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
@@ -115,7 +115,7 @@ def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
 
 
 def read(function: Any) -> Function:
-    """The Function of a Python function. A Problem where its source is not to be had."""
+    """The Function of a Python function. Raises Problem if its source is not available."""
     node = linemap.function_node(function)
     if node is None:
         raise Problem(
@@ -131,7 +131,7 @@ def read(function: Any) -> Function:
 
 
 def is_python(function: Any) -> bool:
-    """Has the function a body in Python, and not one string of CUDA C++?"""
+    """Is the function's body Python, and not one string of CUDA C++?"""
     if not isinstance(function, python_types.FunctionType):
         return False
     return function.__code__.co_name == "<lambda>" or not linemap.is_text(function)
@@ -142,7 +142,7 @@ def _in_a_line(node):
 
 
 def fixed(function: Function, *which: str) -> None:
-    """A Problem where a function has such a parameter: "vararg" (*a), "kwarg" (**a)."""
+    """Raises Problem for a parameter of this kind: "vararg" (*a), "kwarg" (**a)."""
     for extra in (getattr(function.node.args, name) for name in which):
         if extra is not None:
             problem = Problem(

@@ -1,5 +1,5 @@
-"""The arrays that a kernel only reads: its parameters of these are const, so that they are not copied back,
-may be read-only arrays, and may share memory with each other."""
+"""Finds arrays that a kernel only reads. Their parameters are const: the arrays are not copied back, may be
+read-only, and may share memory with each other."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nb
 
 
 def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
-    """The parameters (name -> type) that are arrays of numbers, of which the body reads elements and asks
-    for shapes. Whatever else is done with an array (a view, a call) may write to it."""
+    """The array parameters (name -> type) that the body only reads by element and by shape. Any other use of an
+    array (a view, a call) may write to it."""
     arrays: dict[str, types.Array | None] = {
         name: t
         for name, t in arguments.items()
@@ -28,7 +28,7 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
                 arrays |= {n.id: None for n in free_names(node) if n.id in arrays}
             if isinstance(node, ast.Name) and node.id in arrays:
                 seen.append(node)
-            elif isinstance(node, ast.arg) and node.arg in arrays:  # of a function inside
+            elif isinstance(node, ast.arg) and node.arg in arrays:  # of a nested function
                 arrays[node.arg] = None
             elif (found := _read(node, arrays)) is not None:
                 harmless.add(found)
@@ -37,7 +37,7 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
 
 
 def _read(node, arrays):
-    """The ast.Name of the array of which an expression or a loop reads elements, or asks for a shape."""
+    """The ast.Name of the array of which an expression or a loop reads elements or the shape."""
     if isinstance(node, ast.For):
         t = arrays.get(node.iter.id) if isinstance(node.iter, ast.Name) else None
         return node.iter if t is not None and t.ndim == 1 else None

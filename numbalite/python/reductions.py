@@ -1,5 +1,5 @@
-"""NumPy's reductions over all elements of an array: ``np.sum(a)``, ``a.max()``. Each thread that comes by
-takes all elements, one after the other."""
+"""NumPy's reductions over all elements of an array in kernels: ``np.sum(a)``, ``a.max()``. Each calling thread
+reduces all elements, in C order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numbalite.python.values import Value, is_complex, is_number, is_whole
 
 
 def _sums(t: Any) -> Any:
-    """The type of a sum: integers count as 64 bits wide ones."""
+    """The type of a sum: integers become 64-bit integers."""
     return rules.widened(t) if is_whole(t) else t
 
 
@@ -26,7 +26,7 @@ def _same(t: Any) -> Any:
     return t
 
 
-# Name -> (the type of the result, is it a parameter of the template?, are there complex ones?)
+# Name -> (the result type, is it a template parameter?, are complex numbers supported?)
 _REDUCTIONS: dict[str, tuple] = {
     **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
     **dict.fromkeys(("mean", "nanmean"), (_averages, True, True)),
@@ -67,7 +67,7 @@ def _reduction(name: str) -> Rule:
 
 
 def added(call: Call, array: Value, start: Any) -> Value:
-    """Python's sum of an array, which begins with a number of this type."""
+    """Python's sum of an array, with a start value of this type."""
     dtype = getattr(array.type, "dtype", None)
     if not isinstance(array.type, types.Array) or array.type.ndim != 1 or not is_number(dtype):
         call.fail(
@@ -82,7 +82,7 @@ FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction(name) for name in _R
 
 
 def _ufunc_reduction(name: str) -> Rule:
-    """np.add.reduce and its like, of arrays with one dimension."""
+    """np.add.reduce etc. for 1-D arrays."""
     reduction = _reduction(name)
 
     def rule(call: Call) -> Value:

@@ -1,4 +1,4 @@
-"""What to write instead of what kernels do not have."""
+"""Advice for constructs that kernels do not support: what to write instead."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ _ON_CPU = {
     "this kernel": "this function",
     "kernels": "compiled functions",
 }
-"""Texts about kernels -> the same about functions on the CPU, in the order in which they are replaced."""
+"""Texts about kernels -> the same about functions on the CPU; replaced in this order."""
 
 
 def on_cpu(text: str) -> str:
-    """A message or a remedy, as it is about a function that runs on the CPU."""
+    """Adapts a message to a function that runs on the CPU."""
     for ours, theirs in _ON_CPU.items():
         text = text.replace(ours, theirs)
     return text
 
 
 def of_function(value: Any, node: ast.AST | None = None) -> str:
-    """What to write instead of a call of a function that is none of a kernel's."""
+    """What to write instead of a call of an unsupported function."""
     arguments = node.args if isinstance(node, ast.Call) else ()
     return _of_array(_of_function(value), arguments[0] if arguments else None)
 
 
 def _of_array(remedy, node):
-    """A remedy about an array `x`, with the name that the array has in the user's line."""
+    """A remedy for an array `x`, with the array's name in the user's line."""
     is_named = isinstance(node, (ast.Name, ast.Attribute))
     return remedy.replace("x.size", f"{ast.unparse(node)}.size") if is_named else remedy
 
@@ -98,7 +98,7 @@ def _of_function(value):
 
 
 def _bound_to(value):
-    """The module of the class of a bound method: np.random.rand is one of a RandomState."""
+    """The module of a bound method's class: np.random.rand is a method of a RandomState."""
     return getattr(type(getattr(value, "__self__", None)), "__module__", "") or ""
 
 
@@ -107,7 +107,7 @@ def of_method(name: str, owner: ast.AST | None = None) -> str:
 
 
 def of_stored(t: Any) -> str:
-    """What to write instead of a store of something that is no number."""
+    """What to write instead of storing an object that is not a number."""
     names = getattr(getattr(t, "dtype", None), "names", None)
     if getattr(t, "ndim", 0):
         return "An element is one number: index the array that is stored."
@@ -115,7 +115,7 @@ def of_stored(t: Any) -> str:
 
 
 def of_value(value: Any) -> str:
-    """What to write instead of a Python object of which elements are asked for."""
+    """What to write instead of indexing a Python object."""
     if isinstance(value, list):
         return "A kernel takes numbers from a tuple, or from an array: np.array([...])."
     if isinstance(value, dict):
@@ -126,7 +126,7 @@ def of_value(value: Any) -> str:
 
 
 def of_arrays(*values: Any) -> str:
-    """Where an operation is asked for of arrays."""
+    """What to write instead of an operation on arrays."""
     arrays = [value for value in values if getattr(value.type, "ndim", 0)]
     if not arrays:
         return ""
@@ -136,7 +136,7 @@ def of_arrays(*values: Any) -> str:
 
 
 def names_of(owner: Any) -> list[str]:
-    """What a module or another object of Python has, in kernels too."""
+    """The supported attributes of a module or another Python object."""
     if isinstance(owner, inkernel.Word):
         return list(inkernel.PARTS.get(owner.path, ()))
     words = inkernel.INSTEAD if getattr(owner, "__name__", "") == "numbalite.cuda" else ()
@@ -144,7 +144,7 @@ def names_of(owner: Any) -> list[str]:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """A name that may be meant."""
+    """A name that the user may have meant."""
     names = [n for n in names if not n.startswith("_")]
     if max(map(len, names), default=9) == 1:
         return f"There are {', '.join(names[:-1])} and {names[-1]}."

@@ -1,8 +1,8 @@
-"""numba's rules for numbers: which type an operation has, how two types become one.
+"""numba's type rules for numbers: the result types of operations, and common types.
 
-As numba/core/typing/builtins.py has them: integers are at least 64 bits wide in arithmetic, and signed if one
-of them is; a variable that is bound to int64 and uint64 is float64; true division of integers is float64; a
-float32 stays one with float32 and with integers that an int16 holds.
+As in numba/core/typing/builtins.py: integer arithmetic has at least 64 bits, and is signed if one operand is; a
+variable that is bound to int64 and uint64 is float64; true division of integers is float64; a float32 stays a
+float32 with float32 and with integers that fit in an int16.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIGNED, _UNSIGNED = types.int64, types.uint64
 
 
 def widened(t: Any) -> Any:
-    """The integer that arithmetic on this one gives."""
+    """The result type of arithmetic on this integer type."""
     return _UNSIGNED if t.dtype.kind == "u" and t.size == 8 else _signed_or_unsigned(t)
 
 
@@ -29,7 +29,7 @@ def _signed_or_unsigned(t):
 
 
 def common(a: Any, b: Any) -> Any:
-    """The number that an arithmetic operation on these two has; None if there is none."""
+    """The result type of arithmetic on these two; None if there is none."""
     if not is_number(a) or not is_number(b):
         return None
     if is_whole(a) and is_whole(b):
@@ -38,10 +38,10 @@ def common(a: Any, b: Any) -> Any:
 
 
 def _as_float(t, other):
-    """What an operand counts as beside a float: float32 has room for an int16, float16 for an int8."""
+    """The floating-point type that an operand counts as: float32 can represent an int16, float16 an int8."""
     if not is_whole(t):
         return t.dtype
-    bits = 8 * t.size + (t.dtype.kind == "u")  # of a signed one that holds it
+    bits = 8 * t.size + (t.dtype.kind == "u")  # a signed type that contains it
     if other is types.float16 and bits <= 8:
         return np.dtype("f2")
     return np.dtype("f4" if bits <= 16 else "f8")
@@ -54,8 +54,8 @@ def quotient(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """The type of ``a ** b``: a float stays what it is with an integer, but a float16 becomes a float32, which
-    numba takes a boolean to the power of an int32 for, too."""
+    """The type of ``a ** b``: a float keeps its type with an integer, except that float16 becomes float32.
+    numba also treats a boolean to the power of an int32 as float32."""
     found = a if is_real(a) and is_whole(b) else common(a, b)
     if found is types.float16 or (a is types.boolean and b is types.int32):
         return types.float32
@@ -72,12 +72,12 @@ def bitwise(a: Any, b: Any) -> Any:
 
 
 def shift(a: Any, b: Any) -> Any:
-    """The type of ``a << b``: the first operand decides."""
+    """The type of ``a << b``: that of the first operand."""
     return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
 
 
 def unified(a: Any, b: Any) -> Any:
-    """The type of a variable that is bound to both; None if there is none."""
+    """The common type of a variable that is bound to both; None if there is none."""
     if a == b:
         return a
     if is_number(a) and is_number(b):
@@ -100,7 +100,7 @@ def _unified_arrays(a, b):
 
 
 def stored(t: Any) -> Any:
-    """The type of a variable that holds such a value: of an array in a space of its own, a view."""
+    """The type of a variable that holds such a value: a view, for an array in its own memory."""
     return t.view if isinstance(t, Fixed) else t
 
 
@@ -120,7 +120,7 @@ def described(t: Any) -> str:
 
 
 def _described_object(value):
-    """An object of Python that is no value of a kernel."""
+    """A Python object that is not a value in a kernel."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
     if isinstance(value, type(math)):
@@ -137,11 +137,11 @@ def _described_object(value):
     return f"{kind} {text}"
 
 
-# What C++ computes in, for operands of these types.
+# The types in which C++ computes, for operands of these types.
 
 
 def promoted(a: Any, b: Any) -> Any:
-    """The type that C++'s arithmetic conversions give to an operation on these two numbers."""
+    """The type of an operation on these two numbers by C++'s arithmetic conversions."""
     if is_complex(a) or is_complex(b):
         return types.scalar(np.promote_types(a.dtype, b.dtype)) if not _mixed(a, b) else None
     for real in (types.float64, types.float32, types.float16):

@@ -1,8 +1,9 @@
-"""Slips in Python bodies: lines that are translated and probably do not mean what was meant.
+"""Slips in Python bodies: lines that can be translated, but probably are mistakes.
 
-As cxx/slips.py for C++: a comparison whose result is dropped, `i == 3 or 4`, `i ^ 2`, and a variable that one branch
-sets. Python would raise UnboundLocalError where such a variable has no value; a kernel reads any number. A variable
-counts as set behind a loop that sets it, and a read under a condition of its own is no slip.
+The counterpart of cxx/slips.py: a comparison whose result is unused, `i == 3 or 4`, `i ^ 2`, and a variable
+that only one branch sets. Python would raise UnboundLocalError if such a variable has no value; a kernel reads
+an arbitrary number. A variable counts as set after a loop that sets it, and a read under its own condition is
+not a slip.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
 
 
 def _exchanges(nodes, node):
-    """Are bits meant: in a number that is written so, or next to other powers of two, as lanes exchange values?"""
+    """Is it a bit operation: on a number in binary notation, or next to other powers of two, as in exchanges
+    between lanes?"""
     if isinstance(node.left, ast.BinOp) and isinstance(
         node.left.op, (ast.BitXor, ast.BitOr, ast.BitAnd, ast.Mod)
     ):
@@ -97,7 +99,7 @@ def _is_number_but_a_flag(node):
 
 
 class _Branches:
-    """Variables that one branch of an `if` sets, and that are read behind it."""
+    """Variables that only one branch of an `if` sets, and that are read after it."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -108,8 +110,8 @@ class _Branches:
         yield from self.found.values()
 
     def _block(self, body, known, partly) -> bool:
-        """Follows statements: `known` are the variables that are set, `partly` those that one branch sets -> the `if`.
-        True where control does not get behind them."""
+        """Follows statements: `known` are the variables that are set, `partly` those that one branch sets ->
+        the `if`. Returns True if control does not reach the code after them."""
         for statement in body:
             if isinstance(statement, ast.If):
                 if self._if(statement, known, partly):
@@ -148,7 +150,7 @@ class _Branches:
             gone.append(self._block(body, inside, unsure))
             sides.append((inside, unsure))
         if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
-            partly.clear()  # perhaps where the branch was not taken
+            partly.clear()  # perhaps if the branch was not executed
         if all(gone):
             return True
         if any(gone):
@@ -167,7 +169,7 @@ class _Branches:
         return False
 
     def _varies(self, test):
-        """May a condition be true and false? Names of the module are constants."""
+        """Can a condition be true and false? Names of the module are constants."""
         names = [node.id for node in tree.walk(test) if isinstance(node, ast.Name)]
         return any(name in self._own() for name in names)
 
@@ -190,7 +192,7 @@ class _Branches:
 
 
 def _unconditional(node) -> list[Any]:
-    """The nodes below that are evaluated whenever this one is."""
+    """The nodes below that are always evaluated with this one."""
     found = []
     waiting = [node]
     while waiting:
@@ -220,7 +222,7 @@ def _bound(body) -> set[str]:
 
 
 def _named(body) -> set[str]:
-    """The names that statements mention."""
+    """The names that statements use."""
     return {
         node.id for statement in body for node in tree.walk(statement) if isinstance(node, ast.Name)
     }

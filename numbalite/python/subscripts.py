@@ -1,7 +1,7 @@
 """Elements, rows and slices of arrays, and items of tuples.
 
-A negative index counts from the end. It is only looked at where the index may be negative: what comes from
-``range``, a thread's place or a comparison with these costs nothing.
+A negative index counts from the end. Code for that is written only if the index may be negative, not for an
+index from ``range``, a thread index, or one that is compared with such.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numbalite.python.values import (
 
 
 class Slice(NamedTuple):
-    """``start:stop:step``; parts that are not said are None."""
+    """``start:stop:step``; missing parts are None."""
 
     start: Value | None
     stop: Value | None
@@ -36,7 +36,7 @@ class Slice(NamedTuple):
 
 
 def indices(of: Any, node: ast.AST) -> list:
-    """What stands in brackets: Values, Slices and ``...``; tuples are taken apart."""
+    """The items in brackets: Values, Slices and ``...``; tuples are unpacked."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     found: list = []
     for item in nodes:
@@ -80,12 +80,12 @@ def size(base: Value) -> Value:
 
 
 def is_raw(t: Any) -> bool:
-    """Is it a plain C++ array, and no view?"""
+    """Is it a plain C++ array, not a view?"""
     return isinstance(t, Fixed) and t.space in ("shared", "local", "record", "dynamic")
 
 
 def as_view(value: Value) -> Value:
-    """An array as array<...>, a place in the grid as a tuple: what functions take and variables hold."""
+    """An array as array<...>, a grid index as a tuple: the forms that functions accept and variables hold."""
     if value.items is not None and value.text.startswith("grid"):
         return tuple_of(value.items)
     if not isinstance(value.type, Fixed):
@@ -95,7 +95,7 @@ def as_view(value: Value) -> Value:
 
 
 def element(value: Value) -> Value:
-    """The element of an array of numbers without dimensions; other values as they are."""
+    """The element of a 0-d array of numbers; other values unchanged."""
     t = value.type
     if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
         return value
@@ -103,7 +103,7 @@ def element(value: Value) -> Value:
 
 
 def known_element(value: Value) -> Value:
-    """The number for an array without dimensions that is a constant; other values as they are."""
+    """The number in a constant 0-d array; other values unchanged."""
     return element(value) if value.is_known else value
 
 
@@ -112,7 +112,7 @@ def _view(base):
 
 
 def parts(base: Value, which: int) -> Value:
-    """``a.real``, ``a.imag``: a view of one half of each element, where they are complex."""
+    """``a.real``, ``a.imag``: a view of one half of each complex element."""
     t = base.type
     if not is_complex(t.dtype):
         if which:
@@ -124,14 +124,14 @@ def parts(base: Value, which: int) -> Value:
 
 
 def reshaped(base: Value, shape: list[Value]) -> Value:
-    """``a.reshape(n, -1)``: of elements that lie one behind the other."""
+    """``a.reshape(n, -1)`` for a contiguous array."""
     base = as_view(base)
     t = types.Array(base.type.dtype, len(shape), "C", base.type.readonly)
     return Value(t, f"py::reshaped({base.text}, {extents(shape)})", loads=base.loads)
 
 
 def extents(shape: list[Value]) -> str:
-    """Those of a shape, for C++ that makes int64 of them."""
+    """The extents of a shape, as int64 in C++."""
     return ", ".join(
         f"int64({item.text})" if item.cxx is types.uint64 else item.text for item in shape
     )
@@ -193,7 +193,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
 
 
 def _pointed(of, node, base, items):
-    """``p[i]``: a pointer knows no length, so that a negative index is before it."""
+    """``p[i]``: a pointer has no length, so a negative index means an element before it."""
     (item,) = items if len(items) == 1 else (None,)
     if not isinstance(item, Value) or not is_whole(item.type):
         of.fail(node, "an element of a pointer is asked for by one integer")
@@ -201,7 +201,7 @@ def _pointed(of, node, base, items):
 
 
 def _index(of, node, base, axis, item: Value) -> str:
-    """An index that counts from the beginning."""
+    """An index from the beginning."""
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
     if not is_whole(item.type):
@@ -219,7 +219,7 @@ def _index(of, node, base, axis, item: Value) -> str:
 
 
 def _integer(node, item):
-    """How to make an integer of what is none."""
+    """How to convert an object to an integer."""
     if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
         return f"{described(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
@@ -247,7 +247,7 @@ def _indexed(of, node, base, texts):
 
 
 def _sliced(of, node, base, items):
-    """A view with fewer dimensions, or shorter ones."""
+    """A view with fewer dimensions, or of a part of each dimension."""
     base = as_view(base)
     parts, kept = [], 0
     for k, item in enumerate(items):
@@ -321,7 +321,7 @@ def _is_place(record, item):
 
 
 def has_fields(t: Any, name: str) -> bool:
-    """Is it an array of records that have a number under this name?"""
+    """Is it an array of records with a number field of this name?"""
     if not isinstance(t.dtype, types.Record):
         return False
     dtype = t.dtype.dtype

@@ -1,5 +1,8 @@
-"""datetime64 and timedelta64: counts of units, of which the smallest number is NaT. Operands of several units
-are brought to the finer one, as NumPy does; where that depends on the calendar, there is no operation."""
+"""datetime64 and timedelta64: counts of units; the smallest integer is NaT.
+
+Operands of different units are converted to the finer one, as in NumPy; units that depend on the calendar have
+no operation.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from numbalite import types
 from numbalite.python.values import UNARY, Value, is_number, is_real, is_whole
 
 _COMPARISONS = {
-    # of (a, b): the function, are they swapped?, is it negated?
+    # for (a, b): the function, are the operands swapped?, is the result negated?
     ast.Lt: ("time_less", False, False),
     ast.Gt: ("time_less", True, False),
     ast.LtE: ("time_less_equal", False, False),
@@ -36,7 +39,7 @@ def _delta(t):
 
 
 def _common(a, b):
-    """The finer one of two units, as a timedelta64; None where that depends on the calendar."""
+    """The finer of two units, as a timedelta64; None if the conversion depends on the calendar."""
     try:
         found = np.promote_types(_delta(a), _delta(b))
     except TypeError:
@@ -45,7 +48,7 @@ def _common(a, b):
 
 
 def _factor(t, unit):
-    """How many of a unit one of a time's is; 0 if that is no whole number, or the calendar's to say."""
+    """How many of a unit a time's unit has; 0 if that is not an integer, or depends on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
         return 1
     try:
@@ -58,7 +61,7 @@ def _factor(t, unit):
 
 
 def converted(value: Value, t: Any) -> Value | None:
-    """The same moment or duration in another unit; None where it has no whole number of them."""
+    """The same time or duration in another unit; None if it is not an integer number of them."""
     if value.type == t:
         return value
     if not is_time(t) or value.type.dtype.kind != t.dtype.kind:
@@ -73,7 +76,7 @@ def converted(value: Value, t: Any) -> Value | None:
 
 
 def _pair(a, b):
-    """(a, b, their unit) in one unit, or None."""
+    """(a, b, their unit), converted to a common unit; or None."""
     unit = _common(a.type, b.type)
     if unit is None:
         return None
@@ -83,7 +86,7 @@ def _pair(a, b):
 
 
 def binary(op: type, a: Value, b: Value) -> Value | None:
-    """``a op b``, one of which is a time; None if there is no such operation."""
+    """``a op b``, one of which is a time; None if the operation does not exist."""
     if not (is_time(a.type) and is_time(b.type)):
         return _scaled(op, a, b)
     pair = _pair(a, b)
@@ -126,14 +129,14 @@ def _made(name, t, a, b):
 
 
 def unary(op: type, a: Value) -> Value | None:
-    """``-a``, ``+a`` of a duration: NaT is its own opposite."""
+    """``-a``, ``+a`` of a duration: NaT stays NaT."""
     if not _is_delta(a.type) or op is ast.Invert:
         return None
     return a if op is ast.UAdd else a.replace(text=f"-{a.at(100)}", precedence=UNARY)
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
-    """``a < b``: NaT is neither less than anything nor equal to it."""
+    """``a < b``: false if an operand is NaT."""
     if not is_time(a.type) or not is_time(b.type):
         return None
     pair = _pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None

@@ -1,7 +1,7 @@
-"""A Python function, for one list of argument types, as the body of a C++ function.
+"""Translates a Python function, for one list of argument types, to the body of a C++ function.
 
-The statements are walked in rounds until the types of all variables are known (variables.py); what the last
-round writes is the text. Each line of it knows the Python line that it is from.
+The statements are visited in rounds until the types of all variables are known (variables.py); the last round
+writes the text. Each line of the text has the number of its Python line.
 """
 
 from __future__ import annotations
@@ -57,15 +57,17 @@ _STATEMENTS = {
 class Translation(NamedTuple):
     lines: list[Line]
     taken: dict[str, Any]
-    """What the text takes from the Python scope."""
+    """The values that the text uses from the Python scope."""
     result: types.Type
     parameters: tuple[str, ...]
     """Their names in C++."""
 
 
 class Translator(Bindings):
-    """Translates a function for these arguments: a type of each, or a Value that is known when compiling.
-    ``result``: the type that it returns, if that is declared."""
+    """Translates a function for these arguments: a type for each, or a Value that is known at compile time.
+
+    ``result``: the declared return type, or None.
+    """
 
     def __init__(self, function: Function, args: Any, session: Any, result: Any) -> None:
         super().__init__()
@@ -90,7 +92,7 @@ class Translator(Bindings):
         self._fresh: set[str] = set()
 
     def _begin(self, body: list) -> None:
-        """Finds out which assignments reach which uses in the body."""
+        """Finds the reaching definitions in the body."""
         self.body = body
         self.nodes = tree.walk(ast.Module(body, []))
         self.flow = Flow(tree.parameters(self.function.node.args), body)
@@ -100,7 +102,7 @@ class Translator(Bindings):
         self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
 
     def _functions(self):
-        """The names of functions in this one: they are no variables in C++."""
+        """The names of nested functions, which are not variables in C++."""
         found = set()
         for node in self.nodes:
             if isinstance(node, ast.FunctionDef):
@@ -117,7 +119,7 @@ class Translator(Bindings):
         return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
 
     def _count(self, node: ast.expr) -> int | None:
-        """How many items a tuple has that is an argument, of the Python scope, or written out."""
+        """The number of items of a tuple: an argument, one of the Python scope, or a tuple display."""
         if isinstance(node, ast.Tuple):
             return len(node.elts)
         if not isinstance(node, ast.Name):
@@ -131,7 +133,7 @@ class Translator(Bindings):
     # --- rounds
 
     def run(self) -> Translation:
-        """Raises Problem; NotYet where a type is only computed from itself."""
+        """Raises Problem; NotYet if a type depends only on itself."""
         fixed(self.function, "kwarg")
         try:
             return self._run()
@@ -144,11 +146,11 @@ class Translator(Bindings):
                 try:
                     return self._run_without(self.decided)
                 except Problem:
-                    pass  # the first one is about all of the body
+                    pass  # the first problem is about the whole body
             raise problem from None
 
     def _run_without(self, decided: Decided) -> Translation:
-        """The same without the branches that are never taken, whose assignments mean nothing."""
+        """Removes branches that are never executed, whose assignments have no effect on types."""
         self.decided = {}
         self.is_final = False
         self.result = self.declared_result
@@ -165,12 +167,12 @@ class Translator(Bindings):
         if self.result is None:
             self.result = types.void
         self._check_end()
-        first = -self.function.first_line  # a comment would be the decorator
+        first = -self.function.first_line  # a comment would show the decorator
         self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
 
     def _find_types(self, is_new: bool) -> None:
-        """Rounds until there is nothing new."""
+        """Repeats rounds until no type changes."""
         for _ in range(_MAX_ROUNDS):
             if not is_new:
                 return
@@ -178,26 +180,26 @@ class Translator(Bindings):
         raise Problem(self.function.node, "the types of the variables do not settle")
 
     def _emit(self) -> bool:
-        """The last round, whose lines are the text; was there anything new, which should not be?"""
+        """The last round, which writes the text. Returns whether a type changed, which must not happen."""
         self.variables.settle()
         self.is_final = True
         self._narrow()
         return self._round()
 
     def _finished(self) -> bool:
-        """Was one round enough? Then the last one finds nothing new, and no other one is needed."""
+        """Was one round enough? Then the last one changes no type, and no other one is needed."""
         try:
             if not self._emit():
                 return True
         except (Problem, NotYet):
-            pass  # types were missing, or there is one for the whole function
+            pass  # types were missing, or one applies to the whole function
         self.variables.unsettle()
         self.is_final = False
         self.loops, self.depth = [], 1
         return False
 
     def _round(self) -> bool:
-        """Walks the body; was there anything new?"""
+        """Visits the body. Returns whether a type changed."""
         self.lines = []
         self.taken = {}
         self.told.back(0)
@@ -215,7 +217,7 @@ class Translator(Bindings):
         return self.variables.changed or before != self.result
 
     def _copy_parameters(self):
-        """A parameter that becomes of another type has a variable of that."""
+        """A parameter that is assigned another type gets a variable of that type."""
         for name, spelling in zip(self.arguments, self.parameters, strict=True):
             definition = self.flow.parameters[name]
             variable = self.variables.variable(definition)
@@ -233,7 +235,7 @@ class Translator(Bindings):
                 self.emit(self._binding(definition, definition.node, value), self.function.node)
 
     def _drop_unused(self):
-        """Leaves out the constants of fixed arguments that only chose between statements."""
+        """Omits the constants of compile-time arguments that were used only to select statements."""
         for name in self.fixed:
             variable = self.variables.variable(self.flow.parameters[name])
             said = [
@@ -243,7 +245,7 @@ class Translator(Bindings):
                 self.lines.remove(said[0])
 
     def _narrow(self):
-        """Counters of loops whose bounds are small numbers are ints, as a person would have it."""
+        """Counters of loops with small constant bounds are ints, as in handwritten C++."""
         for definition in (self.flow.definition(n) for n in self._counters()):
             variable = self.variables.variable(definition)
             if variable is not None and self.variables.is_single(definition):
@@ -275,7 +277,7 @@ class Translator(Bindings):
         self.lines.append(Line(INDENT * self.depth + text, line))
 
     def fresh(self, base: str) -> str:
-        """A name that nothing else has; the same in each round."""
+        """A name that is not used yet; the same in each round."""
         count, name = 1, base
         taken = (self.names, self.taken, self.variables.names, self._fresh)
         while is_reserved(name) or any(name in names for names in taken):
@@ -285,7 +287,7 @@ class Translator(Bindings):
         return name
 
     def take(self, name: str, value: Any) -> str:
-        """As Expressions'; another function that has the name of this one gets another name."""
+        """Overrides Expressions'. Another function with the name of this one gets another name."""
         own = cxx_name(self.function.name)
         if cxx_name(name) == own and getattr(value, "function", None) is not self.function:
             name = f"other_{name}"
@@ -329,7 +331,7 @@ class Translator(Bindings):
         self.depth -= 1
 
     def bare(self, statements: Any) -> None:
-        """A block that always runs: in braces only if another block has variables of the same names."""
+        """A block that always runs: with braces only if another block has variables of the same names."""
         if not (
             statements
             and self.is_final
@@ -393,7 +395,7 @@ class Translator(Bindings):
             self.bind(target, value)
 
     def _may_change(self, value, targets):
-        """Is it another value once the targets are assigned to?"""
+        """Would the value change when the targets are assigned?"""
         return value.calls or value.loads or mentions(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
@@ -433,7 +435,7 @@ class Translator(Bindings):
                 self.fail(target, "the array is read-only in this kernel")
 
     def _shortened(self, op, left, right, result):
-        """``+=`` where C++ computes the same; else None."""
+        """``+=`` if C++ computes the same; else None."""
         symbol = arithmetic.SYMBOLS.get(type(op), "")
         if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
             return None
@@ -478,7 +480,7 @@ class Translator(Bindings):
         self.close((node.orelse or node.body)[-1])
 
     def _branch(self, node):
-        """The body of an ``if``; behind it, what is known in its ``else``."""
+        """Writes the body of an ``if``. Returns the ranges that are known in its ``else``."""
         before = self.told.mark()
         self.told.add(self, node.test, True)
         self.inner(node.body)
@@ -486,7 +488,7 @@ class Translator(Bindings):
         self.told.add(self, node.test, False)
 
     def close(self, last: Any, text: str = "}") -> None:
-        """The brace behind a block with this last statement: a line without a counterpart in Python."""
+        """The brace after a block with this last statement: a line without a Python line."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
@@ -549,7 +551,7 @@ class Translator(Bindings):
         self.emit(f"assert({text});")
 
     def _raise_statement(self, node):
-        """The exception and its arguments are known when compiling; the host raises it (fault.py)."""
+        """The exception and its arguments are known at compile time; the host raises it (fault.py)."""
         given, args = node.exc, ()
         if isinstance(given, ast.Call):
             given, args = given.func, self._exception_args([*given.args, *given.keywords])
@@ -565,7 +567,7 @@ class Translator(Bindings):
         self.emit(f"NUMBALITE_RAISE({quoted(self.may_raise(known, args))});")
 
     def may_raise(self, kind: type, args: tuple) -> str:
-        """The text in C++ that stands for an exception, which the host then raises."""
+        """The C++ text that identifies an exception, which the host then raises."""
         text = ": ".join([kind.__name__, *map(str, args[:1])])
         self.session.exceptions[text] = fault.Raised(self.function.name, kind, args)
         return text
@@ -589,8 +591,8 @@ class Translator(Bindings):
         return self._inner(node)
 
     def _inner(self, node):
-        """A function in a function. The variables of this one that it reads are arguments of each call: they
-        have one assignment, so that it does not matter when they are read."""
+        """A nested function. The outer variables that it reads are passed in each call: each has one
+        assignment, so it does not matter when it is read."""
         free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
         for name, part in free.items():
             if not self.flow.is_bound_once(name):
@@ -619,7 +621,7 @@ class Translator(Bindings):
         return self.session.call(self, node, function, args, keywords)
 
     def _ifexp(self, node):
-        """One branch is enough to go on with, where the other calls a function that calls this one."""
+        """Continues with one branch if the other one calls a function that calls this one."""
         test = self.truth(node.test)
         if test.is_known or self.is_final:
             return super()._ifexp(node)
@@ -663,7 +665,7 @@ def _may_be_zero(value):
 
 
 def _as_load(target):
-    """A target as an expression that reads it: with the same nodes inside."""
+    """A target as an expression that reads it, with the same child nodes."""
     kind = type(target)
     fields = {**{f: getattr(target, f) for f in target._fields}, "ctx": ast.Load()}
     return ast.copy_location(kind(**fields), target)

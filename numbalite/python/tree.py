@@ -1,4 +1,4 @@
-"""Walking syntax trees: as ast.walk does, but without the nodes that only say how (Load, Add), which are half of
+"""Walks syntax trees like ast.walk, but without the context and operator nodes (Load, Add), which are half of
 them."""
 
 from __future__ import annotations
@@ -7,26 +7,28 @@ import ast
 from functools import cache
 from typing import Any
 
-_MIXED = frozenset({"keys", "kw_defaults", "kwd_attrs", "names"})  # lists of more than nodes
+_MIXED = frozenset(
+    {"keys", "kw_defaults", "kwd_attrs", "names"}
+)  # fields with lists of nodes and None
 _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", "type_comment"})
 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a kind of nodes that may hold other ones."""
+    """The fields of a kind of node that may contain nodes."""
     if kind is ast.Constant:
         return ()
     return tuple(name for name in kind._fields if name not in _NO_NODES)
 
 
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """The parameters of a function in order, the one for any number of arguments (*a) among them."""
+    """The parameters of a function in order, including *a."""
     rest = [] if arguments.vararg is None else [arguments.vararg]
     return [*arguments.posonlyargs, *arguments.args, *rest, *arguments.kwonlyargs]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes directly below, in the order of the program."""
+    """The child nodes, in source order."""
     found: list[ast.AST] = []
     for name in _fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name, None)
@@ -41,7 +43,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 def walk(node: ast.AST) -> list[ast.AST]:
     """The node and all below it."""
     found = [node]
-    for part in found:  # which grows meanwhile
+    for part in found:  # which grows during the loop
         if _fields(type(part)):  # type: ignore[arg-type]
             found += children(part)
     return found

@@ -1,4 +1,4 @@
-"""Ufuncs in compiled functions: a call of a ufunc of numbers, and ``f.reduce(a)`` of an array with one dimension."""
+"""Ufuncs in compiled functions: calls of a ufunc on numbers, and ``f.reduce(a)`` of a 1-D array."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 
 
 def device_function(value: Any) -> DeviceFunction | None:
-    """What vectorize compiled, with the signatures of the ufunc; None of any other value."""
+    """The compiled function of vectorize and the ufunc's signatures; None for any other value."""
     if isinstance(value, np.ufunc):
         owner = _core.ufunc_owner(value)
         if owner is None or owner.layout is not None:
@@ -30,7 +30,7 @@ def device_function(value: Any) -> DeviceFunction | None:
 
 
 def reduction(value: Any) -> Callable | None:
-    """The function in Python that ``f.reduce`` of a ufunc is in compiled code; None of any other value."""
+    """The Python function that implements ``f.reduce`` of a ufunc in compiled code; None for any other value."""
     ufunc = getattr(value, "__self__", None)
     if getattr(value, "__name__", "") != "reduce" or device_function(ufunc) is None:
         return None

@@ -1,4 +1,4 @@
-"""``for x in literal_unroll(items)``: the body once for each item of a tuple, whose types may differ."""
+"""``for x in literal_unroll(items)``: repeats the body for each item of a tuple, whose types may differ."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ Count = Callable[[ast.expr], "int | None"]
 
 
 def literal_unroll(container: Any) -> Any:
-    """In a kernel, what a loop goes over that is written out for each item: ``for x in literal_unroll(t)``.
-    Outside it is the container itself."""
+    """Marks the container of an unrolled loop in a kernel: ``for x in literal_unroll(t)``. Outside of kernels,
+    returns the container itself."""
     return container
 
 
 def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
-    """A body with the loops over literal_unroll written out. ``is_marker`` says whether an expression is the
-    function itself, ``count`` how many items a tuple has."""
+    """A body with the loops over literal_unroll unrolled.
+
+    ``is_marker`` returns whether an expression is the function itself, ``count`` the number of items of a
+    tuple.
+    """
     marked = [
         n for s in body for n in tree.walk(s) if isinstance(n, ast.For) and _marked(n, is_marker)
     ]

@@ -1,8 +1,8 @@
-"""What an expression is while it is translated: its type by numba's rules, and its text in C++.
+"""Value: an expression during translation, with its type by numba's rules and its C++ text.
 
-The two differ now and then: ``threadIdx.x`` is an int32 to numba and an unsigned int to C++, a literal an
-int64 and an int. So a value has both, and for whole numbers the range that it is certainly in: where an
-operation cannot leave the type that C++ computes in, no conversion is written.
+The C++ type may differ: ``threadIdx.x`` is an int32 in numba and an unsigned int in C++, a literal an int64 and
+an int. So a value has both types, and an integer also has a range: if an operation cannot overflow the C++
+type, no conversion is written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Range = tuple[int, int]
 
 
 class Known(types.Type):
-    """The type of what exists when compiling only: a module, a function, a type, a text. ``value`` is the
-    Python object."""
+    """The type of a value that exists only at compile time: a module, a function, a type, a string. ``value``
+    is the Python object."""
 
     __slots__ = ("value",)
     value: Any
@@ -39,13 +39,13 @@ class Known(types.Type):
 
 
 class Fixed(types.Array):
-    """An array in shared, local or constant memory, whose shape is known when compiling."""
+    """An array in shared, local or constant memory, with a shape that is known at compile time."""
 
     __slots__ = ("alignment", "shape", "space")
     shape: tuple[int, ...]
     space: str
     alignment: int
-    """In bytes; 0 is that of an element."""
+    """In bytes; 0: that of an element."""
 
     def __init__(
         self, dtype: Any, shape: Any, space: str, readonly: bool = False, alignment: int = 0
@@ -57,7 +57,7 @@ class Fixed(types.Array):
 
     @property
     def view(self) -> types.Array:
-        """The type of the array that any of them can be taken for."""
+        """The array type to which all of them can be converted."""
         return types.Array(self.dtype, self.ndim, "C", self.readonly)
 
     def _key(self):
@@ -65,7 +65,7 @@ class Fixed(types.Array):
 
 
 class Sequence(types.Type):
-    """What a ``for`` may go over: ``range``, ``enumerate``, ``zip``. ``item`` is the type of an item."""
+    """An iterable of a ``for``: ``range``, ``enumerate``, ``zip``. ``item`` is the type of an item."""
 
     __slots__ = ("item", "kind")
     item: types.Type | None
@@ -79,23 +79,22 @@ class Sequence(types.Type):
 
 @dataclass
 class Value:
-    """A typed expression. It is not changed once it is made; ``frozen`` would take a twelfth of a
-    translation's time to say so."""
+    """A typed expression, immutable by convention: ``frozen`` would cost a twelfth of the translation time."""
 
     type: Any
     """A types.Type."""
     text: str = ""
     precedence: int = PRIMARY
     cxx: Any = None
-    """The type that C++ gives to the text, where it is a number; else ``type``."""
+    """The C++ type of the text, for a number; else ``type``."""
     range: Range | None = None
-    """The least and the greatest value of a whole number."""
+    """The minimum and maximum of an integer."""
     constant: Any = NOTHING
-    """The value, where it is known when compiling."""
+    """The value, if it is known at compile time."""
     items: tuple[Value, ...] | None = None
-    """The items of a tuple that is written out, or whose items have texts of their own."""
+    """The items of a tuple display, or of a tuple whose items have separate texts."""
     calls: bool = False
-    """Does something when it is evaluated: it must be evaluated once."""
+    """Has side effects, so it must be evaluated exactly once."""
     loads: bool = False
     """Reads memory that a store may change."""
 
@@ -106,12 +105,12 @@ class Value:
             self.range = full_range(self.cxx)
 
     def at(self, precedence: int) -> str:
-        """The text, in parentheses where an operator of this precedence needs them."""
+        """The text, in parentheses if an operator of this precedence needs them."""
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     @property
     def is_natural(self) -> bool:
-        """Certainly not negative?"""
+        """Is it known not to be negative?"""
         return self.range is not None and self.range[0] >= 0
 
     @property
@@ -119,7 +118,7 @@ class Value:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
-        """The same, but for these; ``cxx`` and ``range`` are kept unless they are given."""
+        """A copy with these fields changed; ``cxx`` and ``range`` are kept unless given."""
         return Value(**{**self.__dict__, **changes})
 
 
@@ -153,7 +152,7 @@ def full_range(t: Any) -> Range:
 
 
 def within(inner: Range | None, t: Any) -> bool:
-    """Does the type have all the numbers of the range?"""
+    """Can the type represent all numbers of the range?"""
     low, high = full_range(t)
     return inner is not None and low <= inner[0] and inner[1] <= high
 
@@ -163,7 +162,7 @@ def hull(a: Range | None, b: Range | None) -> Range | None:
 
 
 def number(value: Any) -> Value:
-    """A constant that is written out."""
+    """A literal constant."""
     cxx = capture.constant_type(value)
     if cxx is None:
         raise OverflowError(f"{value} does not fit in 64 bits")
@@ -177,7 +176,7 @@ def number(value: Any) -> Value:
 
 
 def tuple_of(items: Any) -> Value:
-    """A tuple that is written out."""
+    """A tuple display."""
     items = tuple(items)
     text = f"make_tuple({', '.join(item.text for item in items)})"
     constant = tuple(i.constant for i in items) if all(i.is_known for i in items) else NOTHING

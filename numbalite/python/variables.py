@@ -1,7 +1,7 @@
-"""The variables of a function: their types, found round by round, and what C++ calls them.
+"""The variables of a function: their types, which are inferred in rounds, and their C++ names.
 
-Every assignment gives its definition the type of the value; a use has the type that the definitions that
-reach it have in common. Types only grow, so that the rounds come to an end.
+Each assignment gives its definition the type of the value; a use has the common type of the definitions that
+reach it. Types only widen, so the rounds end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ROUNDS_UNTIL_WIDENED = 2
 
 
 class NotYet(Exception):
-    """The type of a variable, or of a call's result, is not known in this round."""
+    """Raised if the type of a variable, or of a call's result, is not known in this round."""
 
     def __init__(self, node: ast.AST) -> None:
         self.node = node
@@ -96,7 +96,7 @@ class Variables:
         return definition
 
     def _record_constant(self, definition, found):
-        """A variable with one assignment is as constant as what is assigned."""
+        """A variable with one assignment is constant if the assigned value is."""
         if definition not in self.constants:
             self.constants[definition] = found if len(definition.web.definitions) == 1 else NOTHING
         elif not _same(self.constants[definition], found):
@@ -119,7 +119,7 @@ class Variables:
         self.changed = True
 
     def web_type(self, web: Web) -> types.Type:
-        """The type that holds all values of a web, as far as they are known."""
+        """The common type of all values of a web that are known so far."""
         return self._unify(web.definitions)
 
     def _unify(self, definitions, at=None):
@@ -144,7 +144,7 @@ class Variables:
         return result
 
     def by_name(self) -> dict[str, types.Type]:
-        """The type of each variable; of one that has several, the first."""
+        """The type of each variable; for one with several types, the first."""
         found: dict[str, types.Type] = {}
         for definition, t in self.types.items():
             found.setdefault(definition.name, t)
@@ -181,10 +181,10 @@ class Variables:
             return value.replace(range=limits)
         return Value(t, name, cxx=cxx, range=limits, constant=constant)
 
-    # --- names and places
+    # --- names and declarations
 
     def settle(self) -> None:
-        """Once the types are known: which webs are one variable, what it is called, where it is declared."""
+        """Once the types are known: decides which webs are one variable, its name, and where it is declared."""
         by_name: dict[str, list[Web]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
             if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):
@@ -199,7 +199,7 @@ class Variables:
                 self._hoisted.setdefault(where, []).append(variable)
 
     def unsettle(self) -> None:
-        """There is more to find out."""
+        """Notes that another round is needed."""
         self._of, self.names = {}, set()
 
     def _settle_name(self, name, webs):
@@ -243,7 +243,7 @@ class Variables:
         return self._of.get(definition.web)
 
     def known(self, definition: Definition) -> Variable:
-        """The C++ variable of a definition of a value that exists when the kernel runs."""
+        """The C++ variable of a definition whose value exists at run time."""
         return self._of[definition.web]
 
     def is_single(self, definition: Definition) -> bool:
@@ -253,12 +253,12 @@ class Variables:
         return sum(len(web.definitions) for web in webs) == 1
 
     def is_single_fixed(self, variable: Variable) -> bool:
-        """Has it one assignment, of an array in a space of its own?"""
+        """Does it have one assignment, of an array in its own memory?"""
         definitions = [d for web in variable.webs for d in web.definitions]
         return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
 
     def narrowed(self, definition: Definition, t: Any) -> bool:
-        """Are all values of the definition in a narrower type? Then its variable has that."""
+        """Do all values of the definition fit a narrower type? Then its variable has that type."""
         return within(self.ranges.get(definition), t)
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:
@@ -266,7 +266,7 @@ class Variables:
         return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
     def clash(self, block: Any) -> bool:
-        """Does the block declare a variable that has its name in common with one of another block?"""
+        """Does the block declare a variable whose name another block uses, too?"""
         of_names: dict[str, set[tuple]] = {}
         for variable in self._of.values():
             of_names.setdefault(variable.name, set()).add(variable.place.block)
@@ -289,5 +289,5 @@ def _order(definition):
 
 
 def _overlap(a, b):
-    """Is one of the blocks in the other?"""
+    """Does one of the blocks contain the other?"""
     return a[-1][0] in {part[0] for part in b} or b[-1][0] in {part[0] for part in a}

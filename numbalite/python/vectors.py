@@ -1,4 +1,4 @@
-"""Vectors of two, three or four numbers: made of numbers and of other vectors."""
+"""Vectors of two, three or four numbers: constructed from numbers and other vectors."""
 
 from __future__ import annotations
 
