@@ -1,4 +1,4 @@
-"""numbalite info | demo | run | profile | gdb | editor | cache clear; also as python -m numbalite
+"""numbalite info | demo | run | profile | coverage | gdb | editor | cache clear; also as python -m numbalite
 
 `info` tells what is there and what is not, and works when nothing is.
 """
@@ -17,6 +17,7 @@ USAGE = """usage: numbalite COMMAND
                 options of Python before these: run -W ignore FILE)
   profile FILE ...  runs a Python program on the simulator and prints what its kernels' accesses cost on a GPU,
                 by line (--gpu H200, --json)
+  coverage ...  line and branch coverage of kernels: run FILE | report | html | lcov
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   editor        tells an editor of kernels: .clangd for *.cu files, --vscode for strings in Python
   cache         where the disk cache is and how much it holds
@@ -28,7 +29,7 @@ USAGE = """usage: numbalite COMMAND
 def main(argv=None) -> int:
     """Runs a command; returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] in (["run"], ["gdb"], ["profile"]):
+    if arguments[:1] in (["run"], ["gdb"], ["profile"], ["coverage"]):
         return run(arguments)  # a program of the user's deals with its own output
     try:
         status = run(arguments)
@@ -69,6 +70,10 @@ def run(arguments) -> int:
         from numbalite.profiler import program as profiled
 
         return profiled.main(arguments)
+    if command == "coverage":
+        from numbalite.coverage import program as covered
+
+        return covered.main(arguments)
     if command == "gdb" and arguments:
         from numbalite.compilers.sim import debugger
 

@@ -189,6 +189,7 @@ _TABLE = (
              "names it"),
     Variable("SIM_LIMIT", None, _seconds,
              "NUMBALITE_LIMIT for the simulator alone, where kernels are stopped, checked or not"),
+    Variable("COVERAGE", None, str, "a folder for the coverage of kernels on the simulator"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",

@@ -112,6 +112,9 @@ def origin(source: Source, target: tuple) -> str:
 def _effective(target):
     if target[0] == "cuda":
         return ("cuda", *(config.FORCE_CUDA_CC or target[1:]))
+    if target[0] == "sim" and config.COVERAGE and "coverage" not in target:
+        os.makedirs(config.COVERAGE, exist_ok=True)
+        return (*target, "coverage")
     return target
 
 

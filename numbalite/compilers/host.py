@@ -102,7 +102,10 @@ def fingerprint(source, kind="sim", *checks) -> bytes:
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
-    return repr((*parts, flags("", hostoptions.read(source), source.opt, kind, checks))).encode()
+    covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
+    chosen = flags("", hostoptions.read(source), source.opt, kind, checks, covers)
+    # Coverage contains absolute paths.
+    return repr((*parts, chosen, os.getcwd() if covers else None)).encode()
 
 
 _cpu_text = None
@@ -143,8 +146,9 @@ _AS_NVRTC = {
 }
 
 
-def flags(family, options, opt, kind="sim", checks=()) -> list:
-    """The flags that determine the generated code; equal for the precompiled prelude and the source."""
+def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
+    """The flags that determine the generated code; equal for the precompiled prelude and the source. ``covers``: the
+    image tells which lines have run."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)
@@ -169,12 +173,15 @@ def flags(family, options, opt, kind="sim", checks=()) -> list:
     if family == "clang":
         result.append("-fno-strict-return")  # a missing return statement is no trap, as with NVRTC
     result += _thread_locals(family)
-    result.append("-g" if options.debug else "-g1" if options.lineinfo or checks else "-g0")
-    if checks or options.lineinfo:
+    has_lines = options.lineinfo or checks or covers
+    result.append("-g" if options.debug else "-g1" if has_lines else "-g0")
+    if has_lines:
         result.append("-gdwarf-4")  # the engine reads this version of line tables
     if checks:
         result += [f"-DNUMBALITE_SIM_CHECKED={checks_mask(checks)}"]
         result += _instrumentation(family, checks)
+    if covers:
+        result.append("-fno-discard-value-names")  # coverage.py needs the names of all blocks
     if checks or (kind == "sim" and family == "clang"):
         result += ["-fno-delete-null-pointer-checks"]  # keep accesses of NULL, for the checker
     if family == "gcc":

@@ -31,7 +31,7 @@ from numbalite.compilers import (
 )
 from numbalite.compilers.hostheaders import Headers, quoted
 from numbalite.compilers.image import Image, simulated
-from numbalite.compilers.sim import debugger, irpatch, staticshared, translation
+from numbalite.compilers.sim import coverage, debugger, irpatch, staticshared, translation
 from numbalite.cxx import scanner
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
 from numbalite.types.demangle import demangle
@@ -180,10 +180,15 @@ def compile(source, kind="sim", *checks) -> Image:
     """
     compiler = host.find()
     family = _family(compiler)
+    covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
+    if covers and family == "gcc":
+        raise CudaSupportError(
+            "coverage of kernels needs clang++ or zig: set NUMBALITE_CXX=clang++"
+        )
     options = hostoptions.read(source)
     if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
         options = options._replace(fmad=False)  # as in Python, and as numba on the CPU
-    flags = host.flags(family, options, source.opt, kind, checks)
+    flags = host.flags(family, options, source.opt, kind, checks, covers)
     if checks and family == "clang" and identify(compiler).version >= (16, 0):
         # The last array of a struct has its declared length: it is not a flexible array.
         flags.append("-fstrict-flex-arrays=1")
@@ -200,7 +205,7 @@ def compile(source, kind="sim", *checks) -> Image:
         marks = family == "gcc" and "divide" not in checks
         included = Headers(source, options.before, users, near, own, bool(checks), kind, marks)
         text = included.translated(text)
-        whole = hostunit.translation_unit(source, included.with_copies(text), kind, checks)
+        whole = hostunit.translation_unit(source, included.with_copies(text), kind, checks, covers)
         whole = included.with_copies(options.before) + whole
         cuda_src = headers.cuda_src()
         last = ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
@@ -215,7 +220,7 @@ def compile(source, kind="sim", *checks) -> Image:
             end = [word for path in behind for word in ("-I", path)]
             search = [*included.search(), *between, *last, *end]
             build = _Build(source, compiler, family, flags, search, output, kind, checks)
-            build.marked = included.marked
+            build.marked, build.covers = included.marked, covers
             build.header = "prelude.h" if options.before else "head.h"
             return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole), build.unit
 
@@ -384,6 +389,7 @@ class _Build:
         self.checks, self.log, self.whole = checks, "", ""
         self.unit = None  # the kernels' IR from the front end
         self.marked = False  # has the source marks at divisions?
+        self.covers = False  # does it record coverage?
         self.header = "prelude.h"  # the precompiled parts
         # NVRTC parses template bodies only when they are instantiated. clang++ cannot use precompiled headers in
         # that mode, so it is tried second.
@@ -459,6 +465,8 @@ class _Build:
             ir = file.read()
             if path == self.output[: -len(".so")]:
                 self.unit = ir
+            if self.covers:
+                ir = coverage.instrument(ir, lambda file: not _is_ours(file))
             ir = irpatch.patch(
                 ir, self.kind == "sim", self._vectors(), self.checks, self.source.is_python
             )

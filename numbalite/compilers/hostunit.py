@@ -29,11 +29,13 @@ _DESCRIBED = {
 }
 
 
-def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str] = ()) -> str:
+def translation_unit(
+    source: Source, text: str, kind: str, checks: Sequence[str] = (), covers: bool = False
+) -> str:
     """The unit without the prelude: ``text``, the translated source, then the tables. ``kind`` is "sim" or
-    "host"."""
+    "host". ``covers``: it records which lines run."""
     name = quoted(source.name)
-    if checks:  # reports contain no positions in generated text
+    if checks or covers:  # reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
         directive = re.compile(rf'^(#line \d+ )"({names})"$', re.MULTILINE)
         text = directive.sub(lambda found: f'{found[1]}"numbalite/{name}"', text)
@@ -53,6 +55,8 @@ def translation_unit(source: Source, text: str, kind: str, checks: Sequence[str]
         lines += _kernel(source, i, kind, attributes, checks)
     if checks:
         lines.append(f"NUMBALITE_SIM_NAMES({subscripts.literal(subscripts.names(placed))})")
+    if covers:
+        lines.append('#include "sim/coverage.h"')
     for i in range(len(source.variables)):
         lines += _variable(source, i, kind)
     return "\n".join(lines) + "\n"

@@ -97,8 +97,8 @@ LATER = {
 
 
 # From the bottom up: a package imports from those before it. README's map has the same order.
-ORDER = """types cxx compilers runtime profiler kernels python ndarray ufuncs cpu algorithms functions linalg fft random
-    sparse tuning cuda autograd operators torch jax numba editor jupyter course""".split()
+ORDER = """types cxx compilers runtime profiler coverage kernels python ndarray ufuncs cpu algorithms functions linalg fft
+    random sparse tuning cuda autograd operators torch jax numba editor jupyter course""".split()
 UPWARD = {
     (
         "kernels",

@@ -1,0 +1,288 @@
+"""Inserts flags into LLVM IR that tell which lines and branches of the user's kernels have run.
+
+`instrument` edits the IR of clang's front end, like irpatch.py. A block whose instructions have a line of the user's
+gets a flag, which it sets; so does the target of a conditional branch. Where the target has other predecessors, the
+branch gets a block of its own. This is what `clang --coverage` counts, without numbers: a flag needs no atomic
+operation, and the optimizer can move it out of a loop. cuda_src/sim/coverage.h maps the flags to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from numbalite.compilers import cache
+from numbalite.compilers.sim import ir as syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FLAGS, NAME, TABLE, SIZES = (
+    "__llvm_gcov_ctr_nl",
+    "nl_coverage_name",
+    "nl_coverage_table",
+    "nl_coverage_sizes",
+)
+_PAGE = 4096
+_LOCATION = re.compile(r"^(!\d+) = (?:distinct )?!DILocation\((.*)\)$", re.M)
+_SCOPE = re.compile(
+    r"^(!\d+) = (?:distinct )?!DI(?:Subprogram|LexicalBlock|LexicalBlockFile)\((.*)\)$", re.M
+)
+_FILE = re.compile(
+    r'^(!\d+) = !DIFile\(filename: "((?:[^"\\]|\\.)*)", directory: "((?:[^"\\]|\\.)*)"', re.M
+)
+_FIELD = {name: re.compile(rf"\b{name}: (!?\d+)") for name in ("line", "column", "scope", "file")}
+_OF = re.compile(r"!dbg (!\d+)")
+_TARGET = re.compile(rf"label ({syntax.NAME})")
+_PHI = re.compile(rf"^  {syntax.NAME} = phi ")
+_SANITIZER = "%handler."  # the blocks that report what a sanitizer finds
+_ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
+
+
+class Place(NamedTuple):
+    file: str
+    line: int
+    column: int
+
+
+class _Block:
+    def __init__(self, label):
+        self.label = label
+        self.start = self.end = 0  # the lines of its instructions
+        self.last = 0  # the first line of its terminator
+        self.places: dict[tuple, None] = {}  # (file, line)
+        self.branch: Place | None = None
+        self.targets: list[str] = []
+
+
+def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
+    """The IR with flags. ``is_users(file)``: is it a file whose coverage is wanted?"""
+    head, functions = syntax.functions(ir)
+    places = _Places(ir, is_users)
+    made = _Made(
+        "ptr" if re.search(r"^define [^\n]*\bptr\b|\bload [^\n]*, ptr ", ir, re.M) else "i8*"
+    )
+    functions = [_function(text, places, made) for text in functions]
+    return _with_variables("".join([head, *functions]), made)
+
+
+class _Places:
+    """The place of each debug location of a module, if it is the user's."""
+
+    def __init__(self, ir, is_users):
+        files = {
+            name: _path(_text(file), _text(folder)) for name, file, folder in _FILE.findall(ir)
+        }
+        wanted = {name: file for name, file in files.items() if is_users(file)}
+        self._files = {name: wanted.get(_number("file", text)) for name, text in _SCOPE.findall(ir)}
+        self._lines = {name: _number("line", text) for name, text in _SCOPE.findall(ir)}
+        self._found = {}
+        for name, text in _LOCATION.findall(ir):
+            file = self._files.get(_number("scope", text))
+            line = int(_number("line", text) or 0)
+            if file and line and "isImplicitCode: true" not in text:
+                self._found[name] = Place(file, line, int(_number("column", text) or 0))
+
+    def of(self, instruction: str) -> Place | None:
+        found = _OF.search(instruction)
+        return self._found.get(found[1]) if found else None
+
+    def of_function(self, first_line: str) -> tuple | None:
+        """(file, line) of the declaration."""
+        found = _OF.search(first_line)
+        file = self._files.get(found[1]) if found else None
+        line = int(self._lines.get(found[1]) or 0) if found and file else 0
+        return (file, line) if line else None
+
+
+def _number(name, text):
+    found = _FIELD[name].search(text)
+    return found[1] if found else None
+
+
+def _text(quoted):
+    return (
+        _ESCAPE.sub(lambda m: chr(int(m[1], 16)), quoted)
+        .encode("latin-1", "replace")
+        .decode("utf-8", "replace")
+    )
+
+
+def _path(file, folder):
+    """The absolute path of a file that exists; a name such as "<source of k>" as it is."""
+    # Clang splits a path whose beginning is that of the folder of the compilation.
+    for path in (os.path.join(folder, file), os.path.abspath(file)):
+        if os.path.isfile(path):
+            return path
+    return file
+
+
+class _Made:
+    """The flags of a module, and what they tell."""
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+        self.count = 0
+        self.files: dict[str, int] = {}
+        self.lines: list = []  # [file, line, flag]
+        self.branches: list = []  # [file, line, column, number at this place, [flags]]
+
+    def flag(self):
+        self.count += 1
+        return self.count - 1
+
+    def file(self, name):
+        return self.files.setdefault(name, len(self.files))
+
+    def store(self, flag):
+        array = "[NL x i8]"  # its length is known at the end
+        if self.pointer == "ptr":
+            at = f"ptr getelementptr inbounds ({array}, ptr @{FLAGS}, i64 0, i64 {flag})"
+        else:
+            at = f"i8* getelementptr inbounds ({array}, {array}* @{FLAGS}, i64 0, i64 {flag})"
+        return f"  store i8 1, {at}, align 1"
+
+
+def _function(text, places, made):
+    if "!dbg" not in text:
+        return text
+    body, close, rest = text.partition("\n}\n")
+    rows = body.split("\n")
+    blocks = _blocks(rows, places)
+    if not any(block.places for block in blocks):
+        return text
+    declared = places.of_function(rows[0])
+    if declared:
+        blocks[0].places.setdefault(declared)
+    entries: dict[str, int] = {}
+    for block in blocks:
+        for target in block.targets:
+            entries[target] = entries.get(target, 0) + 1
+    by_label = {block.label: block for block in blocks}
+    flags: dict[int, int] = {}  # of blocks
+    added: dict[int, list] = {}  # rows to insert before a row
+    last: list[str] = []
+
+    def flag_of(block):
+        if id(block) not in flags:
+            flags[id(block)] = made.flag()
+            at = block.start
+            while at < block.last and _PHI.match(rows[at]):
+                at += 1
+            added.setdefault(at, []).append(made.store(flags[id(block)]))
+        return flags[id(block)]
+
+    for block in blocks:
+        for file, line in block.places:
+            made.lines.append([made.file(file), line, flag_of(block)])
+    seen: dict = {}
+    for block in blocks:
+        if block.branch is None or len(set(block.targets)) < 2:
+            continue
+        taken = []
+        for target in dict.fromkeys(block.targets):
+            to = by_label[target]
+            if entries[target] == block.targets.count(target):
+                taken.append(flag_of(to))
+            elif block.targets.count(target) == 1 or not _has_phi(rows, to):
+                flag = made.flag()
+                label = f"%nl.coverage.{flag}"
+                _redirect(rows, block, to, label)
+                last += [f"\n{label[1:]}:", made.store(flag), f"  br label {target}"]
+                taken.append(flag)
+        file, line, column = block.branch
+        count = seen[block.branch] = seen.get(block.branch, -1) + 1
+        made.branches.append([made.file(file), line, column, count, taken])
+    out = []
+    for at, row in enumerate(rows):
+        out += added.get(at, ())
+        out.append(row)
+    return "\n".join([*out, *last]) + close + rest
+
+
+def _blocks(rows, places):
+    blocks: list[_Block] = []
+    at = 1
+    while at < len(rows):
+        row = rows[at]
+        found = syntax.LABEL.match(row)
+        if found or not blocks:
+            blocks.append(_Block(f"%{found[1]}" if found else "%0"))
+            blocks[-1].start = at + bool(found)
+            at += bool(found)
+            continue
+        if not row.startswith("  "):
+            at += 1
+            continue
+        block, whole = blocks[-1], row
+        block.last = at
+        if row.startswith("  switch "):
+            while not rows[at].startswith("  ]"):
+                at += 1
+                whole += rows[at]
+        block.end = at
+        place = None if "@llvm.dbg." in row else places.of(whole)
+        if place:
+            block.places.setdefault(place[:2])
+        if row.startswith(("  br ", "  switch ")):
+            block.targets = _TARGET.findall(whole)
+            is_check = any(target.startswith(_SANITIZER) for target in block.targets)
+            block.branch = None if is_check else place
+        at += 1
+    return blocks
+
+
+def _has_phi(rows, block):
+    return any(_PHI.match(rows[at]) for at in range(block.start, block.last))
+
+
+def _redirect(rows, block, to, label):
+    """Replaces the target of a branch by a new block that jumps there."""
+    target = re.compile(rf"(label ){re.escape(to.label)}(?![\w.$-])")
+    for at in range(block.last, block.end + 1):
+        rows[at] = target.sub(lambda m: m[1] + label, rows[at])
+    source = re.compile(rf", {re.escape(block.label)} \]")
+    for at in range(to.start, to.last):
+        if _PHI.match(rows[at]):
+            rows[at] = source.sub(f", {label} ]", rows[at])
+
+
+def _with_variables(ir, made):
+    """The IR with definitions of the variables that coverage.h declares."""
+    size = -(-made.count // _PAGE) * _PAGE
+    table = json.dumps(
+        {"files": list(made.files), "lines": made.lines, "branches": made.branches},
+        separators=(",", ":"),
+    ).encode()
+    name = f"{cache.digest(table).hex()}.{size}.cov".encode()
+    texts = {NAME: name + b"\0", TABLE: table}
+    values = {
+        FLAGS: f"hidden global [{size} x i8] zeroinitializer, align {_PAGE}",
+        SIZES: f"hidden constant [2 x i64] [i64 {size}, i64 {len(table)}], align 16",
+        **{n: f"hidden constant [{len(t)} x i8] c\"{_quoted(t)}\", align 1" for n, t in texts.items()},
+    }  # fmt: skip
+    ir = ir.replace("[NL x i8]", f"[{size} x i8]")
+    for variable, value in values.items():
+        ir = _defined(ir, variable, value)
+    # The simulator copies variables of one name between the images of a kernel with different checks.
+    return ir.replace(f"@{FLAGS}", f"@{FLAGS}.{cache.digest(table).hex()}")
+
+
+def _defined(ir, name, value):
+    """The IR with a definition of a variable that it declares."""
+    declared = re.compile(rf"^@{name} = external [^\n]*?(\[\d+ x i\d+\])[^\n]*$", re.M)
+    found = declared.search(ir)
+    if found is None:
+        raise ValueError(f"the image does not declare {name}")
+    old, new = re.escape(found[1]), re.search(r"\[\d+ x i\d+\]", value)
+    assert new is not None
+    ir = declared.sub(lambda _: f"@{name} = {value}", ir, count=1)
+    # Uses as an array of unknown length, with typed pointers.
+    ir = re.sub(rf"{old}\* @{name}\b", f"{new[0]}* @{name}", ir)
+    return re.sub(rf"\({old}, ({re.escape(new[0])}\*|ptr) @{name}\b", rf"({new[0]}, \1 @{name}", ir)
+
+
+def _quoted(data):
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)

@@ -1,0 +1,96 @@
+"""The coverage of each file, from a folder of data files: one for each image, which all processes share."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+
+FOLDER = ".numbalite_coverage"
+"""The default folder, in the working directory."""
+_QUOTES = ('"""', "'''")
+
+
+class FileCoverage:
+    """The lines and branches of the kernels in one file."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.lines: dict[int, bool] = {}
+        """Line -> has it run?"""
+        self._branches: dict[tuple, list[bool]] = {}
+
+    @property
+    def executed(self) -> list[int]:
+        return sorted(line for line, has_run in self.lines.items() if has_run)
+
+    @property
+    def missing(self) -> list[int]:
+        return sorted(line for line, has_run in self.lines.items() if not has_run)
+
+    @property
+    def branches(self) -> dict[int, list[bool]]:
+        """Line -> for each way of its branches, in the order of the source: was it taken?"""
+        found: dict[int, list[bool]] = {}
+        for key in sorted(self._branches):
+            found.setdefault(key[0], []).extend(self._branches[key])
+        return found
+
+    def partial(self) -> list[int]:
+        """The lines that have run, and some of whose branches were never taken."""
+        return [line for line, ways in self.branches.items()
+                if self.lines.get(line) and not all(ways)]  # fmt: skip
+
+    def add_line(self, line: int, has_run: bool) -> None:
+        self.lines[line] = self.lines.get(line, False) or has_run
+
+    def add_branch(self, key: tuple, ways: list[bool]) -> None:
+        key = *key, len(ways)
+        before = self._branches.get(key, [False] * len(ways))
+        self._branches[key] = [a or b for a, b in zip(before, ways, strict=True)]
+
+    def source(self) -> list[str]:
+        """The lines of the file; none if it cannot be read."""
+        try:
+            with open(self.path, encoding="utf-8", errors="replace") as file:
+                return file.read().splitlines()
+        except OSError:
+            return []
+
+    def forget_quotes(self) -> None:
+        """The line of the closing quotes is that of the function's closing brace, which is not in a Python file."""
+        text = self.source() if self.path.endswith(".py") else []
+        for line in list(self.lines):
+            if line <= len(text) and text[line - 1].strip() in _QUOTES:
+                del self.lines[line]
+
+
+def read(folder: str) -> dict[str, FileCoverage]:
+    """Path -> coverage. Data files that cannot be read are ignored: a process may be writing them."""
+    found: dict[str, FileCoverage] = {}
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.cov")):
+        try:
+            size = int(os.path.basename(path).split(".")[1])
+            with open(path, "rb") as file:
+                data = file.read()
+            table = json.loads(data[size:])
+        except (OSError, ValueError, IndexError):
+            continue
+        _add(found, table, data[:size])
+    for one in found.values():
+        one.forget_quotes()
+    return dict(sorted(found.items()))
+
+
+def _add(found, table, flags):
+    files = [found.setdefault(path, FileCoverage(path)) for path in table["files"]]
+    for file, line, flag in table["lines"]:
+        files[file].add_line(line, bool(flags[flag]))
+    for file, *key, ways in table["branches"]:
+        files[file].add_branch(tuple(key), [bool(flags[flag]) for flag in ways])
+
+
+def clear(folder: str) -> None:
+    """Removes the data files of a folder."""
+    for path in glob.glob(os.path.join(glob.escape(folder), "*.cov")):
+        os.unlink(path)

@@ -1,0 +1,362 @@
+"""Line and branch coverage of kernels: compared with `clang --coverage` of the same text, and as a user sees it."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from kit.sample import VARIABLE
+
+from numbalite.compilers import host, hostbuild
+from numbalite.coverage import data, report
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMPILER = host.find()
+pytestmark = [
+    pytest.mark.sim,
+    pytest.mark.skipif(hostbuild.identify(COMPILER).family == "gcc", reason="g++ has no LLVM IR"),
+]
+needs_gcov = pytest.mark.skipif(
+    not shutil.which("llvm-cov") or COMPILER.is_zig, reason="llvm-cov is not installed"
+)
+LLVM_COV = ["llvm-cov", "gcov"]
+KERNELS = 50
+BATCH = 10
+
+
+@pytest.fixture
+def covered(tmp_path):
+    """covered(program) runs `numbalite coverage run` in the test's folder; returns path -> FileCoverage."""
+
+    def run(program, *options, status=0):
+        (tmp_path / "program.py").write_text(program)
+        command = [sys.executable, "-m", "numbalite", "coverage", "run", *options, "program.py"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment.pop("NUMBALITE_COVERAGE", None)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == status, done.stderr
+        found = data.read(str(tmp_path / data.FOLDER))
+        return {os.path.relpath(path, tmp_path): one for path, one in found.items()}
+
+    return run
+
+
+# --- random kernels, with clang's own coverage as the oracle
+
+
+class Text:
+    """The text of a random function of `int *x, int n`."""
+
+    def __init__(self, rng):
+        self.rng, self.rows, self.names = rng, [], 0
+
+    def value(self):
+        return self.values()[0]
+
+    def values(self):
+        """Two different values, not both constants: g++ evaluates other comparisons before it counts."""
+        variables = ["x[0]", "x[1]", "x[2]", "x[n % 4]", "n", "n * 3 - x[2]"]
+        return self.rng.sample([*variables, str(self.rng.randrange(9))], 2)
+
+    def condition(self, depth=0):
+        kind = self.rng.randrange(6) if depth < 2 else 0
+        if kind == 1:
+            return f"{self.condition(depth + 1)} && {self.condition(depth + 1)}"
+        if kind == 2:
+            return f"({self.condition(depth + 1)} || {self.condition(depth + 1)})"
+        if kind == 3:
+            return f"!({self.condition(depth + 1)})"
+        left, right = self.values()
+        return f"{left} {self.rng.choice(['<', '>', '==', '!='])} {right}"
+
+    def statement(self, depth):
+        indent, kind = "    " * (depth + 1), self.rng.randrange(9 if depth < 3 else 3)
+        put = lambda row: self.rows.append(indent + row)
+        if kind < 2:
+            put(f"x[{self.rng.randrange(4)}] = ({self.value()}) & 15;")
+        elif kind == 2:
+            put(f"x[{self.rng.randrange(4)}] = ({self.condition()} ? n + 20 : n + 30) & 15;")
+        elif kind in (3, 4):
+            put(f"if ({self.condition()}) {{")
+            self.block(depth)
+            if kind == 4:
+                put("} else {")
+                self.block(depth)
+            put("}")
+        elif kind in (5, 6):
+            self.names += 1
+            name = f"i{self.names}"
+            put(f"for (int {name} = 0; {name} < {self.rng.randrange(4)}; {name}++) {{")
+            if self.rng.random() < 0.4:
+                put(
+                    f"    if ({self.condition()})\n{indent}        {self.rng.choice(['break', 'continue'])};"
+                )
+            self.block(depth)
+            put("}")
+        elif kind == 7:
+            put(f"switch ({self.value()} & 3) {{")
+            for label in self.rng.sample(["case 0:", "case 1: case 2:", "case 3:", "default:"], 3):
+                put(label)
+                self.block(depth)
+                if self.rng.random() < 0.7:
+                    put("    break;")
+            put("}")
+        else:
+            put(f"if ({self.condition()}) return;")
+
+    def block(self, depth):
+        for _ in range(self.rng.randrange(1, 4)):
+            self.statement(depth + 1)
+
+    def function(self, number):
+        self.rows = [f"__global__ void kernel{number}(int *x, int n) {{"]
+        for _ in range(self.rng.randrange(3, 9)):
+            self.statement(0)
+        return "\n".join([*self.rows, "}\n"])
+
+
+PROGRAM = """
+import pathlib
+import numpy as np
+from numbalite import cuda
+module = cuda.module(pathlib.Path("kernels.cu"))
+for number in range({count}):
+    for n in {sizes}:
+        module[f"kernel{{number}}"][1, 1](cuda.to_device(np.arange(4, dtype=np.int32) * n), n)
+cuda.synchronize()
+"""
+HOST = """
+#define __global__
+#include "{path}"
+int main() {{
+    int sizes[] = {{ {sizes} }};
+{calls}
+}}
+"""
+_ROW = re.compile(r"\s*([\d#=-]+)\*?:\s*(\d+):")
+_BRANCH = re.compile(r"branch\s+\d+ (never executed|taken (\d+))")
+
+
+def of_compiler(command, gcov, text, sizes, folder):
+    """(line -> has run, line -> [branches, taken ones]) by a compiler's own counters."""
+    folder.mkdir()
+    (folder / "kernels.h").write_text(text)
+    count = text.count("__global__")
+    calls = "\n".join(
+        f"    for (int n : sizes) {{ int x[4] = {{0, n, 2 * n, 3 * n}}; kernel{k}(x, n); }}"
+        for k in range(count)
+    )
+    main = HOST.format(path="kernels.h", sizes=", ".join(map(str, sizes)), calls=calls)
+    (folder / "main.cpp").write_text(main)
+
+    def run(*command):
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+
+    run(*command, "--coverage", "-w", "main.cpp", "-o", "main")
+    run("./main")
+    run(*gcov, "-b", "-c", next(folder.glob("*.gcda")).name)
+    lines, branches, line = {}, {}, 0
+    for row in (folder / "kernels.h.gcov").read_text().splitlines():
+        if found := _ROW.match(row):
+            line = int(found[2])
+            if line and found[1] != "-":
+                lines[line] = found[1][0] not in "#="
+        elif found := _BRANCH.match(row):
+            total = branches.setdefault(line, [0, 0])
+            total[0] += 1
+            total[1] += bool(found[2] and int(found[2]))
+    return lines, branches
+
+
+@needs_gcov
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(KERNELS // BATCH))
+def test_equals_compilers_coverage(batch, covered, tmp_path):
+    """Lines as clang's coverage, branches as gcov's with g++: llvm-cov 14 omits some branches of `a && b || c`."""
+    rng = random.Random(f"{os.environ.get(VARIABLE)} coverage {batch}")
+    text = "".join(Text(rng).function(k) for k in range(BATCH))
+    sizes = [rng.randrange(8) for _ in range(2)]
+    (tmp_path / "kernels.cu").write_text(text)
+    ours = covered(PROGRAM.format(count=BATCH, sizes=sizes))["kernels.cu"]
+    lines, _ = of_compiler(COMPILER.command, LLVM_COV, text, sizes, tmp_path / "clang")
+    assert ours.lines == lines
+    assert any(lines.values()) and not all(lines.values())
+    if shutil.which("g++") and shutil.which("gcov"):
+        _, branches = of_compiler(["g++"], ["gcov"], text, sizes, tmp_path / "gcc")
+        found = {line: [len(ways), sum(ways)] for line, ways in ours.branches.items()}
+        assert found == branches
+
+
+# --- as users see it
+
+MIXED = '''
+import numpy as np
+from numbalite import cuda
+
+@cuda.jit
+def text(x, n):
+    """
+    int i = grid<1>();
+    if (i < n)
+        x[i] += 1;
+    else
+        x[0] = 9;
+    """
+
+@cuda.jit
+def python(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] = 2
+    else:
+        x[0] = 3
+
+helper = cuda.jit(device=True)(lambda v: v if v > 0 else -v)
+
+text[1, 8](np.zeros(8), 8)
+python[1, 4](np.ones(16, np.float32))
+python[1, 4](np.ones(16))
+'''
+
+
+def at(text, marker):
+    """The number of the line that contains a text."""
+    return next(i for i, row in enumerate(text.splitlines(), 1) if marker in row)
+
+
+def test_strings_and_python_bodies(covered):
+    one = covered(MIXED)["program.py"]
+    assert {at(MIXED, "if (i < n)"), at(MIXED, "x[i] += 1"), at(MIXED, "x[i] = 2")} <= set(
+        one.executed
+    )
+    assert one.missing == [at(MIXED, "x[0] = 9"), at(MIXED, "x[0] = 3")]
+    assert one.branches[at(MIXED, "if (i < n)")].count(False) == 1
+    assert one.branches[at(MIXED, "if i < x.size")].count(True) == 1
+    assert one.partial() == [at(MIXED, "if (i < n)"), at(MIXED, "if i < x.size")]
+
+
+def test_several_runs_and_processes_are_merged(covered, tmp_path):
+    covered(MIXED)
+    other = MIXED.replace("text[1, 8](np.zeros(8), 8)", "text[1, 8](np.zeros(8), 7)")
+    # The text of the program changes, the kernels do not.
+    one = covered(other, "--append")["program.py"]
+    assert one.missing == [at(MIXED, "x[0] = 3")]
+    assert not one.missing or one.branches[at(MIXED, "if (i < n)")] == [True, True]
+    again = covered(MIXED)["program.py"]
+    assert len(again.missing) == 2  # without --append
+
+
+FORKED = """
+import os
+import numpy as np
+from numbalite import cuda
+@cuda.jit
+def k(x, n):
+    "if (n == 1) x[0] = 1; if (n == 2) x[0] = 2;"
+for n in (1, 2):
+    if os.fork() == 0:
+        k[1, 1](np.zeros(1), n)
+        os._exit(0)  # nothing runs at the end
+    os.wait()
+"""
+
+
+def test_children_that_end_at_once(covered):
+    one = covered(FORKED)["program.py"]
+    assert [way for ways in one.branches.values() for way in ways] == [True] * 4
+
+
+CHECKED = """
+import numpy as np
+from numbalite import cuda
+@cuda.jit
+def k(x, n):
+    '''
+    __shared__ int s[4];
+    if (n == 1)
+        s[threadIdx.x % 4] = 1;
+    __syncthreads();
+    if (n == 2)
+        x[threadIdx.x] = s[0] / n;
+    '''
+x = cuda.to_device(np.zeros(4))
+k[1, 4](x, 1)
+with cuda.checks():
+    k[1, 4](x, 0)
+with cuda.profile():
+    k[1, 4](x, 0)
+"""
+
+
+def test_checked_launches(covered):
+    one = covered(CHECKED)["program.py"]
+    assert one.missing == [at(CHECKED, "x[threadIdx.x]")]
+    assert {line: sorted(ways) for line, ways in one.branches.items()} == {
+        at(CHECKED, "if (n == 1)"): [True, True],
+        at(CHECKED, "if (n == 2)"): [False, True],
+    }
+
+
+def test_commands(covered, tmp_path):
+    covered(MIXED)
+
+    def command(*arguments, status=0):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-m", "numbalite", "coverage", *arguments],
+            cwd=tmp_path, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr
+        return done.stdout + done.stderr
+
+    table = command("report")
+    row = next(row for row in table.splitlines() if row.startswith("program.py"))
+    missing = f"{at(MIXED, 'x[0] = 9')}, {at(MIXED, 'x[0] = 3')}; branches of"
+    assert missing in row
+    assert "TOTAL" in table
+    command("report", "--fail-under", "99", status=2)
+    command("report", "--fail-under", "10")
+    assert "no data" in command("report", "--omit", "program.py", status=1)
+    assert "program.py" in command("report", "--include", "prog*")
+    command("lcov")
+    lcov = (tmp_path / "kernels.lcov").read_text().splitlines()
+    assert "SF:program.py" in lcov
+    assert f"DA:{at(MIXED, 'x[0] = 9')},0" in lcov
+    assert f"DA:{at(MIXED, 'x[i] = 2')},1" in lcov
+    lines = [row for row in lcov if row.startswith("DA:")]
+    assert f"LF:{len(lines)}" in lcov
+    assert f"LH:{sum(row.endswith(',1') for row in lines)}" in lcov
+    index = tmp_path / command("html").strip()
+    assert "program.py" in index.read_text()
+    page = (index.parent / "file0.html").read_text()
+    assert page.count('class="miss"') == 2
+    command("erase")
+    assert "no data" in command("report", status=1)
+    assert "which program" in command("run", status=2)
+
+
+def test_status_and_arguments_of_the_program(covered):
+    covered("import sys; sys.exit(3)", status=3)
+    covered("import sys; assert sys.argv == ['program.py']")
+    assert covered("import numbalite") == {}
+
+
+def test_damaged_data_are_ignored(covered, tmp_path):
+    covered(MIXED)
+    folder = tmp_path / data.FOLDER
+    (folder / "x.4096.cov").write_bytes(b"\0" * 4096 + b"{")
+    (folder / "y.cov").write_bytes(b"")
+    assert [os.path.basename(path) for path in data.read(str(folder))] == ["program.py"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 7, 9, 10], "1-3, 7, 9-10")]
+)
+def test_ranges(numbers, text):
+    assert report.ranges(numbers) == text
