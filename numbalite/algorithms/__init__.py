@@ -1,7 +1,7 @@
-"""Algorithms over device arrays, with kernels of their own: sorting, counting, scans; many with an
-operation of the user's.
+"""Algorithms on device arrays with their own kernels: sorting, counting, scans; many accept a user-defined
+operation.
 
-Functions take device arrays, axes counted from the front and a stream; NumPy's functions and the methods of arrays are
-made of them. Uses types, compilers, runtime, kernels, ndarray and ufuncs. Begin with sorting.py and radix.py; operation.py and sort.py for
-operations of the user's.
+Functions accept device arrays, axes counted from the front, and a stream; NumPy's functions and array methods
+are built from them. Uses types, compilers, runtime, kernels, ndarray and ufuncs. Begin with sorting.py and
+radix.py; for user-defined operations, with operation.py and sort.py.
 """

@@ -1,4 +1,4 @@
-"""`cuda.reduce_by_key`: folds of elements that are side by side and have equal keys (by_key.cuh)."""
+"""`cuda.reduce_by_key`: reduces runs of adjacent elements with equal keys (by_key.cuh)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from numbalite.kernels.options import Given as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_BYTES = 64  # of the pairs that a thread has
-_MAX_ITEMS = 16  # pairs of a thread in a tile
+_BYTES = 64  # bytes of the pairs of a thread
+_MAX_ITEMS = 16  # pairs per thread in a tile
 
 
 class ReduceByKey(Operation):
-    """Folds of the values of each run of equal keys, with an associative function of two elements, in one pass.
+    """Reduces the values of each run of equal keys with an associative function of two elements, in one pass.
 
-    The operation is given as that of ``cuda.scan`` is; it need not be commutative, and equal calls give equal bits. A
-    run is what stands side by side: sort by key first to have each key once. Keys are numbers, values numbers or
-    records.
+    The operation is given as in ``cuda.scan``; it need not be commutative, and equal calls return equal bits. A
+    run consists of adjacent elements: sort by key first to reduce all elements of a key. Keys are numbers,
+    values numbers or records.
 
-    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` gives the keys of the runs and their
-    folds, two arrays of one dimension; making them waits for the number of runs. ``out`` is a pair of device arrays
-    without gaps that have room for as many elements as there are; the results are then their first parts. With
-    ``count`` too, a device array of one int64 that gets the number, nothing waits, and ``out`` is returned.
+    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` returns the keys of the runs and
+    their reduced values, two 1-D arrays; the call waits for the number of runs. ``out`` is a pair of contiguous
+    device arrays that are as long as the input; the results are then views of their beginnings. With ``count``
+    too, a device array of one int64 that receives the number, the call does not wait, and returns ``out``.
 
     >>> total = cuda.reduce_by_key("a + b")
     >>> print(*total(np.array([1, 1, 2, 2, 2, 1]), np.array([1, 2, 3, 4, 5, 6])))
@@ -103,7 +103,7 @@ class ReduceByKey(Operation):
             return out
         runs = selection.number(found, stream)
         written = [one[:runs] for one in written]
-        if out is None and 2 * runs < key.size:  # not to keep memory for all of them
+        if out is None and 2 * runs < key.size:  # so that unused memory is freed
             written = [one.copy(stream=stream) for one in written]
         both = zip(written, (given, of), strict=True)
         return tuple(written if out is not None else (one.result(x) for x, one in both))
@@ -133,7 +133,7 @@ class ReduceByKey(Operation):
         kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
 
     @overload
     def reduce_by_key(

@@ -1,4 +1,4 @@
-"""Numbers of elements, or sums of weights, by bins (cuda_src/numbalite/histogram.cuh)."""
+"""Counts elements, or sums weights, by bins (cuda_src/numbalite/histogram.cuh)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _FEW_THREADS = 1024, 256
-_EACH, _MAX_BLOCKS = 32, 264  # of many threads, twice as many as an H200 has multiprocessors
+_EACH, _MAX_BLOCKS = 32, 264  # with many threads; twice the number of multiprocessors of an H200
 _HALF = "#include <cuda_fp16.h>\n"
 
 
 @traced
 def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
-    """How often each number below ``bins`` is there; or sums of weights, as doubles."""
+    """Counts each integer below ``bins``, or sums weights as doubles."""
     counts = zeros(bins, weights, stream)
     names = _names(x, weights, counts)
     _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
@@ -38,7 +38,7 @@ def between(
     scale: float,
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """How many elements are between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
+    """Counts the elements between each two edges; ``scale`` is 1 / width of equal bins, or 0."""
     bins = edges.size - 1
     counts = zeros(bins, weights, stream)
     names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
@@ -47,19 +47,19 @@ def between(
 
 
 def dtype_of(weights: Any) -> np.dtype:
-    """What is counted in."""
+    """The dtype of the counts."""
     return np.dtype(np.int64 if weights is None else np.float64)
 
 
 def blocks_of(count: int) -> tuple[int, int]:
-    """How many blocks of how many threads read so many elements."""
+    """(blocks, threads) for this number of elements."""
     if count <= _FEW_THREADS * _EACH * _MAX_BLOCKS // 4:
         return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
     return min(-(-count // (_THREADS * _EACH)), _MAX_BLOCKS), _THREADS
 
 
 def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
-    """What is added to."""
+    """The array to which the counts are added."""
     counts = device_array(bins, dtype_of(weights), stream=stream)
     if bins:
         counts.fill(0, stream=stream)

@@ -1,4 +1,4 @@
-"""Kernels that are generated around a function of the user's: a template of cuda_src, filled in for types."""
+"""Kernels that are generated from a template of cuda_src and a user's function, for given types."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def pointer(name: str, const: bool = False) -> Parameter:
-    """A parameter that is any array's address."""
+    """The type of a parameter that is the address of an array."""
     ctype = "const void*" if const else "void*"
     return Parameter(name, "pointer", ctype, "", 1, 8, 8, 0, "", const)
 
 
 def count(name: str) -> Parameter:
-    """A parameter that is a number of things."""
+    """The type of a parameter that is a number of elements."""
     return Parameter(name, "scalar", "unsigned long long", "uint64", 8, 8, 8, 0, "", False)
 
 
 def result_dtype(function: Any, dtype: np.dtype) -> np.dtype:
-    """What the function of one element returns."""
+    """The result type of the function for an element."""
     found = result_types(function, (types.from_dtype(dtype),), target_of(current_device()))
     if len(found) != 1:
         raise TypeError(f"{function.name} returns {len(found)} values of a {dtype}, not one")
@@ -54,7 +54,8 @@ class Generated:
         kernels: dict[str, list[Parameter]],
         words: dict[str, Any],
     ) -> None:
-        """``arguments``: of the call, "a, b". ``words``: what the template has besides T and call; a dtype is its type."""
+        """``arguments``: of the call, "a, b". ``words``: the template's placeholders besides T and call; a
+        dtype is replaced by its C++ type."""
         of_element = types.from_dtype(dtype)
         builder = Builder(f"{function.name}_{template}", f"{function.name}: {template} {dtype}")
         given = {"T": of_element}

@@ -1,4 +1,4 @@
-"""`cuda.histogram`: how many elements are in each bin, which a function of the user's says."""
+"""`cuda.histogram`: counts elements by bins that a user-defined function computes."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ _ROWS = [
 class Histogram(Operation):
     """Counts elements by bins.
 
-    ``functor`` gives the number of an element's bin: an expression or a body of ``x`` ("int(x * 10)"), or a function,
-    whose result is converted to an integer. Elements of other bins than 0 to ``bins`` - 1 are not counted. Elements
-    are numbers or records. Options are those of ``cuda.jit``.
+    ``functor`` computes the bin number of an element: an expression or a body of ``x`` ("int(x * 10)"), or a
+    function, whose result is converted to an integer. Elements with bin numbers outside of 0 to ``bins`` - 1
+    are not counted. Elements are numbers or records. Options are those of ``cuda.jit``.
 
-    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result are int64 numbers; with weights, an
-    array of the array's shape, float64 sums. To ``out``, a device array of this dtype, is added.
+    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result is an int64 array; with weights,
+    an array of the array's shape, the result has float64 sums. The counts are added to ``out``, a device array
+    of this dtype, if given.
 
-    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's function.
+    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's
+    function.
 
     >>> tens = cuda.histogram("int(x) / 10", bins=3)
     >>> print(tens(np.array([1, 25, 3, 14, 29, 99])))
@@ -138,7 +140,7 @@ class Histogram(Operation):
         return found
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
 
     @overload
     def histogram(

@@ -1,4 +1,4 @@
-"""The elements that a mask chooses, an array of bool of the array's shape: read, or written in place."""
+"""Reads and writes the elements that a boolean mask of the array's shape selects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def flags(condition: Any) -> Any:
-    """Whether elements are true."""
+    """Converts elements to booleans."""
     return condition if condition.dtype == bool else np.not_equal(condition, 0)
 
 
 def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
-    """The elements that the mask chooses, in C order; their number is waited for."""
+    """The elements that the mask selects, in C order; waits for their number."""
     with on_device_of(array):
         mask = _beside(mask, array)
         count = int(np.count_nonzero(mask))
@@ -41,9 +41,11 @@ def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
 def assign(
     array: DeviceNDArray, mask: Any, values: Any, stream: Any = 0, in_order: bool = True
 ) -> None:
-    """array[mask] = values, which have one dimension and the array's dtype, and are taken again from the
-    first where there are more elements. Without `in_order` an element gets the value of its own number,
-    in C order, whatever the mask chooses before it."""
+    """array[mask] = values: 1-D values of the array's dtype, repeated if there are more selected elements.
+
+    Without `in_order`, each element gets the value of its own index in C order, independent of the number of
+    selected elements before it.
+    """
     if array.readonly:
         raise ValueError("assignment destination is read-only")
     if not array.size:

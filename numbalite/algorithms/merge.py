@@ -1,4 +1,4 @@
-"""Rows sorted by a comparison of the user's (cuda_src/numbalite/merge_sort.cuh)."""
+"""Sorts rows by a user-defined comparison (cuda_src/numbalite/merge_sort.cuh)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NAMES = ("nl_tiles", "nl_tiles_placed", "nl_merge_values", "nl_merge_placed", "
 
 
 class Comparison:
-    """The kernels that sort elements of a dtype by a function of two."""
+    """The kernels that sort elements of a dtype by a comparison function."""
 
     def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
-        held = -(-dtype.itemsize // 8) * 8 + 16  # with its place, aligned anyhow, and a number
+        held = -(-dtype.itemsize // 8) * 8 + 16  # with its index, unaligned, and a number
         self.width = _MAX_WIDTH
         while self.width > _MIN_WIDTH and self.width * held > _TILE_BYTES:
             self.width //= 2
@@ -42,9 +42,9 @@ class Comparison:
         )  # fmt: skip
 
     def sort(self, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any) -> None:
-        """Sorts contiguous rows into ``target``, or their places into ``places``, an int64 array."""
+        """Sorts contiguous rows into ``target``, or writes their indices to ``places``, an int64 array."""
         tiles_kernel, merge_kernel, held = "nl_tiles", "nl_merge_values", self.dtype
-        if places is not None:  # as placed<T> lies in memory
+        if places is not None:  # the layout of placed<T> in memory
             align = max(8, self.dtype.alignment)
             size = -(-self.dtype.itemsize // 8) * 8 + 8
             tiles_kernel, merge_kernel = "nl_tiles_placed", "nl_merge_placed"

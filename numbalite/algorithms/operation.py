@@ -1,8 +1,8 @@
-"""What algorithms with an operation of the user's have in common: `cuda.scan("max(a, b)")`.
+"""The common part of algorithms with a user-defined operation: `cuda.scan("max(a, b)")`.
 
-An Operation is a text in C++, a complete source or a Python function, and the kernels made of it so far. Elements
-are numbers or records. Arrays may be on the host, on the device or another library's: what is given on the host
-comes back there.
+An Operation is a C++ text, a complete source or a Python function, with the kernels compiled for it so far.
+Elements are numbers or records. Arrays may be on the host, on the device or another library's; results for host
+arrays are host arrays.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMPYS = {
 
 
 def is_array(value: Any) -> bool:
-    """Is it an array, or a list of numbers, and not an operation?"""
+    """Is it an array or a list of numbers, rather than an operation?"""
     return (
         isinstance(value, (list, tuple))
         or (hasattr(value, "dtype") and hasattr(value, "shape"))
@@ -43,8 +43,8 @@ def is_array(value: Any) -> bool:
 
 
 def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
-    """NumPy's function of the name, if the call has an array where an operation would be, else None. TypeError if
-    NumPy has none of the name."""
+    """NumPy's function of this name, if the call has an array in place of an operation, else None. TypeError if
+    NumPy has no such function."""
     name, parameter = _NUMPYS.get(called, ("", ""))
     if not (parameter in named or (given and is_array(given[0]))):
         return None
@@ -58,13 +58,13 @@ def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
 
 
 class Operation:
-    """To be inherited, with what the class attributes say."""
+    """Base class; derived classes set the class attributes."""
 
     called: str
-    """The name that users know: "cuda.scan"."""
+    """The public name: "cuda.scan"."""
     noun: str
     parameters: str
-    """Of the operation, when it is a text: "a, b"."""
+    """The parameters of an operation that is a text: "a, b"."""
 
     def __new__(cls, functor: Any = None, *more: Any, source: Any = None, **given: Any) -> Any:
         numpys = of_numpy(cls.called, (functor, *more), given)
@@ -115,7 +115,7 @@ def _unpickle(cls, function, options):
 
 
 def check_elements(dtype: np.dtype, name: str) -> None:
-    """TypeError for what is neither a number nor a record."""
+    """Raises TypeError unless the type is a number or a record."""
     if dtype.names is None:
         operands.check_dtype(dtype, name)
     else:
@@ -137,16 +137,16 @@ class Given:
         self.called = operation.called
 
     def result(self, made: Any) -> Any:
-        """What was made on the device, where the array came from."""
+        """The result, moved to where the argument was (host or device)."""
         return made if self.is_device else made.copy_to_host(stream=self.stream)
 
     def output(
         self, out: Any, shape: tuple, dtype: np.dtype, in_place: bool = False
     ) -> tuple[Any, Any]:
-        """(what to return, a device array to write to): new ones if `out` is None.
+        """(array to return, device array to write to): new ones if `out` is None.
 
-        They differ where kernels cannot write to `out` as it is; `finish` then copies. `in_place`: it may
-        be the array itself.
+        They differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`: it may be the
+        array itself.
         """
         if out is None:
             made = _core.device_empty(shape, dtype, "C")
@@ -182,8 +182,8 @@ class Given:
 
 
 def room(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
-    """A device array of one dimension to write at most as many elements to as `like` has, of its dtype: `out`
-    if kernels can, or a new one; the other errors are about `out`."""
+    """A 1-D device array with the length and dtype of `like`: `out` if kernels can write to it, or a new one.
+    Raises errors about `out`."""
     if out is None:
         return _core.device_empty((like.size,), like.dtype, "C")
     if not operands.is_on_device(out):

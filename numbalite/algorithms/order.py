@@ -1,4 +1,4 @@
-"""In which order elements are sorted: what kernels know of a dtype (cuda_src/numbalite/order.cuh)."""
+"""Sort orders of dtypes, for kernels (cuda_src/numbalite/order.cuh)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _KEPT = 64
 class Order:
     """The order of the elements of a dtype, ascending as NumPy's or descending.
 
-    ``kind`` is its C++ type, ``places`` the digits of a key, ``flip`` which bits of keys are turned round. Rows of up to ``most``
-    elements fit into a block, which has ``entry`` bytes of shared memory for each.
+    ``kind`` is its C++ type, ``places`` the number of digits of a key, ``flip`` the bits of keys that are
+    inverted. Rows of up to ``most`` elements fit into a block, with ``entry`` bytes of shared memory per
+    element.
     """
 
     __slots__ = ("entry", "flip", "itemsize", "kind", "most", "places")
@@ -51,5 +52,5 @@ def of(dtype: np.dtype, descending: bool = False) -> Order:
 
 @functools.lru_cache(4 * _KEPT)
 def kernel(header: str, name: str, head: str = "") -> Any:
-    """The kernel of this name expression from a header of cuda_src/numbalite; ``head`` comes before it."""
+    """The kernel for a name expression in a header of cuda_src/numbalite; ``head`` precedes the include."""
     return builtin(f'{head}#include "numbalite/{header}.cuh"\n', name)

@@ -1,4 +1,4 @@
-"""Parts of an array copied in the order of an index array (cuda_src/numbalite/permute.cuh)."""
+"""Copies parts of an array in the order of an index array (cuda_src/numbalite/permute.cuh)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ MAX_BLOCKS = 1 << 16
 
 @functools.cache
 def kernel(name: str) -> Any:
-    """The kernel of permute.cuh of this name; a name may have template arguments."""
+    """The kernel of permute.cuh of this name, which may have template arguments."""
     return builtin('#include "numbalite/permute.cuh"\n', name)
 
 
 def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:
-    """Launches a kernel of permute.cuh with one thread for each of `count` elements, as far as the grid allows."""
+    """Launches a kernel of permute.cuh with one thread per element for `count` elements, up to the maximum grid
+    size."""
     grid = min(-(-count // THREADS), MAX_BLOCKS)
     kernel(name)[grid, THREADS, stream](*arguments)
 
 
 def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
-    """The parts of a contiguous array of ``sizes`` (outer, n, inner) that an index names, as one line of elements."""
+    """The indexed parts of a contiguous array of ``sizes`` (outer, n, inner), as a 1-D array."""
     outer, n, inner = sizes
     out = device_array(outer * m * inner, source.dtype, stream=stream)
     if out.size:
@@ -54,5 +55,5 @@ def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
 
 
 def _as(array, dtype):
-    """The bytes of a contiguous array as a line of another dtype."""
+    """The bytes of a contiguous array as a 1-D array of another dtype."""
     return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)

@@ -1,4 +1,4 @@
-"""Rows of elements sorted by the device: in one launch where a row fits into a block, else digit by digit."""
+"""Sorts rows of elements by radix sort: in one launch if a row fits into a block, otherwise digit by digit."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
     from numbalite.algorithms.order import Order
 
-_TOGETHER = 1024  # places of short rows in a block
-_FEW_PLACES = 1 << 18  # in all short rows
-_FIRST_ROW = 512  # longer rows are sorted by a block each, digit by digit, if they fit
+_TOGETHER = 1024  # capacity of a block for short rows, in elements
+_FEW_PLACES = 1 << 18  # elements of all short rows
+_FIRST_ROW = 512  # a block sorts a longer row digit by digit, if it fits
 _MAX_ROW_DIGITS = 8
 _ROW_BLOCKS = (256, 4, 6), (256, 8, 5), (256, 16, 3), (512, 16, 2)
-"""(threads, elements of a thread, blocks side by side): measured on an H200"""
-_ROW_MEMORY = 1024  # bytes of static shared memory, a bound
+"""(threads, elements per thread, blocks per multiprocessor): measured on an H200"""
+_ROW_MEMORY = 1024  # upper bound of static shared memory in bytes
 _SMALL_ENTRY = 10  # bytes: eight of them fit into a thread's registers
 _DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096  # radix.cuh, the last is a bound
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
 _WAYS_WITH_VALUES = {
     1: (384, 24, 2), 2: (384, 24, 2), 4: (384, 24, 2), 8: (512, 12, 2), 16: (256, 8, 3)
 }  # fmt: skip
-"""Threads, elements of a thread, and blocks side by side, by the size of an element: measured on an H200."""
+"""Threads, elements per thread, and blocks per multiprocessor, by element size: measured on an H200."""
 _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
-"""Threads that count digits, bytes of their counters, how many of each at most, and blocks."""
+"""Threads that count digits, bytes of their counters, maximum of each counter, and blocks."""
 _MANY = 1 << 24
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
@@ -46,8 +46,11 @@ _ZEROS = {dtype: np.zeros((), dtype) for dtype in _COUNTS}
 def sort_rows(
     order: Order, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any
 ) -> None:
-    """Sorts so many rows of n elements each, stable. ``source`` is contiguous, as are ``target``, which may be the
-    source or None, and ``places``, an int64 array for the places that the elements had, or None."""
+    """Sorts rows of n elements each, stably.
+
+    ``source`` is contiguous. So are ``target``, which may be the source or None, and ``places``, an int64 array
+    for the original indices, or None.
+    """
     block = _block_of_row(order, n, places is not None, _core.current_device())
     if block is not None:
         one, threads, shared = block
@@ -72,7 +75,8 @@ def _short(order, source, target, places, rows, n, stream):
 
 
 def _block_of_row(order, n, has_places, device):
-    """(kernel, threads, bytes of shared memory) that sort a row by a block, digit by digit; None for other lengths."""
+    """(kernel, threads, bytes of shared memory) that sort a row by one block, digit by digit; None for other
+    lengths."""
     first = _FIRST_ROW if order.places > 2 else _FIRST_ROW // 2
     if n <= first or order.places > _MAX_ROW_DIGITS:
         return None
@@ -95,15 +99,15 @@ def _row_kernel(order, threads, items, blocks, has_places, device):
 
 
 def _log_each(order, rows, width):
-    """A thread of a short row has 2**this elements: more take fewer passes, fewer keep a GPU busy that has little to
-    do. Measured on an H200."""
+    """The base-2 logarithm of the number of elements per thread for short rows. More elements need fewer
+    passes; fewer elements use more threads, if there is little work. Measured on an H200."""
     most = 3 if order.entry <= _SMALL_ENTRY else 2
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
 
 
 def _radix(order, source, target, places, rows, n, stream):
     passes = order.places
-    if target is source and passes % 2:  # the first pass would write what it reads
+    if target is source and passes % 2:  # the first pass would overwrite its input
         source = source.copy(stream=stream)
     count = _COUNTS[n >= _WIDE_COUNTS]
     value = 0 if places is None else 4 if n < 1 << 32 else 8
@@ -113,7 +117,8 @@ def _radix(order, source, target, places, rows, n, stream):
     work = device_array(size, count, stream=stream)
     work._fill(_ZEROS[count], stream)
     _count(order, source, rows, n, count, work, stream)
-    # Turn by turn, so that the last pass writes the target; without one it writes no keys.
+    # Alternates the buffers so that the last pass writes the target; without a target, it writes no
+    # keys.
     keys, carried = _pair(passes, rows * n, source.dtype, stream, target), (None, None)
     if value:
         carried = _pair(passes, rows * n, f"u{value}", stream)
@@ -127,7 +132,8 @@ def _radix(order, source, target, places, rows, n, stream):
 
 
 def _pair(passes, size, dtype, stream, target=None):
-    """Two arrays that passes write in turns: the first may be the target, and is else for three passes or more."""
+    """The two arrays that passes write alternately: the first may be the target; otherwise it is needed for
+    three or more passes."""
     if target is None and passes > 2:
         target = device_array(size, dtype, stream=stream)
     return target, device_array(size, dtype, stream=stream) if passes > 1 else None
@@ -135,7 +141,7 @@ def _pair(passes, size, dtype, stream, target=None):
 
 @functools.lru_cache(256)
 def _passes(order, value_size, count, device):
-    """(kernel of a pass over one digit, its threads, elements of a tile, bytes of shared memory)"""
+    """(kernel of a pass over one digit, its threads, elements per tile, bytes of shared memory)"""
     threads, items, together = _way(order.itemsize, value_size, device)
     tile = threads * items
     value = _CXX[value_size] if value_size else f"{_SPACE}no_value"
@@ -152,7 +158,7 @@ def _passes(order, value_size, count, device):
 
 
 def _way(size, value_size, device):
-    """Threads, elements of a thread, and blocks side by side, whose tiles fit into a block's shared memory."""
+    """Threads, elements per thread, and blocks per multiprocessor, such that tiles fit into shared memory."""
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
     memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY
     items = min(items, memory // (threads * (size + value_size)))
@@ -160,7 +166,7 @@ def _way(size, value_size, device):
 
 
 def _count(order, source, rows, n, count, work, stream):
-    """Fills in the totals of each row."""
+    """Computes the totals of each row."""
     is_many = rows * n >= _MANY
     one, threads, shared, many = _counter(order, count, is_many, _core.current_device())
     blocks = min(-(-n // (8 * threads)), max(1, many // rows))
@@ -169,7 +175,7 @@ def _count(order, source, rows, n, count, work, stream):
 
 @functools.lru_cache(256)
 def _counter(order, count, is_many, device):
-    """(kernel that counts digits, its threads, bytes of shared memory, blocks at most)"""
+    """(kernel that counts digits, its threads, bytes of shared memory, maximum number of blocks)"""
     threads, room, most, many = _COUNTING_MANY if is_many else _COUNTING
     if room > 1 << 15:
         room = min(room, _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK))

@@ -1,4 +1,4 @@
-"""`cuda.scan`: running folds with an operation of the user's. The kernels are those of `ufunc.accumulate`."""
+"""`cuda.scan`: prefix scans with a user-defined operation, with the kernels of `ufunc.accumulate`."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class Scan(Operation):
-    """Running folds of an array with an associative function of two elements, in one pass over it.
+    """Prefix scan of an array with an associative function of two elements, in one pass.
 
-    The operation is an expression or a body in ``a`` and ``b`` ("max(a, b)"), a function whose body is such a text
-    or is Python (so this is a decorator), or a complete C++ function (``source=``). It need not be commutative:
-    elements are combined in order, always in the same way, so that equal calls give equal bits. Options are those of
-    ``cuda.jit``.
+    The operation is an expression or a body in ``a`` and ``b`` ("max(a, b)"), a function whose body is such a
+    text or is Python (so this is a decorator), or a complete C++ function (``source=``). It need not be
+    commutative: elements are combined in order, always with the same grouping, so equal calls return equal
+    bits. Options are those of ``cuda.jit``.
 
-    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False, stream=0)``. Elements are numbers or
-    records, and the result has their dtype. Without an axis the elements are scanned in C order, and the result has
-    one dimension. ``initial`` comes before the first element. ``exclusive=True`` leaves each element itself out, so
-    that the first result is ``initial``; sums and products know theirs. ``out`` is a device array, which may be the
-    array itself.
+    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False, stream=0)``. Elements are numbers
+    or records, and the result has their dtype. Without an axis the elements are scanned in C order, and the
+    result is 1-D. ``initial`` precedes the first element. ``exclusive=True`` excludes the element itself, so
+    the first result is ``initial``, which has a default for sums and products. ``out`` is a device array, which
+    may be the array itself.
 
     >>> largest = cuda.scan("max(a, b)")
     >>> print(largest(np.array([3, 1, 4, 1, 5])))
@@ -111,7 +111,7 @@ class Scan(Operation):
             return given.finish(out, target)
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
 
     @overload
     def scan(
@@ -138,7 +138,7 @@ if TYPE_CHECKING:  # the result of a call of the class: without an operation, a 
 
 
 def _start(value, dtype):
-    """The bytes of an element to begin with."""
+    """The bytes of the initial element."""
     if dtype.names is None:
         return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()
     if operands.is_on_device(value):

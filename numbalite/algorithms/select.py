@@ -1,4 +1,4 @@
-"""`cuda.select` and `cuda.partition`: the elements that a function of the user's chooses."""
+"""`cuda.select` and `cuda.partition`: the elements that a user-defined function selects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Choice(Operation):
     way: str
 
     def _run(self, array, out, count, stream):
-        """(the array's call, the elements that were written, the array in which their number is)"""
+        """(the array's call, the written elements, the array that contains their number)"""
         given = Given(array, self, stream)
         x = given.array
         with given.device:
@@ -41,16 +41,16 @@ class _Choice(Operation):
 
 
 class Select(_Choice):
-    """The elements of an array for which a function of ``x`` is true, in C order, in one pass over it.
+    """Selects the elements of an array for which a function of ``x`` is true, in C order, in one pass.
 
-    The function is an expression or a body in ``x`` ("x > 0"), a function whose body is such a text or is Python (so
-    this is a decorator), or a complete C++ function (``source=``). Options are those of ``cuda.jit``. Elements are
-    numbers or records.
+    The function is an expression or a body in ``x`` ("x > 0"), a function whose body is such a text or is
+    Python (so this is a decorator), or a complete C++ function (``source=``). Options are those of
+    ``cuda.jit``. Elements are numbers or records.
 
-    Calling: ``select(array, out=None, count=None, stream=0)``. The result has one dimension; making it waits for the
-    number of its elements. ``out`` is a device array of one dimension that has room for all elements of the array;
-    the result is then the first part of it. With ``count`` too, a device array of one int64 that gets the number,
-    nothing waits, and ``out`` is returned.
+    Calling: ``select(array, out=None, count=None, stream=0)``. The result is 1-D; the call waits for the number
+    of its elements. ``out`` is a 1-D device array that is at least as long as the array; the result is then a
+    view of its beginning. With ``count`` too, a device array of one int64 that receives the number, the call
+    does not wait, and returns ``out``.
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first argument, is NumPy's function.
 
@@ -79,12 +79,12 @@ class Select(_Choice):
             return out
         chosen = selection.number(found, stream)
         made = made[:chosen]
-        if out is None and 2 * chosen < given.array.size:  # not to keep memory for all of them
+        if out is None and 2 * chosen < given.array.size:  # so that unused memory is freed
             made = made.copy(stream=stream)
         return made if out is not None else given.result(made)
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
 
     @overload
     def select(
@@ -115,14 +115,15 @@ if TYPE_CHECKING:  # the result of a call of the class: without an operation, a 
 
 
 class Partition(_Choice):
-    """The elements of an array for which a function of ``x`` is true, and the others; both in C order.
+    """Separates the elements of an array for which a function of ``x`` is true from the others; both in C
+    order.
 
-    The function is given as that of ``cuda.select`` is.
+    The function is given as in ``cuda.select``.
 
-    Calling: ``partition(array, out=None, count=None, stream=0)`` gives two arrays, the two parts of a new one;
-    making them waits for the number of elements in the first. ``out`` is a device array of one dimension that has
-    room for all elements, of which the parts are then. With ``count`` too, a device array of one int64 that gets the
-    number, nothing waits, and ``out`` is returned.
+    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
+    one; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at least
+    as long as the array; the results are then its parts. With ``count`` too, a device array of one int64 that
+    receives the number, the call does not wait, and returns ``out``.
 
     ``cuda.partition(array, kth, axis=-1)``, with an array or a list as first argument, is NumPy's function.
 
@@ -154,7 +155,7 @@ class Partition(_Choice):
         return made[:chosen], made[chosen:]
 
 
-if TYPE_CHECKING:  # the result of a call of the class: without an operation, a decorator
+if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
 
     @overload
     def partition(

@@ -1,7 +1,7 @@
-"""Some of an array's elements, in order, and where they are: the launches of select.cuh.
+"""Selects elements of an array, in order, or their indices: the launches of select.cuh.
 
-Elements are chosen by a function of them or by a mask, an array of bool that has the array's shape. How many they
-are is left on the device, in an array of one int64; `number` waits for it.
+A function of the elements selects, or a boolean mask of the array's shape. The number of selected elements is
+left on the device, in an array of one int64; `number` waits for it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_BYTES = 64  # of the elements that a thread has
+_BYTES = 64  # bytes of the elements of a thread
 _MAX_ITEMS = 16
-_THREADS = plans.THREADS  # of a block
+_THREADS = plans.THREADS  # threads per block
 _ZERO = np.zeros((), np.uint32)
 
 
 @functools.cache
 def by_mask() -> reduceloops.Loops:
-    """The kernels that choose elements by a mask, and ask no function."""
+    """The kernels that select by a mask."""
     function = element.element_function(source="true", args="x", name="by_mask")
     return reduceloops.Loops(lambda dtype: function, "by_mask")
 
 
 def words(array: DeviceNDArray) -> DeviceNDArray:
-    """The elements as integers of their size, where there are such: one kernel moves many types."""
+    """The elements as integers of their size, if such a type exists, so that one kernel serves many dtypes."""
     word = copyplan.WORDS.get(array.itemsize)
     if word is None:
         return array
@@ -49,7 +49,7 @@ def new_count() -> DeviceNDArray:
 
 
 def checked_count(operation: Any, count: Any, beside: Any) -> Any:
-    """The count= of a call, if it is what it must be."""
+    """Checks the count= of a call."""
     if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
         raise TypeError(f"{operation.called}: count= is a device array of one int64")
     if count.device != beside.device or count.readonly:
@@ -72,9 +72,12 @@ def run(
     steps: Any = None,
     stream: Any = 0,
 ) -> None:
-    """One of select.cuh's selections: "values" and "halves" go to `out` of one dimension, "places" to
-    `out` with `steps`, the bytes from one element's place to the next one's and from each dimension's
-    index to the next; "spread" and "cover" take elements from `out`."""
+    """Runs one of select.cuh's selections.
+
+    "values" and "halves" write to a 1-D `out`. "places" writes indices to `out` with `steps`, the distances in
+    bytes between the indices of two elements and between the indices of one element. "spread" and "cover" read
+    elements from `out`.
+    """
     if array.size == 0:
         count.fill(0, stream=stream)
         return
@@ -120,8 +123,8 @@ def _plan(what, array, mask, out, steps):
 
 
 def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
-    """The indices of the elements that are true, of which there are `count`: (dimensions, count), or
-    with `as_rows` (count, dimensions)."""
+    """The indices of the `count` elements that are true: (dimensions, count), or with `as_rows` (count,
+    dimensions)."""
     size, dims = 8, mask.ndim
     shape = (count, dims) if as_rows else (dims, count)
     out = _core.device_empty(shape, np.dtype("i8"), "C")

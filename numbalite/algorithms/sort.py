@@ -1,4 +1,4 @@
-"""`cuda.sort`: sorting by a key, or a comparison, of the user's."""
+"""`cuda.sort`: sorts by a user-defined key or comparison."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ _THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 class Sort:
-    """Sorts arrays: by their elements, by a key of each, or by a comparison; always stable.
+    """Sorts arrays by their elements, by a key of each element, or by a comparison; always stable.
 
-    ``key`` is an expression or a body of an element ``x`` ("-x"), or a function; its result is a number, whose order
-    is NumPy's. ``less`` is one of two elements ``a`` and ``b`` that says whether a comes before b ("a.size <
-    b.size"): a strict order. ``descending=True`` turns the order of elements or keys round. Elements are numbers or
-    records, which without a key are compared by their fields. Options are those of ``cuda.jit``.
+    ``key`` is an expression or a body of an element ``x`` ("-x"), or a function; its result is a number, which
+    is sorted in NumPy's order. ``less`` is a function of two elements ``a`` and ``b`` that returns whether a
+    comes before b ("a.size < b.size"): a strict order. ``descending=True`` reverses the order of elements or
+    keys. Elements are numbers or records; without a key, records are compared by their fields. Options are
+    those of ``cuda.jit``.
 
-    Calling: ``sort(array, axis=-1, out=None, stream=0)``, a sorted copy where the array is, or ``out``, which may be
-    the array itself; ``axis=None`` sorts all elements as one line. ``sort.argsort(array, axis=-1, stream=0)``: their
-    places.
+    Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted copy, or ``out``, which may be the
+    array itself; ``axis=None`` sorts all elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
+    returns the indices.
 
     ``cuda.sort(array, axis=-1)``, with an array or a list as first argument, is NumPy's function.
 
@@ -124,7 +125,7 @@ class Sort:
     @overload
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any: ...
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any:
-        """The places that the elements had, in sorted order."""
+        """The indices that would sort the array."""
         given = Given(array, self, stream)
         with given.device:
             x, axis = sorting.axis_of(given.array, axis)
@@ -180,7 +181,7 @@ def _unpickle(*state):
     return made
 
 
-if TYPE_CHECKING:  # the result of a call of the class
+if TYPE_CHECKING:  # the result of calling the class
 
     @overload
     def sort(
@@ -217,9 +218,9 @@ def topk(
 def topk(
     array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
 ) -> tuple[Any, Any]:
-    """(the k largest elements along an axis, or the smallest, in this order; their places).
+    """Returns the k largest elements along an axis (or the smallest), in this order, and their indices.
 
-    A NaN counts as larger than all numbers. Of equal elements the first ones are taken.
+    A NaN counts as larger than all numbers. Of equal elements the first ones are returned.
 
     >>> values, places = cuda.topk(cuda.to_device(np.array([3, 9, 4])), 2)
     >>> print(values, places)

@@ -1,4 +1,4 @@
-"""Sorted copies, sorting in place, and the places that elements have in sorted order; all of it is stable."""
+"""Sorted copies, sorting in place, and indices in sorted order. All sorts are stable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _is_dense(a):
 
 
 def _rows(a, axis, stream):
-    """(contiguous array in which the axis is last, whether it is a copy)"""
+    """(contiguous array with the axis last, whether it is a copy)"""
     if axis == a.ndim - 1:
         return (a, False) if _is_dense(a) else (a.copy(stream=stream), True)
     others = [k for k in range(a.ndim) if k != axis]
@@ -35,7 +35,7 @@ def _rows(a, axis, stream):
 
 
 def _back(rows, axis):
-    """What `_rows` gave, with the axis where it was."""
+    """Moves the axis of a result of `_rows` back."""
     if axis == rows.ndim - 1:
         return rows
     order = list(range(rows.ndim - 1))
@@ -49,7 +49,7 @@ def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
 
 
 def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """What was made of `rows_of`, contiguous with the axis where it was."""
+    """Converts a result for `rows_of` to a contiguous array with the axis at its original position."""
     return operands.contiguous(_back(rows, axis), stream)
 
 
@@ -62,7 +62,7 @@ def sort(
     stream: Any = 0,
 ) -> DeviceNDArray:
     """A sorted copy, or ``out``, which may be the array itself; the axis is counted from the front. Records are
-    compared by ``fields`` first, then the others."""
+    compared by ``fields`` first, then by the other fields."""
     if a.dtype.names is not None:
         places = argsort(a, axis, descending, fields, stream)
         return _stored(take_along(a, places, axis, stream), a, out, stream)
@@ -86,7 +86,7 @@ def sort(
 
 
 def _stored(made, a, out, stream):
-    """The result, in `out` if that is given, else as a copy of the array in the order "K" lies."""
+    """The result, in `out` if given, else as a copy with the memory layout "K" of the array."""
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
     if out is None:
@@ -105,7 +105,8 @@ def argsort(
     fields: Sequence[str] = (),
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """The places of the elements in sorted order; records are compared by ``fields`` first, then the others."""
+    """The indices that would sort the array; records are compared by ``fields`` first, then by the other
+    fields."""
     if a.dtype.names is not None:
         keys = list(fields_of(a, fields))
         return lexsort(keys[::-1], axis, descending, stream)
@@ -121,7 +122,7 @@ def argsort(
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
-    """The numbers that records are compared by, the most important first."""
+    """The number arrays by which records are compared, the most significant first."""
     for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
         yield from _numbers(a[name], a.ndim)
 
@@ -139,7 +140,7 @@ def _numbers(part, ndim):
 def lexsort(
     keys: Sequence[DeviceNDArray], axis: int, descending: bool = False, stream: Any = 0
 ) -> DeviceNDArray:
-    """The places of elements in the order of several keys of one shape, the last of which counts most."""
+    """The indices in the order of several keys of one shape; the last key is the most significant."""
     places = argsort(keys[0], axis, descending, stream=stream)
     for key in keys[1:]:
         then = argsort(take_along(key, places, axis, stream), axis, descending, stream=stream)
@@ -148,7 +149,7 @@ def lexsort(
 
 
 def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """Elements of the places that each line along an axis names, as numpy.take_along_axis."""
+    """The elements at the indices of each 1-D slice along an axis, as numpy.take_along_axis."""
     rows, _ = _rows(a, axis, stream)
     index, _ = _rows(places, axis, stream)
     m = places.shape[axis]
@@ -160,7 +161,7 @@ def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) 
 
 
 def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
-    """(the array, the axis counted from the front); None is all of it as one line."""
+    """(the array, the axis counted from the front); None: all elements as a 1-D array."""
     if axis is None:
         return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
     return a, shapes.axis_number(axis, a.ndim)

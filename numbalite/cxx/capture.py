@@ -1,9 +1,9 @@
-"""Names that the C++ source takes from the Python scope of its function.
+"""Names that the C++ source uses from the Python scope of its function.
 
-A name that the source uses and does not declare is looked up where Python would look it up: in the
-functions around the kernel, then in the module. Numbers become constants, NumPy arrays constant
-memory, device functions are included, dtypes become type names. What is found and cannot be used is
-remembered with the reason: if the compiler then misses the name, the message says why.
+A name that the source uses and does not declare is looked up as in Python: in the enclosing functions, then in
+the module. Numbers become constants, NumPy arrays constant memory, device functions are included, dtypes become
+type names. If a value cannot be used, the reason is stored: if the compiler then reports the name, the message
+explains it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numbalite import types
 from numbalite.cxx.freenames import dotted_names
 from numbalite.types.keywords import KEYWORDS
 
-CONSTANT_MEMORY = 64 * 1024  # bytes that a GPU has for __constant__ variables
+CONSTANT_MEMORY = 64 * 1024  # size of constant memory on a GPU in bytes
 
-# Macros of the C library and of the simulator, which would stand in the way of names in the Python scope.
+# Macros of the C library and of the simulator, which would hide names of the Python scope.
 _MACRO = re.compile(
     r"M_\w+|NAN|INFINITY|HUGE_VALF?|NULL|EOF|RAND_MAX|SIZE_MAX|CLOCKS_PER_SEC|CUDART_\w+|BUFSIZ"
     r"|(FLT|DBL|LDBL|FP|U?INT|U?LONG|U?LLONG|[SU]?CHAR|U?SHRT|PTRDIFF)\d*_\w+|assert|errno"
@@ -32,8 +32,8 @@ _MACRO = re.compile(
 
 
 class Scope:
-    """Where names are looked up: locals of the enclosing functions as they were when the kernel was
-    decorated, then the module's globals as they are when it is compiled."""
+    """The scope in which names are looked up: locals of the enclosing functions at the time of decoration, then
+    the module's globals at the time of compilation."""
 
     def __init__(self, locals_=None, globals_=None, later=None):
         self.locals = locals_ or {}
@@ -56,13 +56,13 @@ class Scope:
         return Scope({**self.locals, **values}, self.globals, self.later)
 
     def freeze(self, names) -> Scope:
-        """A copy with the present values of these names: what pickling takes along."""
+        """A copy with the present values of these names, for pickling."""
         found = {name: self.get(name) for name in names if self.find(name)[0]}
         return Scope({name: v for name, v in found.items() if not _has_members(v)})
 
     def member(self, parts):
-        """The value of ``module.name`` and the like, and how many of the parts it takes; (None, 0) if the
-        first one is no module or enumeration. In a frozen scope the whole is a name."""
+        """The value of ``module.name`` etc., and the number of its parts; (None, 0) if the first one is not a
+        module or enumeration. In a frozen scope, the complete name is looked up."""
         for n in range(len(parts), 1, -1):
             known, value = self.find(".".join(parts[:n]))
             if known:
@@ -80,10 +80,10 @@ class Scope:
 
 
 def scope_of(function, names) -> Scope:
-    """The scope of a function's body, restricted to ``names`` in what is kept of its locals.
+    """The scope of a function's body. Of the function's locals, only ``names`` are stored.
 
-    A body that is only a string has no closure cells, so the locals of the enclosing functions come
-    from the frames in which the function was made, if they are on the stack.
+    A body that is only a string has no closure cells, so the locals of the enclosing functions come from the
+    frames in which the function is defined, if they are on the stack.
     """
     local: dict[str, Any] = {}
     later: dict[str, str] = {}
@@ -116,7 +116,7 @@ def _has_members(value):
 
 
 def _contains(outer, code):
-    """A function with type parameters (``def f[T]``) stands in a code object of its own."""
+    """A function with type parameters (``def f[T]``) is nested in a separate code object."""
     return any(
         getattr(c, "co_name", "").startswith("<generic") and code in c.co_consts
         for c in outer.co_consts
@@ -124,19 +124,19 @@ def _contains(outer, code):
 
 
 class Capture:
-    """What a source takes from a scope, by kind; each a dict in the order of first use."""
+    """The values that a source uses from a scope, by kind; each kind is a dict in the order of first use."""
 
     def __init__(self):
         self.constants = {}  # name -> Python or NumPy number, or a tuple of such
-        self.macros = {}  # name -> int that the preprocessor needs to know
+        self.macros = {}  # name -> int that the preprocessor needs
         self.arrays = {}  # name -> NumPy array, C order, native byte order
         self.pointers = {}  # name -> device array
         self.functions = {}  # name -> DeviceFunction
         self.types = {}  # name -> types.Type
-        self.refused = {}  # name -> why it cannot be used
+        self.refused = {}  # name -> the reason why it cannot be used
 
     def names(self) -> tuple:
-        """All that is taken, but what becomes a macro."""
+        """All values that are used, except those that become macros."""
         return (*self.constants, *self.arrays, *self.pointers, *self.functions, *self.types)
 
     @property
@@ -159,7 +159,7 @@ def capture(names, scope: Scope) -> Capture:
 
 
 class Member(NamedTuple):
-    """A use of ``module.name``: its place in the source, and the name under which it is taken."""
+    """A use of ``module.name``: its position in the source, and its generated name."""
 
     start: int
     end: int
@@ -170,7 +170,7 @@ class Member(NamedTuple):
 
 
 def members(text: str, names, scope: Scope) -> list:
-    """The Members that a source uses, of modules and enumerations in the scope; ``names``: its free ones."""
+    """The Members of modules and enumerations of the scope that a source uses; ``names``: its free names."""
     found = []
     for start, ends, parts, uses in dotted_names(text) if "." in text else ():
         value, count = scope.member(parts) if parts[0] in names else (None, 0)
@@ -199,14 +199,14 @@ def _sort(found, name, value, uses):
     if _role(value) == "device function":
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
-        # grid<1>(): neither a number nor an array of that name is what is meant
+        # grid<1>(): the name is not a number or an array of the scope
         found.refused[name] = why_not(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
         _sort_array(found, name, value)
     elif _is_device_array(value):
         found.pointers[name] = value
     elif uses <= {"call", "template"} and not _is_typelike(value):
-        # sin(x): a number of that name is not what is meant; an array may be: table(i, j)
+        # sin(x): the name is not a number of the scope, but may be an array: table(i, j)
         found.refused[name] = why_not(name, value)
     elif _is_number(value):
         value = value[()] if isinstance(value, np.ndarray) else value
@@ -281,7 +281,7 @@ def too_large(name, size) -> str:
 
 
 def why_not(name, value) -> str:
-    """Why a value cannot be used in a source, and what to do instead."""
+    """The reason why a value cannot be used in a source, and what to do instead."""
     kind = type(value).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     if isinstance(value, ModuleType):
@@ -307,17 +307,17 @@ def why_not(name, value) -> str:
 
 
 def no_pointer(name) -> str:
-    """Why a device array cannot be used in a source that is no kernel's body."""
+    """The reason why a device array can only be used in a kernel's body."""
     return f"{name} is a device array in the Python scope: pass it as an argument"
 
 
 def device_function(value):
-    """What a function of ``jit`` is to a source that calls it; other values as they are."""
+    """The device function for a function of ``jit``; any other value unchanged."""
     return value.device_function if _role(value) == "host function" else value
 
 
 def device_function_of(value):
-    """The device function that a value of the Python scope is to a source, or None."""
+    """The device function for a value of the Python scope, or None."""
     value = device_function(value)
     return value if _role(value) == "device function" else None
 
@@ -327,7 +327,7 @@ def _is_kernel(value):
 
 
 def _role(value):
-    """What a compiled function is to a source that names it: a word of its class; None of other values."""
+    """The keyword of a compiled function's class, for a source that names it; None for other values."""
     return getattr(type(value), "source_role", None)
 
 
@@ -356,15 +356,15 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """A Python name as compilers take it: NVRTC knows no letters beyond ASCII, and words of C++ and macros
-    are no names (``def double(x)``)."""
+    """A Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros are not names
+    (``def double(x)``)."""
     if name.isascii():
         return f"{name}_" if name in KEYWORDS or may_be_macro(name) else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
 
 
 def check_parameters(name: str, parameters) -> None:
-    """TypeError for parameters that C++ cannot call so."""
+    """Raises TypeError for parameters whose names C++ cannot use."""
     for parameter in parameters:
         if parameter in KEYWORDS:
             raise TypeError(
@@ -476,7 +476,7 @@ def _float(value, single):
 
 
 def constant_array(name: str, value: np.ndarray) -> str:
-    """The __constant__ variable that an array becomes."""
+    """The __constant__ variable for an array."""
     t = types.from_dtype(value.dtype)
     extents = ", ".join(map(str, value.shape))
     items = [_element(item, t) for item in value.ravel()]

@@ -1,7 +1,7 @@
-"""Which kernels wait for the whole grid. These must be launched cooperatively. Others should not be, because the
-grid of a cooperative launch has to fit on the device at once.
+"""Finds the kernels that wait for the whole grid. They must be launched cooperatively; others should not be,
+because all blocks of a cooperative launch must fit on the device at once.
 
-The source is looked at, not understood: a wait counts unless it is plainly one of a block or a warp.
+The search is conservative: a wait counts unless it is clearly one of a block or a warp.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPES = frozenset(
 
 
 def waits(text: str, function: str = "") -> bool:
-    """May a function of a source, or with no name the body that the text is, wait for the grid?"""
+    """May a function of a source wait for the grid? Without a name: the body that the text is."""
     if not any(word in text for word in _GRID):
         return False
     if function:
@@ -38,7 +38,7 @@ def waits(text: str, function: str = "") -> bool:
 
 
 def _named(tokens, makers, types):
-    """The names of variables that one of the functions gives a value, or that have one of the types."""
+    """The names of variables that are initialized by one of the functions, or have one of the types."""
     found = set()
     for i, token in enumerate(tokens):
         if token.text in makers:
@@ -58,7 +58,7 @@ def _named(tokens, makers, types):
 
 
 def _waits(tokens, others):
-    """Is there a wait that may be the grid's?"""
+    """Does it contain a wait that may be the grid's?"""
     for i, token in enumerate(tokens[:-1]):
         if token.text not in _WAITS or tokens[i + 1].text != "(" or i == 0:
             continue

@@ -1,6 +1,5 @@
-"""A piece of C++ by the user, with the names that it takes from the Python scope: the body of a kernel or of
-a device function, or whole declarations. Its types are not known yet.
-"""
+"""Definition: a text of C++ by the user, with the names that it uses from the Python scope: the body of a
+kernel or of a device function, or complete declarations. Its types are not known yet."""
 
 from __future__ import annotations
 
@@ -18,26 +17,26 @@ INCLUDES = ("include", "import")
 
 
 class Definition:
-    """A piece of C++ by the user, before its types are known."""
+    """A text of C++ by the user, before its types are known."""
 
     is_python = False
-    """Is it a Python body (python/definition.py), which has a text in C++ for given types only?"""
+    """Is it a Python body (python/definition.py), which has C++ text only for given types?"""
     defaults: dict = {}  # noqa: RUF012
-    """Values of parameters that a call may leave out."""
+    """Default values of parameters."""
     rest: str = ""
-    """The parameter for any number of arguments, which is a tuple."""
+    """The parameter *args, a tuple."""
     read_only: frozenset = frozenset()
-    """Parameters that are arrays to which the body does not write, as far as that is known."""
+    """Array parameters to which the body is known not to write."""
     is_translated = False
     """Was it a Python body?"""
     slips: tuple = ()
     """The Slips of a Python body."""
     exceptions: dict = {}  # noqa: RUF012
-    """What a Python body may raise (fault.Raised), by the texts that stand for it."""
+    """The exceptions that a Python body may raise (fault.Raised), by the texts that identify them."""
     variables: dict = {}  # noqa: RUF012
     """The types of a Python body's variables, by name."""
     warnings: list = []  # noqa: RUF012
-    """What the translation of a Python body warned of: (function, message)."""
+    """The warnings of the translation: (function, message)."""
 
     def __init__(
         self, name, parameters, text: Text, scope, *, is_unit=False, qualname=None, module=None
@@ -55,22 +54,22 @@ class Definition:
 
     @property
     def doc(self):
-        """What a kernel of it has for ``__doc__``."""
+        """The ``__doc__`` of its kernel."""
         return self.text.value
 
     @property
     def cxx(self) -> Text | None:
-        """The text if it is C++: hints about a compiler's messages read it. None of a Python body."""
+        """The text if it is C++, in which hints are searched; None for a Python body."""
         return None if self.is_python else self.text
 
     @property
     def expression(self) -> str:
-        """The text, of a Python body the expression that it returns: what says whether it commutes."""
+        """The text; for a Python body the returned expression. It shows whether the function is commutative."""
         return self.text.value
 
     @property
     def last_defaults(self) -> tuple:
-        """The values of the last parameters, where they have some."""
+        """The default values of the last parameters."""
         found: list = []
         for name in reversed(self.parameters):
             if name not in self.defaults:
@@ -80,24 +79,24 @@ class Definition:
 
     @property
     def waits_for_grid(self) -> bool:
-        """May the text wait for the whole grid, which only cooperative launches can?"""
+        """May the text wait for the whole grid, which requires a cooperative launch?"""
         return cooperative.waits(self.text.value)
 
     def returned(self, functions, args) -> tuple | None:
-        """What a function on the CPU returns in addition to numbers: arguments, of a Python body."""
+        """The non-number results of a function on the CPU: arguments; only for a Python body."""
         return None
 
     def typed(self, args, debug=False) -> Definition:
-        """What a kernel with these types of arguments is made of; ``debug``: one that is debugged."""
+        """The contents of a kernel with these argument types; ``debug``: of a debug kernel."""
         return self
 
     def contents(self, args, options) -> tuple | None:
-        """(all that decides the text of a kernel, its Contents), of a Python body whose captured values can be
-        listed; else None."""
+        """(everything that determines the text of a kernel, its Contents) for a Python body whose captured
+        values can be listed; else None."""
         return None
 
     def device_contents(self, function, lists, options, caller) -> tuple | None:
-        """The same of a device function that is made of this definition, called with these lists of types."""
+        """The same for a device function of this definition, called with these lists of types."""
         return None
 
     @functools.cached_property
@@ -110,8 +109,8 @@ class Definition:
         return _without_includes(self.text, self.members)
 
     def body(self, macros=()) -> str:
-        """The text without its #include lines, with names as compilers take them; ``macros`` are names of
-        Python that a compiler may know as macros."""
+        """The text without its #include lines, with names that compilers accept; ``macros`` are Python names
+        that may be macros of a compiler."""
         return _respelled(self._prepared[0], macros) if macros else self._prepared[0]
 
     @property
@@ -120,19 +119,19 @@ class Definition:
         return self._prepared[1]
 
     def capture(self):
-        """What the source takes from the Python scope, as it is now."""
+        """The values that the source uses from the Python scope, as they are now."""
         found = capturing.capture(self.names, self.scope)
         capturing.add_members(found, self.members)
         return found
 
     def frozen(self) -> Definition:
-        """A copy that carries the values of the names that it uses."""
+        """A copy that contains the values of the names that it uses."""
         scope = self.scope.freeze(self.names)
         scope.locals.update((member.dotted, member.value) for member in self.members)
         return self._with_scope(scope)
 
     def with_names(self, values: dict) -> Definition:
-        """A copy in whose scope these names have these values."""
+        """A copy whose scope contains these values for these names."""
         return self._with_scope(self.scope.changed(values))
 
     def _with_scope(self, scope):
@@ -148,7 +147,7 @@ class Definition:
 
 
 def device_functions(definition: Definition):
-    """The device functions that a definition uses, with those that they use, each once."""
+    """The device functions that a definition uses, directly and indirectly, each once."""
     seen, waiting = set(), [definition]
     while waiting:
         for function in waiting.pop().capture().functions.values():
@@ -159,12 +158,12 @@ def device_functions(definition: Definition):
 
 
 def device_texts(definition: Definition):
-    """The Texts in C++ of the device functions that a definition uses, with theirs."""
+    """The C++ Texts of the device functions that a definition uses, directly and indirectly."""
     return filter(None, (function.definition.cxx for function in device_functions(definition)))
 
 
 def calls_cooperative(definition: Definition) -> bool:
-    """Is a function that waits for the whole grid among those that a definition uses, and they?"""
+    """Does a definition use, directly or indirectly, a function that waits for the whole grid?"""
     seen, todo = set(), [definition]
     while todo:
         scope, names = todo[-1].scope, todo.pop().names
@@ -196,8 +195,8 @@ def linked_of(definition: Definition, options=None) -> tuple:
 
 
 def _without_includes(text: Text, members=()):
-    """(the text with its #include lines blanked, its names in ASCII and the members under their names,
-    [(line number, #include)])"""
+    """(the text with blank #include lines, ASCII names and generated names of members, [(line number,
+    #include)])"""
     value, includes = text.value, []
     tokens = tokenize(value)
     taken = {member.start: member for member in members}
@@ -235,7 +234,7 @@ def _ascii_directive(text):
 
 
 def _respelled(text, names):
-    """The text with these names as compilers take them, where they are no members."""
+    """The text with C++ names for these names, except for members."""
     out, at, before = [], 0, ""
     for token in tokenize(text):
         new = None

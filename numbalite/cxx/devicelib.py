@@ -1,8 +1,8 @@
-"""Which headers of the device library a source needs, by the names that occur in it.
+"""Selects the headers of the device library that a source needs, by the names that occur in it.
 
-Everything in cuda_src/numbalite/ but index and array is read by the compiler only when the source
-mentions one of its names: parsing is what compile time goes into. Measured with NVRTC 13 (processor time of
-a small kernel on a slow machine): 46 ms without any header, 62 with the head, 153 with all of them.
+The compiler reads a header of cuda_src/numbalite/ only if the source uses one of its names (index and array are
+always read), because parsing dominates the compile time. Measured with NVRTC 13 (processor time of a small
+kernel on a slow machine): 46 ms without any header, 62 with the head, 153 with all of them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ PARTS = {
 }
 ORDER = tuple(dict.fromkeys(PARTS.values()))
 
-# The names that the head, numbalite.cuh, brings into scope, and with the parts' all of them.
+# The names that the head, numbalite.cuh, declares; with those of the parts, all names of the
+# library.
 HEAD_NAMES = frozenset(
     (
         *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -121,21 +122,21 @@ LAYOUTS = frozenset(("any", "C", "F"))
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | LAYOUTS
 OF_MACROS = frozenset(
     ("limits", "math")
-)  # parts of macros, and of functions that each source picks
+)  # parts with macros, and with functions that are included one by one
 
-# A part stands aside where the source itself includes a header with one of these words in its name.
+# A part is not included if the source includes a header with one of these words in its name.
 REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 
 def header(part: str) -> str:
-    """The name under which a part is included."""
+    """The name by which a part is included."""
     return f"numbalite/{part}.cuh"
 
 
 def parts_for(identifiers: set, includes=()) -> list:
-    """The parts ("complex", ...) that a source with these identifiers needs, in the order to include.
+    """The parts ("complex", ...) that a source with these identifiers needs, in include order.
 
-    identifiers: every identifier of the source, its parameter types included. includes: the names of the
+    identifiers: every identifier of the source, including its parameter types. includes: the names of the
     headers that it includes itself.
     """
     wanted = {PARTS[name] for name in identifiers if name in PARTS}
@@ -148,9 +149,9 @@ def parts_for(identifiers: set, includes=()) -> list:
 
 
 def prologue(identifiers: set, includes=()) -> str:
-    """The text that a source with these identifiers begins with: includes of the head and the parts.
+    """The text at the beginning of a source with these identifiers: includes of the head and the parts.
 
-    As `parts_for`; of the mathematical functions only those that are named.
+    Like `parts_for`; of the mathematical functions only those that are used.
     """
     parts = parts_for(identifiers, includes)
     names = [HEAD, *(header("math_base" if part == "math" else part) for part in parts)]

@@ -1,5 +1,5 @@
-"""Texts that a program gives to ``exec``. They are in no file, and Python keeps none of them; with `watch`
-the functions that they define have a source all the same."""
+"""Stores the texts that a program passes to ``exec``, which are in no file. With `watch`, functions that they
+define have a source, too."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import types
 import weakref
 
 _pending = threading.local()
-"""What the thread has compiled last, and under which name."""
+"""The text that the thread compiled last, and its file name."""
 _texts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-"""Code of a function -> the text that it is in."""
+"""Code of a function -> the text that contains it."""
 _names: dict[str, str] = {}
-"""Text -> the name under which linecache has it."""
+"""Text -> its name in linecache."""
 _numbers = itertools.count(1)
 is_watching = False
-"""Is numba numbalite in this process, so that its programs have been written for numba?"""
+"""Is numba an alias of numbalite in this process? Then its programs were written for numba."""
 
 
 def watch() -> None:
-    """Notes the texts of ``exec`` from now on, for the rest of the process."""
+    """Stores the texts of ``exec`` from now on, for the rest of the process."""
     global is_watching
     is_watching = True
     sys.addaudithook(_note)
 
 
 def file_of(code: types.CodeType) -> str:
-    """The name under which linecache knows the source of a function."""
+    """The name of a function's source in linecache."""
     text = _texts.get(code)
     if text is None:
         return code.co_filename
@@ -40,7 +40,7 @@ def file_of(code: types.CodeType) -> str:
 
 
 def _note(event, args):
-    """Python tells of a text that it compiles, and then of the code that it executes."""
+    """An audit hook: Python reports a text that it compiles, and then the code that it executes."""
     if event == "compile":
         text, name = args
         if isinstance(text, bytes):

@@ -1,16 +1,15 @@
-"""Which names a piece of C++ uses without declaring them: the ones to look up in Python's scope.
+"""Free names: the names that a C++ text uses without declaring them, which are looked up in Python's scope.
 
-Declarations are recognised by their shape (``float x =``, ``T* p = ...``, ``auto [a, b]``, further
-declarators after a comma), and each hides its name to the end of its block, or of the loop or
-lambda whose parentheses it stands in. A name that is used outside all of these is free. Where the
-shapes mislead, little is lost: a constant that is not needed does no harm, and one that is missing
-makes a compile error that says so.
+Declarations are recognized by their form (``float x =``, ``T* p = ...``, ``auto [a, b]``, further declarators
+after a comma). Each hides its name until the end of its block, or of the loop or lambda in whose parentheses it
+is. A name that is used outside of these is free. A wrong guess costs little: an unnecessary constant is
+harmless, and a missing one is a compile error that names it.
 
-Why scopes are looked at at all, when a local variable hides a constant of its name anyway: notebooks are
-full of names such as i, x and total. Each constant is part of the source, so that a kernel whose local
-variables are called so would be compiled anew whenever their values change (measured: a cell that is run
-three times, three compilations for one), with arrays that it does not use in constant memory (32 kB of
-them: half as long again) up to where there is no room for more.
+Scopes matter although a local variable hides a constant of its name anyway: notebooks contain many names such
+as i, x and total. Each constant is part of the source, so a kernel with local variables of these names would be
+compiled again whenever their values change (measured: three compilations instead of one for a cell that is run
+three times), and arrays that it does not use would occupy constant memory (32 kB of them double the compile
+time) or exceed it.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _BUILTIN = frozenset(
 
 
 class Names(dict):
-    """Free name -> how it is used: a set of "value", "call", "template" (a call with types or numbers
-    in angle brackets) and "directive" (in #if)."""
+    """Free name -> its uses: a set of "value", "call", "template" (a call with types or numbers in angle
+    brackets) and "directive" (in #if)."""
 
     defined: set  # names of macros that the source defines
 
 
 def free_names(text: str, parameters=()) -> Names:
-    """The free names of a body, or of a whole source, in order of appearance."""
+    """The free names of a body, or of a complete source, in order of appearance."""
     found = _free_names(text)
     names = Names({name: set(uses) for name, uses in found.items()})
     names.defined = set(found.defined)
@@ -51,7 +50,7 @@ def free_names(text: str, parameters=()) -> Names:
 
 @lru_cache(maxsize=8)
 def _free_names(text):
-    """With the names of macros that the source defines, and without looking at parameters."""
+    """Also returns the names of macros that the source defines; ignores parameters."""
     everything = tokenize(text)
     tokens = [t for t in everything if t.kind != "directive"]
     names = Names()
@@ -73,8 +72,9 @@ def _free_names(text):
 
 
 def dotted_names(text: str) -> list:
-    """Where a free name is followed by a member: [(start, ends, parts, uses)], with the places in the text,
-    ``ends`` and ``uses`` one for each part; ``math.pi`` is (i, [i + 4, i + 7], ["math", "pi"], ["value", "value"])."""
+    """The free names that are followed by a member: [(start, ends, parts, uses)], with positions in the text;
+    ``ends`` and ``uses`` have one item per part. ``math.pi`` is (i, [i + 4, i + 7], ["math", "pi"],
+    ["value", "value"])."""
     tokens = [t for t in tokenize(text) if t.kind != "directive"]
     found = []
     hidden = None
@@ -106,12 +106,12 @@ def _text(tokens, i):
 
 
 def _is_value(tokens, i):
-    """Not a member, not part of a qualified name, no label."""
+    """Is it neither a member, nor part of a qualified name, nor a label?"""
     return _text(tokens, i - 1) not in (".", "->", "::", "goto") and _text(tokens, i + 1) != "::"
 
 
 def _how(tokens, i):
-    """``f(`` is a call, ``f<1, T>(`` a template's."""
+    """``f(`` is a call, ``f<1, T>(`` a template call."""
     if not _is_call(tokens, i):
         return "value"
     return "call" if _text(tokens, i + 1) == "(" else "template"
@@ -134,8 +134,8 @@ def _is_call(tokens, i):
 
 
 def _hidden(tokens):
-    """name -> (firsts, ends): the ranges of tokens in which a local declaration hides it, by their beginnings;
-    each with the last end so far."""
+    """name -> (firsts, ends): the ranges of tokens in which a local declaration hides it, ordered by their
+    beginnings; each with the largest end so far."""
     partner = brackets(tokens)
     hidden = {}
     opened = []  # indices of the brackets around the token
@@ -184,7 +184,7 @@ def _hide(hidden, tokens, partner, opened, i, start):
 
 
 def _scope_end(tokens, partner, opened):
-    """Where the scope of a declaration inside these brackets ends."""
+    """The end of the scope of a declaration inside these brackets."""
     for open_at in reversed(opened):
         if tokens[open_at].text == "{":
             return partner[open_at]
@@ -200,7 +200,7 @@ def _scope_end(tokens, partner, opened):
 
 
 def _statement_end(tokens, partner, at):
-    """The index behind the statement that starts at ``at``."""
+    """The index after the statement that starts at ``at``."""
     while at < len(tokens):
         text = tokens[at].text
         if text == "{":
@@ -241,7 +241,7 @@ _STARTS = frozenset(["", ";", "{", "}", "(", ",", ")", "<", "const", "static", "
 
 
 def _declares(tokens, i, partner):
-    """Does the name at ``i`` look like being declared here?"""
+    """Does the form of the text at ``i`` indicate a declaration of the name?"""
     before, behind = tokens[i - 1] if i else None, _text(tokens, i + 1)
     if before is None:
         return False

@@ -1,13 +1,14 @@
-"""What of a CUDA project's file is for the CPU, so that the rest can be compiled as kernels.
+"""Removes host code from the files of a CUDA project, so that the rest can be compiled as kernels.
 
-nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile it once,
-for the device: of the declarations at namespace scope they get kernels, device functions, __constant__ and
-__device__ variables, and whatever these name. The rest is blanked, with lines as they were.
+nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile it
+once, for the device. Of the declarations at namespace scope, this module keeps kernels, device functions,
+__constant__ and __device__ variables, and all declarations that these use. It blanks the rest and keeps line
+numbers.
 
-This looks at text, because no compiler of kernels can: it fails on the first name of a host library. What is
-kept is what the marks of CUDA say, and the names that are mentioned; nothing is parsed further than
-scanner.py does. Of 900 files of public projects this leaves NVRTC with code that it takes in some 60 % and in the
-others with what it does not have (other projects' headers, old kinds of textures).
+It works on text, because no compiler of kernels can read such files: it fails at the first name of a host
+library. It uses CUDA's markers and the names that occur, and parses no more than scanner.py does. Of 900 files
+of public projects, NVRTC compiles about 60 % of the results; the others use features that it lacks (other
+projects' headers, old texture references).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numbalite.types.keywords import KEYWORDS
 
 _DEVICE = frozenset("__global__ __device__ __constant__ __managed__ __shared__".split())
 _KEPT_ALWAYS = frozenset("__global__ __constant__ __managed__ __shared__".split())
-# What only code for the CPU calls.
+# Names that only host code calls.
 _HOST_CALL = re.compile(
     r"""(?:cuda(?:Malloc|Free|Memcpy|Memset|Event|Stream|Graph|Set|Get|Peek|Host|Device(?!Synchronize)|Func|Create
         |Destroy|Bind|Unbind|Launch|Mem|Profiler|Occupancy|Import|Export|Thread)\w*
@@ -55,11 +56,11 @@ class File(NamedTuple):
     text: str
     declarations: tuple
     macros: dict
-    """Name -> names in what it stands for."""
+    """Name -> names in its definition."""
     launching: frozenset
     """The macros that launch kernels."""
     members: tuple = ()
-    """(name, line) of the functions of classes that were left out of the text."""
+    """(name, line) of the member functions that were removed from the text."""
 
 
 class Declaration(NamedTuple):
@@ -68,25 +69,26 @@ class Declaration(NamedTuple):
     start: int
     end: int
     line: int
-    """From 0."""
+    """Starts at 0."""
     names: frozenset
     """All names that occur in it."""
     declares: frozenset
-    """Those that it may be the declaration of."""
+    """The names that it may declare."""
     head: frozenset
     """The names outside of braces."""
     title: str
-    """How a message calls it."""
+    """Its name in messages."""
     is_function: bool
     is_prototype: bool
     """A function without its body."""
     is_member: bool
     """A member of a class, defined outside of it."""
     is_host: bool
-    """Does it launch, or name what only the CPU has?"""
+    """Does it contain a launch, or a name that only host code has?"""
 
     def has(self, marks) -> bool:
-        """Is it marked for the device? A function's marks are before its body, a class's anywhere."""
+        """Is it marked for the device? The markers of a function precede its body; those of a class are
+        anywhere in it."""
         return bool((self.head if self.is_function else self.names) & marks)
 
 
@@ -102,7 +104,7 @@ def read(text: str) -> File:
             at += 1
         found.append(_declaration(plain[first:at], start, end))
     macros: dict[str, frozenset] = {}
-    for name, used in _macros(tokens):  # one that is defined in both branches of an #if is either
+    for name, used in _macros(tokens):  # in two branches of an #if: either of them
         macros[name] = macros.get(name, frozenset()) | used
     return File(text, tuple(found), macros, frozenset(_launching(tokens)))
 
@@ -210,8 +212,8 @@ def _is_host(tokens):
 
 
 def without_members(files: Iterable[File]) -> list[File]:
-    """The files without what classes have for the CPU beside what they have for kernels: members and friends
-    that bear no mark and name the host's library, or what else has gone from the class for that reason."""
+    """The files without host members of classes that kernels use: members and friends without a marker that
+    name the host's library, or a member removed for that reason."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:
@@ -237,7 +239,7 @@ def _without_members(file, marks):
 
 
 def _class_body(tokens, pairs, keyword):
-    """Where the body of the class opens whose keyword is here, or None."""
+    """The opening brace of the class whose keyword is here, or None."""
     has_bases = False
     for at in _outside(tokens, pairs, keyword):
         text = tokens[at].text
@@ -250,7 +252,7 @@ def _class_body(tokens, pairs, keyword):
 
 
 def _outside(tokens, pairs, at):
-    """The tokens from here, without attributes' and templates' arguments."""
+    """The tokens from here, without arguments of attributes and templates."""
     while at < len(tokens):
         text, before = tokens[at].text, tokens[at - 1]
         if text == "(" and before.text in _ATTRIBUTES:
@@ -269,7 +271,7 @@ def _outside(tokens, pairs, at):
 
 
 def _host_members(tokens, pairs, keyword, opening, marks):
-    """The name and the tokens of each function of a class that is for the CPU."""
+    """The name and the tokens of each member function for the CPU."""
     members: list[tuple[str, Sequence[scanner.Token]]] = []
     at, end = opening + 1, pairs[opening]
     while at < end:
@@ -305,7 +307,7 @@ def _name(tokens, first, parameters):
 
 
 def _parameters(tokens, pairs, first):
-    """The parenthesis that opens the parameters of the function that is declared here, or None."""
+    """The opening parenthesis of the parameters of the function that is declared here, or None."""
     has_operator = False
     for at in _outside(tokens, pairs, first):
         text = tokens[at].text
@@ -322,15 +324,14 @@ def _parameters(tokens, pairs, first):
 
 
 def is_for_the_host(declaration: Declaration) -> bool:
-    """Is it certain that no compiler of kernels takes it?"""
+    """Is it certain that no compiler of kernels accepts it?"""
     if declaration.head & _KEPT_ALWAYS:
         return False
     return declaration.is_host or (declaration.is_function and "main" in declaration.declares)
 
 
 def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Declaration]]:
-    """The declarations that compilers of kernels get, by the index of their file. `names`: what the caller
-    will ask for."""
+    """The declarations to compile, by the index of their file. `names`: the names that the caller will look up."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:
@@ -371,8 +372,8 @@ def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Dec
 
 
 def _of_the_host(places, marks, launching):
-    """The declarations that no compiler of kernels takes: with the host's names in them, and the functions
-    that call such functions. Prototypes go with what they announce."""
+    """The declarations that no compiler of kernels accepts: those with host names, and functions that call such
+    functions. Prototypes are treated like their definitions."""
     all_ = {declaration for found in places.values() for _, declaration in found}
     marks = marks - {"__host__"}
     host = {
@@ -398,7 +399,7 @@ def _of_the_host(places, marks, launching):
 
 
 def _marks(macros):
-    """The words that mark code for the device: CUDA's, and macros that stand for them."""
+    """The words that mark device code: CUDA's, and macros for them."""
     marks, size = set(_DEVICE), 0
     while size != len(marks):
         size = len(marks)
@@ -421,12 +422,12 @@ def _namespaces(text):
 _OF_A_LOOP = re.compile(
     r"#\s*pragma\s+(?:(?:GCC|clang)\s+)?(?:unroll\w*|nounroll\w*|loop|ivdep|omp|acc)\b"
 )
-"""A preprocessor line that belongs to the loop behind it: compilers refuse it elsewhere."""
+"""A preprocessor line that belongs to the following loop: compilers reject it elsewhere."""
 
 
 def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declaration]]:
-    """The text with all but these declarations blanked, preprocessor lines apart that are no part of a
-    statement; and what was blanked."""
+    """The text with all but these declarations blanked, except preprocessor lines outside of statements; and
+    the blanked declarations."""
     left_out = sorted(set(file.declarations) - set(kept))
     directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
     directives = [t for t in directives if not _OF_A_LOOP.match(t.text)]
@@ -444,9 +445,12 @@ def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declarat
 
 
 def announced(text: str) -> str:
-    """Functions marked __host__ alone become prototypes: NVRTC refuses the mark, and kernels never call them.
-    Those with types of the host go. The bodies of constexpr ones stay, which kernels may call, and of those
-    whose type the body gives. __extension__, which says nothing, goes: NVRTC does not know it."""
+    """Replaces functions that are only marked __host__ by prototypes: NVRTC rejects the marker, and kernels
+    never call them.
+
+    Those with host types are removed. The bodies of constexpr functions, which kernels may call, and of
+    functions with a deduced return type stay. __extension__ is removed, because NVRTC does not know it.
+    """
     text = text.replace("__extension__", " " * len("__extension__"))
     if "__host__" not in text:
         return text
@@ -479,7 +483,8 @@ def announced(text: str) -> str:
 
 
 def _signature(tokens, at):
-    """The first token of a function's declaration around a mark, and the one where its parameters begin."""
+    """The first token of a function's declaration that contains a marker, and the token where its parameters
+    begin."""
     begin, end = at, at
     while begin and tokens[begin - 1].text not in (";", "{", "}"):
         if tokens[begin - 1].text == ":" and tokens[begin - 2].text in (
@@ -495,8 +500,8 @@ def _signature(tokens, at):
 
 
 def _body(tokens, pairs, at):
-    """Where a constructor's initialisers or the body begin, and where the function ends; the same token if it
-    has none."""
+    """The position of a constructor's initializers or the body, and the end of the function; the same token if
+    there is none."""
     first = None
     while at < len(tokens) and tokens[at].text not in (";", "}"):
         text = tokens[at].text

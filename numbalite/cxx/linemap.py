@@ -1,8 +1,8 @@
-"""Where the user's text comes from: the file and the line of each line of a string literal.
+"""Maps the user's text to its origin: the file and the line of each line of a string literal.
 
-With it the generated source says ``#line 14 "lesson.py"``, so that compilers' messages point to what
-the user wrote. The literal is looked up in the syntax tree of its file, read through linecache,
-which also knows the cells of notebooks.
+The generated source then contains ``#line 14 "lesson.py"``, so that compilers' messages refer to the user's
+lines. The literal is searched in the syntax tree of its file, which is read through linecache and so may be a
+notebook cell.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Text(NamedTuple):
 
     value: str
     label: str
-    """The file as messages name it."""
+    """The file's name in messages."""
     lines: tuple
-    """For each line of ``value``, its number in the file (from 1)."""
+    """For each line of ``value``, its line number in the file (from 1)."""
 
     def numbered(self) -> str:
-        """The text with the #line directives that make messages point to its origin."""
+        """The text with #line directives that refer messages to its origin."""
         out, expected = [], None
         for piece, number in zip(self.value.split("\n"), self.lines, strict=True):
             if number != expected:
@@ -59,7 +59,7 @@ _DIRECTIVE = re.compile(r'#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
 
 
 def positions(source: str) -> list[tuple[str, int]]:
-    """(file, line) of each line of a source with #line in it; a directive itself has line 0 of its file."""
+    """(file, line) of each line of a source with #line directives; a directive itself has line 0 of its file."""
     found: list[tuple[str, int]] = []
     file, number = "", 0
     for text in source.split("\n"):
@@ -76,7 +76,7 @@ def positions(source: str) -> list[tuple[str, int]]:
 
 
 def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
-    """((file, line), text) -> how many lines of a source are that line of the user's file."""
+    """((file, line), text) -> the number of source lines that are this line of the user's file."""
     return collections.Counter(zip(positions(source), source.split("\n"), strict=True))
 
 
@@ -100,15 +100,14 @@ def of_function(function, what="kernel") -> Text:
         raise TypeError(_usage(function, what, node))
     if function.__doc__ is None or code.co_code != _empty.__code__.co_code:
         raise TypeError(_usage(function, what, None))
-    # No source at hand: the lines can only be guessed (a decorator, the def, then the string).
+    # Without a source, the lines are estimated (a decorator, the def, then the string).
     first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
     label = code.co_filename if code.co_filename.startswith("<") else "<string>"
     return plain(function.__doc__, label, first)
 
 
 def is_text(function) -> bool:
-    """Is the body of a function one string, and not Python? An f-string counts as one, which ``of_function``
-    refuses."""
+    """Is the body of a function one string, not Python? An f-string counts as one; ``of_function`` rejects it."""
     node = function_node(function)
     if node is None:
         is_empty = function.__code__.co_code == _empty.__code__.co_code
@@ -127,7 +126,7 @@ def is_text(function) -> bool:
 
 
 def _empty():
-    "A body like those that are wanted: its bytecode does nothing."
+    """A body as required: its bytecode has no effect."""
 
 
 def _same_text(literal, doc):
@@ -143,7 +142,7 @@ def _describe(value):
     return f"{type(value).__name__} {value!r}"
 
 
-_USAGE = {  # what -> (decorator, body) to show
+_USAGE = {  # kind -> (decorator, body) to show
     "kernel": ("@cuda.jit", "int i = grid<1>();\n        ..."),
     "device function": ("@cuda.jit(device=True)", "return ...;"),
     "ufunc": ('@vectorize(["float32(float32)"], target="cuda")', "return ...;"),
@@ -198,12 +197,12 @@ def function_node(function):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
         found = _around(found, code) or [node for node in found if _same_code(node, code)]
-    return found[0] if found else None  # of several, whose code is the same, any is right
+    return found[0] if found else None  # if several have the same code, any of them is right
 
 
 def _around(nodes, code):
-    """The lambda whose text has the instructions of this code, the innermost if there are several: [] where
-    Python keeps no positions (before 3.11)."""
+    """The lambda whose text contains the instructions of this code, the innermost one if there are several; []
+    if Python stores no positions (before 3.11)."""
     positions = list(getattr(code, "co_positions", list)())
     spans = [(a, c, b, d) for a, b, c, d in positions if None not in (a, b, c, d) and (c or d)]
     if not spans:
@@ -223,7 +222,7 @@ def _around(nodes, code):
 
 
 def _same_code(node, code):
-    """Is a lambda the one that this code is of, as far as one can see?"""
+    """May a lambda be the one of this code?"""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
     inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
     return (inner.co_code, inner.co_consts, inner.co_names, inner.co_varnames) == (
@@ -252,7 +251,7 @@ def of_source(value: str, name: str, frame=None) -> Text:
 
 
 def _find_literal(tree, value, lineno):
-    """(literal, how many of its lines the value lacks at the top), the nearest to the call."""
+    """(literal, number of its first lines that the value lacks), the nearest to the call."""
     wanted, leading = _trimmed(value)
     if not wanted:
         return None
@@ -299,8 +298,8 @@ _parsing = threading.Lock()
 
 
 def parsed(text: str) -> ast.Module:
-    """ast.parse by one thread at a time: CPython 3.11 counts the depths of all of them together. With docstrings,
-    which ast.parse of CPython 3.15 leaves out under python -OO."""
+    """ast.parse, called by one thread at a time, because CPython 3.11 counts the recursion depths of all
+    threads together. Keeps docstrings, which ast.parse of CPython 3.15 omits under python -OO."""
     with _parsing:
         tree = compile(text, "<unknown>", "exec", ast.PyCF_ONLY_AST, True, optimize=0)
     assert isinstance(tree, ast.Module)
@@ -330,7 +329,7 @@ def _file(filename, namespace):
 
 
 def _loose_functions(lines):
-    """The functions of a text that is not all Python (a cell with magics): each parsed alone."""
+    """The functions of a text that is not only Python (a cell with magics): each parsed alone."""
     nodes = []
     for i, line in enumerate(lines):
         if line.lstrip().startswith(("@", "def ")):
@@ -367,7 +366,7 @@ def _literal_text(literal, filename, namespace):
 
 
 def _literal_lines(literal, source):
-    """The line in the file of each line of the value; escapes and implicit joins included."""
+    """The file's line of each line of the value, with escapes and implicit joins."""
     if literal.end_lineno - literal.lineno == literal.value.count("\n"):
         return tuple(range(literal.lineno, literal.end_lineno + 1))
     piece = "".join(source[literal.lineno - 1 : literal.end_lineno])
@@ -407,7 +406,7 @@ def _characters(text, row):
 
 
 def label_of(filename: str) -> str:
-    """How messages name a file: in a notebook as its cell."""
+    """The name of a file in messages; for a notebook, of its cell."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
     formatter = getattr(getattr(shell, "compile", None), "format_code_name", None)

@@ -1,5 +1,5 @@
-"""The generated C++ of a Python kernel for readers. Left out is what only the compiler needs: #line directives, the
-namespace of each function, ``extern "C"``, guards, and what is asserted or instantiated of the types."""
+"""Formats the generated C++ of a Python kernel for readers, without text that only the compiler needs: #line
+directives, the namespace of each function, ``extern "C"``, guards, assertions and instantiations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLANKS = re.compile(r"\n{3,}")
 
 
 def readable(source: str, kernel: str = "") -> str:
-    """A generated source, of a kernel of this name, for readers."""
+    """The readable source of the kernel of this name."""
     lines = [line for line in source.split("\n") if not line.startswith("#line ")]
     lines = _without_namespaces(lines) or lines
     lines = [line for line in lines if not _FOR_COMPILERS.fullmatch(line)]
@@ -39,7 +39,7 @@ def readable(source: str, kernel: str = "") -> str:
 
 
 def _without_namespaces(lines) -> list[str] | None:
-    """None where names would mean two things: namespaces keep them apart."""
+    """None if names would be ambiguous without the namespaces."""
     kept: list[str] = []
     known: dict[str, str] = {}
     for line in lines:
@@ -61,5 +61,5 @@ def _without_namespaces(lines) -> list[str] | None:
 
 
 def _single_braces(text):
-    """A body has braces of its own, so that its variables may have the names of parameters."""
+    """A body in its own braces, because its variables may have the names of parameters."""
     return text.replace(" {\n{\n", " {\n").replace("\n} }\n", "\n}\n")

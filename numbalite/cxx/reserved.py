@@ -1,7 +1,7 @@
-"""Names of functions and types that CUDA or numbalite has, which generated C++ uses without a qualifier.
+"""Names of functions and types of CUDA and numbalite that generated C++ uses without a qualifier.
 
-A user's function, variable or constant of such a name gets an underscore at its end in C++. So a call in
-generated text means CUDA's function, and a user's function does not call itself where it calls CUDA's.
+A user's function, variable or constant of such a name gets a trailing underscore in C++. So a call in generated
+text means CUDA's function, and a user's function does not call itself when it calls CUDA's.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ RESERVED = (LIBRARY_NAMES - LAYOUTS) | {
 
 
 def is_reserved(name: str) -> bool:
-    """Does generated C++ use this name itself? All names with two underscores in front are CUDA's."""
+    """Does generated C++ use this name itself? All names with two leading underscores are CUDA's."""
     return name in RESERVED or name.startswith("__")
 
 
 def free(name: str) -> str:
-    """A name as it is, or with an underscore at its end where it is reserved."""
+    """The name, with a trailing underscore if it is reserved."""
     return f"{name}_" if is_reserved(name) else name

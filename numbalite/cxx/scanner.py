@@ -1,9 +1,8 @@
-"""A light reader of CUDA C++ text: tokens, and what stands at namespace scope.
+"""A light reader of CUDA C++ text: tokens, and the declarations at namespace scope.
 
-It is no parser: the compiler alone decides what the source means. It finds the kernels and
-variables that a source defines, so that users need not list them, and the names of their
-parameters, which compilers drop. What it cannot make out (kernels that macros write, say) the user
-can name.
+It is not a parser: only the compiler decides the meaning of the source. It finds the kernels and variables that
+a source defines, so that users need not list them, and the names of kernel parameters, which compilers drop.
+Users can name kernels that it does not find, for example those that macros generate.
 """
 
 from __future__ import annotations
@@ -65,29 +64,29 @@ class Token(NamedTuple):
     text: str
     start: int
     line: int
-    """From 0."""
+    """Starts at 0."""
 
 
 class Function(NamedTuple):
-    """A kernel as the source spells it."""
+    """A kernel as spelled in the source."""
 
     name: str
-    """With its namespaces; an explicit instantiation has its arguments, "saxpy<float>", and each of several
-    overloads the types of its parameters, "scale(float*, int)"."""
+    """With its namespaces; an explicit instantiation has its arguments, "saxpy<float>", and overloads have the
+    types of their parameters, "scale(float*, int)"."""
     parameters: tuple
-    """Names; "" where the source gives none."""
+    """Parameter names; "" for an unnamed one."""
     template: bool
     conditional: bool
-    """Inside #if: it may not be there at all."""
+    """Is it inside #if, and may not exist?"""
     line: int
     returns_void: bool
     threads: str = ""
-    """The most threads of a block, as __launch_bounds__ says: an expression that means the same at the
-    end of the source, or "" (none, or one with names that only mean something at the kernel)."""
+    """The maximum number of threads per block from __launch_bounds__: an expression that is valid at the end of
+    the source, or "" (none, or one with names that are valid only at the kernel)."""
     cluster: str = ""
-    """The same of __cluster_dims__: one to three expressions with commas between."""
+    """The expressions of __cluster_dims__: one to three, separated by commas."""
     cluster_head: str = ""
-    """The template's parameters, where those expressions have names: "int n"."""
+    """The template's parameters, if these expressions use them: "int n"."""
 
 
 class Variable(NamedTuple):
@@ -99,7 +98,7 @@ class Variable(NamedTuple):
     line: int
     template: bool = False
     unnamed: bool = False
-    """Is it in a namespace without a name?"""
+    """Is it in an unnamed namespace?"""
 
 
 @functools.lru_cache(maxsize=32)
@@ -126,7 +125,7 @@ def _without_collections(text):
 def _tokenize(text):
     tokens: list[Token] = []
     append, match_token, new = tokens.append, _TOKEN.match, tuple.__new__
-    match: Any  # one of the two expressions fits always
+    match: Any  # one of the two expressions always matches
     kind: Any
     at, line, end, line_is_new = 0, 0, len(text), True
     while at < end:
@@ -161,7 +160,7 @@ def _tokenize(text):
 
 @functools.lru_cache(maxsize=4)
 def strip(text: str) -> str:
-    """The source with comments, texts and preprocessor lines blanked; lines stay where they are."""
+    """The source with comments, strings and preprocessor lines blanked; line numbers stay."""
     out, at = [], 0
     for token in tokenize(text):
         out.append(_blank(text[at : token.start]))
@@ -192,7 +191,7 @@ _UNROLLED = re.compile(r"^\s*unroll\b[\s(]*([^\W\d]\w*)")
 
 
 def directive_names(text: str) -> tuple[str, list[str], list[str]]:
-    """(word, names that a #define defines or has as parameters, names that the line uses)."""
+    """(directive, names that a #define defines or has as parameters, names that the line uses)."""
     text = _unspliced(text)
     word = directive_word(text)
     body = text[text.index(word) + len(word) :] if word else ""
@@ -209,7 +208,7 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def normal(expression: str) -> str:
-    """One spelling for a name expression: no space where none is needed."""
+    """The canonical spelling of a name expression: without unnecessary spaces."""
     text = re.sub(r"\s+", " ", expression.strip())
     return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
 
@@ -225,8 +224,8 @@ def last_name(expression: str) -> str:
 
 
 def address(expression: str, plain: str = "") -> str:
-    """The C++ expression for the address of a function: ``&f``, or ``plain`` where that is given; of an
-    overload, such as "f(float*)", a cast to its type."""
+    """The C++ expression for the address of a function: ``&f``, or ``plain`` if given; for an overload such as
+    "f(float*)", a cast to its type."""
     expression = expression.strip()
     if not expression.endswith(")"):
         return plain or f"&{expression}"
@@ -240,12 +239,12 @@ def address(expression: str, plain: str = "") -> str:
 
 
 def has_kernel(text: str) -> bool:
-    """Does the source define or declare a kernel (outside comments and texts)?"""
+    """Does the source define or declare a kernel (outside comments and strings)?"""
     return "__global__" in text and any(t.text == "__global__" for t in tokenize(text))
 
 
 def broken_string(text: str) -> int | None:
-    """The line (from 0) of the first text in quotes that does not end on its line."""
+    """The line (from 0) of the first string that does not end on its line."""
     for token in tokenize(text):
         if token.kind == "string" and "R" not in token.text.partition('"')[0]:
             if not token.text.endswith('"') or len(token.text.partition('"')[2]) == 0:
@@ -254,7 +253,7 @@ def broken_string(text: str) -> int | None:
 
 
 def brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """Index of each bracket -> index of its partner. Brackets without a partner are left out."""
+    """Index of each bracket -> index of its partner. Unmatched brackets are omitted."""
     partner, stack = {}, []
     for i, token in enumerate(tokens):
         if token.kind != "sign":
@@ -271,36 +270,36 @@ def brackets(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def functions(text: str) -> dict[str, frozenset]:
-    """The functions, kernels included, that a source defines at namespace scope, in order, each with
-    the names that occur in it."""
+    """The functions, including kernels, that a source defines at namespace scope, in order, each with the names
+    that occur in it."""
     return _read(text).functions
 
 
 def declarations(text: str) -> list[tuple[int, int]]:
-    """(start, end) in the text of each declaration at namespace scope, in order; functions and classes with
-    their bodies."""
+    """(start, end) in the text of each declaration at namespace scope, in order; of functions and classes
+    including their bodies."""
     return _read(text).declaration_spans
 
 
 def parameter_lists(text: str) -> dict[str, list]:
-    """The functions that a source defines at namespace scope -> for each definition (overloads have
-    several) the names of its parameters, "" where the source gives none."""
+    """The functions that a source defines at namespace scope -> for each definition (overloads have several)
+    the names of its parameters, "" if unnamed."""
     return _read(text).parameter_lists
 
 
 def mentions(text: str, function: str, words) -> bool:
-    """Does a function, or one of the source's that it may call, name one of these words?"""
+    """Does a function, or another function of the source that it may call, use one of these words?"""
     return any(names & words for _, names in _calls(text, function))
 
 
 def reached(text: str, function: str) -> list[str]:
-    """The text of a function, and of those of the source that it may call."""
+    """The text of a function, and of the functions of the source that it may call."""
     names = {name for name, _ in _calls(text, function)}
     return [text[start:end] for name, start, end in _read(text).function_spans if name in names]
 
 
 def _calls(text, function):
-    """(name without namespaces, names in it) of a function and of those of the source that it may call."""
+    """(name without namespaces, names in it) of a function and of the functions of the source that it may call."""
     bodies = {}
     for name, names in functions(text).items():
         base = name.rpartition("::")[2]
@@ -328,7 +327,7 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
 
 
 def without_kernels(text: str) -> str:
-    """The source with its kernels blanked out: what other sources may take from it, lines as they were."""
+    """The source with blanked kernels, for inclusion in other sources; line numbers stay."""
     for start, end in _read(text).kernel_spans:
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text
@@ -338,8 +337,8 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", 
 
 
 def reachable(text: str, function: str) -> list[str]:
-    """The names in what a function may use: in itself, in all that is outside of functions and macros, and
-    in the functions and macros that any of these name."""
+    """The names that a function may use: in itself, in everything outside of functions and macros, and in the
+    functions and macros that these use."""
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
     at = 0
@@ -365,14 +364,14 @@ def reachable(text: str, function: str) -> list[str]:
 
 @functools.lru_cache(maxsize=8)
 def _read(text: str) -> _Reader:
-    """The reader of a source, at its end: one that is asked about is asked about several things."""
+    """The reader of a source, after it has read it; cached, because callers ask for several properties."""
     reader = _Reader(text)
     reader.scope(0, len(reader.tokens), ())
     return reader
 
 
 class _Reader:
-    """Walks declarations at namespace scope; bodies of functions and classes are stepped over."""
+    """Walks the declarations at namespace scope; skips the bodies of functions and classes."""
 
     def __init__(self, text):
         tokens = tokenize(text)
@@ -386,7 +385,7 @@ class _Reader:
         )  # the names of kernels that have a body, or are instances of a template
         self.parameter_lists = {}
         self.kernel_spans = []  # (start, end) in the text, of definitions and declarations
-        self.unnamed = []  # (opening, closing) of namespaces without a name
+        self.unnamed = []  # (opening, closing) of unnamed namespaces
         self.function_spans = []  # (name without namespaces, start, end) of definitions
         self.declaration_spans = []
 
@@ -446,7 +445,7 @@ class _Reader:
         return at < len(self.tokens) and self.tokens[at].kind == "string"
 
     def declaration(self, at, end, path):
-        """Reads one declaration; gives the index behind it."""
+        """Reads one declaration; returns the index after it."""
         tokens, start = self.tokens, at
         seen_equals = seen_parameters = False
         while self.text(at) == "template" and self.text(at + 1) == "<":
@@ -459,7 +458,7 @@ class _Reader:
                 return at + 1
             if (
                 text == "operator"
-            ):  # operator+= gives nothing a value, operator() has no parameters yet
+            ):  # operator+= is not an initializer, operator() has no parameters yet
                 at += 2
                 while at < end and self.text(at) not in ("(", ";"):
                     at += 1
@@ -563,8 +562,8 @@ class _Reader:
             overloads.setdefault(types, kernel._replace(name=overload))
 
     def attribute(self, at, end, word, names_are_local):
-        """The arguments of an attribute, __launch_bounds__ say, among the tokens before a kernel's name, up to one
-        that only means something there."""
+        """The arguments of an attribute such as __launch_bounds__ among the tokens before a kernel's name, up
+        to one that is valid only there."""
         words = [token.text for token in self.tokens[at:end]]
         if word not in words:
             return []
@@ -585,7 +584,7 @@ class _Reader:
         return found
 
     def angle(self, at, end):
-        """Index of the ``>`` that closes the ``<`` at ``at``."""
+        """The index of the ``>`` that closes the ``<`` at ``at``."""
         depth = 0
         while at < end:
             text = self.tokens[at].text
@@ -628,7 +627,7 @@ class _Reader:
         return tuple(self.parameter(*one) for one in self.listed(at, end))
 
     def parameter_types(self, at, end):
-        """The types of parameters, as the source spells them."""
+        """The types of parameters, as spelled in the source."""
         texts = []
         for first, last in self.listed(at, end):
             name, kept = self.parameter(first, last), []
@@ -742,7 +741,7 @@ class _Reader:
         return False
 
     def next_declarator(self, at, end):
-        """Steps over an initialiser to the comma before the next declarator, or to the end."""
+        """Skips an initializer up to the comma before the next declarator, or to the end."""
         while at < end:
             text = self.tokens[at].text
             if text in _OPEN:
@@ -756,8 +755,8 @@ class _Reader:
 
 
 def first_branches(tokens):
-    """The tokens without the branches after #else and #elif that open or close brackets as a branch before
-    them does: of `#if A f() { #else g() { #endif` the end is that of one function."""
+    """The tokens without branches after #else and #elif that open or close the same brackets as an earlier
+    branch: `#if A f() { #else g() { #endif` must have the end of one function."""
     gone, stack = set(), []  # of each open #if: where its branches start
     for at, token in enumerate(tokens):
         if token.kind != "directive":
@@ -778,13 +777,13 @@ def first_branches(tokens):
 
 
 def _opened(tokens):
-    """How many parentheses and braces are left open."""
+    """The number of parentheses and braces that stay open."""
     signs = [token.text for token in tokens if token.kind == "sign"]
     return signs.count("(") - signs.count(")"), signs.count("{") - signs.count("}")
 
 
 def _conditional_starts(tokens):
-    """[(start, end)] of the text inside #if; an include guard around everything does not count."""
+    """[(start, end)] of the text inside #if; an include guard around the whole file does not count."""
     spans, stack = [], []
     directives = [t for t in tokens if t.kind == "directive"]
     for i, token in enumerate(directives):

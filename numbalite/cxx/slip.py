@@ -1,4 +1,4 @@
-"""A finding about a line that compiles and probably does not mean what was meant (cxx/slips.py), and the lines that are
+"""Slip: a finding about a line that compiles and probably is a mistake (cxx/slips.py), and the lines that are
 searched."""
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ class Slip(NamedTuple):
     file: str
     line: int
     kind: str
-    """A name of the rule; the same slip is reported once, by whichever finds it."""
+    """The name of the rule; a slip of a line is reported once, whether a rule or a compiler finds it."""
     text: str
-    """What is wrong, and what to write."""
+    """The mistake, and what to write."""
     shown: str
-    """The line of the source, with a line below it that marks the column."""
+    """The source line, with a line below it that marks the column."""
 
 
 class Lines(NamedTuple):
-    """Lines of a user's file that a source has."""
+    """The lines of a user's file in a source."""
 
     file: str
     first: int

@@ -1,6 +1,6 @@
-"""Rules for operators: quotients of integers, `^` for a power, chains of comparisons, indices.
+"""Rules for operators: quotients of integers, `^` as a power, chained comparisons, indices.
 
-Each method gets the index of the operator's token, and adds a Slip where the rule is broken.
+Each method receives the index of the operator's token, and adds a Slip if the rule is violated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Operators(Search):
             return
         below = code.spelled(at + 1, end)
         if value is None:
-            if above == 1 and self._is_scaled(at - 1, end):  # 1024/n may be meant
+            if above == 1 and self._is_scaled(at - 1, end):  # 1024/n may be intended
                 self.add(
                     "quotient", at - 1,
                     f"{left.text}/{below} divides integers, which gives 0 where {below} is larger than 1: write "
@@ -88,8 +88,8 @@ class Operators(Search):
             )
 
     def _divisor(self, at):
-        """(index behind the divisor that begins at `at`, its value: None where it is an integer variable); None for any
-        other divisor."""
+        """(index after the divisor that begins at `at`, its value, or None for an integer variable); None for
+        any other divisor."""
         code = self.code
         token = code.tokens[at]
         if token.kind == "number":
@@ -124,7 +124,7 @@ class Operators(Search):
         return is_value and code.text(first - 3) in FLOAT_TYPES
 
     def _is_size(self, at):
-        """Is it in the brackets of an array, or a template's argument?"""
+        """Is it in the brackets of an array, or a template argument?"""
         first, last = self.segment(at)
         return (
             self.code.text(first - 1) == "["
@@ -179,7 +179,7 @@ class Operators(Search):
         )  # fmt: skip
 
     def _exchanges(self, at):
-        """Does the function combine other indices with powers of two, as lanes that exchange values do?"""
+        """Does the function combine other indices with powers of two, as in exchanges between lanes?"""
         body = self.body_of(at)
         if body is None:
             return False
@@ -221,7 +221,7 @@ class Operators(Search):
         )  # fmt: skip
 
     def _is_of_templates(self, first, last, sign):
-        """Is the partner of a template's bracket behind a comma that ends tokens[first:last]?"""
+        """Is the partner of a template bracket after a comma that ends tokens[first:last]?"""
         code, step = self.code, 1 if sign == "<" else -1
         at, partner = (last, ">") if sign == "<" else (first - 1, "<")
         while 0 <= at < len(code.tokens) and code.text(at) not in (";", "{", "}", "&&", "||"):
@@ -294,7 +294,7 @@ class Operators(Search):
             )  # fmt: skip
 
     def _bits(self, at):
-        """i & 1 == 0 and i == 1 | 2: & | and ^ come after comparisons."""
+        """i & 1 == 0 and i == 1 | 2: & | and ^ have a lower precedence than comparisons."""
         code = self.code
         if code.text(at - 1) in (
             "(",
@@ -368,7 +368,7 @@ class Operators(Search):
         )
 
     def _size(self, at):
-        """sizeof(x) / sizeof(x[0]) of an array that is a parameter."""
+        """sizeof(x) / sizeof(x[0]) of an array parameter."""
         code = self.code
         if code.text(at - 1) != ")" or code.text(at + 1) != "sizeof" or at - 1 not in code.partner:
             return

@@ -1,5 +1,5 @@
-"""What the rules of cxx/slips.py search in: the tokens of a source, the user's lines among them, operands, and what
-names are declared as."""
+"""The search state for the rules of cxx/slips.py: the tokens of a source, the user's lines, operands, and
+declarations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LITERAL = re.compile(r"(?P<value>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)(?P<suff
 
 
 class Refused(NamedTuple):
-    """What is no slip but an error: a wrong number of indices."""
+    """An error rather than a slip: a wrong number of indices."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ class Refused(NamedTuple):
 
 
 class Search:
-    """The tokens of a source, and what was found in them."""
+    """The tokens of a source, and the slips found in them."""
 
     def __init__(self, text, users, std):
         tokens = scanner.tokenize(text)
@@ -59,9 +59,7 @@ class Search:
         self.conditional = conditional
         self.slips: list[Slip] = []  # of whole lines
         self.refused: list[Refused] = []
-        self._added: dict[
-            Slip, set
-        ] = {}  # the slips of tokens -> the lines of the source that have them
+        self._added: dict[Slip, set] = {}  # the slips of tokens -> the source lines that have them
         self.values = _constants(self.code)
         self._declared: dict[int, dict] = {}
         self.exchanging: dict[int, bool] = {}
@@ -88,8 +86,8 @@ class Search:
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
     def found(self):
-        """The slips, each message once for a line. A function has its lines once for each of its signatures: what
-        these do not have in common is right for some types."""
+        """The slips, each message once per line. A function's lines occur once for each signature: a slip that
+        not all of them have is right for some types."""
         found: dict[tuple, Slip] = {}
         if self._added:
             copies = linemap.copies(self.text)
@@ -99,11 +97,11 @@ class Search:
         return sorted([*found.values(), *self.slips], key=lambda slip: (slip.file, slip.line))
 
     def add_line(self, kind, line, text):
-        """A slip of a whole line."""
+        """Adds a slip of a whole line."""
         self.slips.append(Slip(*self.places[line], kind, text, self.lines[line].strip()))
 
     def body_of(self, at):
-        """The function that a token is in."""
+        """The function that contains a token."""
         found = bisect_right(self._starts, at) - 1
         if found < 0 or self._outer[found].block.last <= at:
             return None
@@ -131,7 +129,7 @@ class Search:
         return 0
 
     def behind(self, at):
-        """The index behind the operand that begins at `at`."""
+        """The index after the operand that begins at `at`."""
         code = self.code
         while code.text(at) in ("-", "+", "!", "~", "*", "&"):
             at += 1
@@ -150,8 +148,8 @@ class Search:
         return at
 
     def segment(self, at):
-        """(first, last) around a token: as far as no comma, semicolon, bracket, assignment, && or || ends it. Both are
-        `at` where that is far away, as in text that was generated."""
+        """(first, last) around a token, delimited by a comma, semicolon, bracket, assignment, && or ||. Both
+        are `at` if the delimiter is far away, as in generated text."""
         code = self.code
         first, count = at, 0
         while first > 0 and code.text(first - 1) not in _BEGIN:
@@ -170,7 +168,7 @@ class Search:
         return first, last
 
     def declarations(self, body):
-        """Name -> the indices in a body, and in its parameters, where a name that may be a type is before it."""
+        """Name -> the indices, in a body and in its parameters, at which it follows a name that may be a type."""
         found = self._declared.get(body.block.first)
         if found is None:
             code, found = self.code, {}
@@ -218,7 +216,8 @@ class Search:
         return value_of(literal) if literal else self.values.get(self.code.text(at))
 
     def kind_of(self, at):
-        """ "array" or "memory" where a name is a parameter or a variable whose elements begin at 0; else None."""
+        """ "array" or "memory" if a name is a parameter or a variable whose elements begin at index 0; else
+        None."""
         code, name = self.code, self.code.text(at)
         if code.text(at - 1) in (".", "->", "::"):
             return None
@@ -255,7 +254,7 @@ class Search:
         return None
 
     def dimensions(self, at):
-        """The number of dimensions of a parameter of type array<type, number, ...>; None: not known."""
+        """The number of dimensions of a parameter of type array<type, number, ...>; None: unknown."""
         code, body = self.code, self.body_of(at)
         first, last = body.parameters
         start = first
@@ -268,7 +267,7 @@ class Search:
         return None
 
     def moves(self, body, name):
-        """Is a pointer changed?"""
+        """Is a pointer modified?"""
         code = self.code
         for i in range(body.block.first, body.block.last):
             if code.text(i) == name:
@@ -324,7 +323,7 @@ def _constants(code):
 
 
 def _conditional_lines(tokens, count):
-    """For each line: is it inside of #if?"""
+    """For each line: is it inside #if?"""
     found = [False] * count
     depth, start = 0, 0
     for token in tokens:

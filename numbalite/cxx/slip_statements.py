@@ -1,7 +1,7 @@
-"""Rules for statements: bodies that are empty, an `else` of another `if`, results that are dropped, loops whose step leads
-nowhere, variables without a value.
+"""Rules for statements: empty bodies, an `else` of another `if`, unused results, loops with a wrong step,
+uninitialized variables.
 
-Each method gets a Statement, and adds a Slip where the rule is broken.
+Each method receives a Statement, and adds a Slip if the rule is violated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Statements(Search):
             self._own_value(part)
 
     def _indented(self, statement, following):
-        """A line behind an `if` or a loop without braces that is as far to the right as its body."""
+        """A line after an `if` or a loop without braces that is indented like its body."""
         code = self.code
         if statement.kind not in ("if", "for", "while") or not statement.parts:
             return
@@ -84,7 +84,7 @@ class Statements(Search):
                 self.add("label", part.first, f"no goto jumps to {name}: write {wanted}:")
 
     def _steps(self, statement):
-        """A loop whose step is of another variable, or leads away from its end."""
+        """A loop whose step changes another variable, or moves away from its end."""
         code = self.code
         first, last = statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -149,12 +149,12 @@ class Statements(Search):
         )  # fmt: skip
 
     def _is_followed(self, statement):
-        """Is behind an empty body what looks like the body: a block, or a line that is further to the right?"""
+        """Does the text after an empty body look like the body: a block, or a line that is indented further?"""
         code = self.code
         empty, after = code.tokens[statement.parts[0].first], statement.last
         before = code.tokens[statement.last - 2]
         if after >= len(code.tokens) or empty.line != before.line:
-            return False  # a ; on a line of its own is meant
+            return False  # a ; on a separate line is intended
         following = code.tokens[after]
         if following.text == "{":
             return True
@@ -162,7 +162,7 @@ class Statements(Search):
         return following.line > empty.line and self.column(following) > self.column(first)
 
     def _is_pure(self, statement):
-        """Does a loop without a body change nothing but its own variable?"""
+        """Does a loop without a body change only its own variable?"""
         code = self.code
         first, last = statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -198,9 +198,9 @@ class Statements(Search):
         while code.text(start) == "*":
             start += 1
         if self.before(at - 1) != start or code.tokens[start].kind != "name":
-            return  # a declaration, or what is compared
+            return  # a declaration, or part of a comparison
         if code.text(at + 1) == "!" and code.tokens[at + 1].start == code.tokens[at].start + 1:
-            return  # =! is a slip of its own
+            return  # =! is a separate slip
         left, right = code.spelled(first, at), code.spelled(at + 1, last)
         self.add(
             "assigned", at, f"{left} = {right} sets {left}: write {left} == {right} to compare"
@@ -225,7 +225,7 @@ class Statements(Search):
                 )
 
     def _dangling(self, statement):
-        """An `else` that looks like the outer `if`'s."""
+        """An `else` that is indented like the outer `if`'s."""
         code = self.code
         if len(statement.parts) != 1 or statement.parts[0].kind != "if":
             return
@@ -240,7 +240,7 @@ class Statements(Search):
         )
         is_first = self.lines[token.line].strip().startswith(("else", "} else", "}else"))
         if is_first and second.line > first.line and self.column(token) >= self.column(second):
-            return  # its column says whose it is
+            return  # its column shows to which `if` it belongs
         self.add(
             "dangling", at,
             "this else belongs to the inner if: write { } around the body of the outer one",

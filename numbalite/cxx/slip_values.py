@@ -1,7 +1,7 @@
-"""Rules for values: comparisons that have one result, unsigned differences that become floating-point numbers, indices of
-the grid in a wrong formula, calls whose result is dropped or whose arguments do not fit.
+"""Rules for values: comparisons with a constant result, unsigned differences converted to floating point, wrong
+formulas for grid indices, calls whose result is unused or whose arguments do not match.
 
-The methods of RULES get the index of the operator's token, those of STATEMENTS a Statement.
+The methods of RULES receive the index of the operator's token, those of STATEMENTS a Statement.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _of_double(self, at, first, left):
-        """A float that is compared with 0.1, which is a double and no float."""
+        """A float compared with 0.1, which is a double that no float equals."""
         code, number = self.code, self.code.text(at + 1)
         if not _DOUBLE.fullmatch(number) or code.text(at + 2) in _WITHIN | {"+"}:
             return
@@ -181,7 +181,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _compared(self, first, last):
-        """(operand, sign, number) of a comparison with a number; None for anything else."""
+        """(operand, sign, number) of a comparison with a number; None for any other."""
         code = self.code
         signs = [i for i in code.top(first, last) if code.text(i) in COMPARISONS]
         if len(signs) != 1:
@@ -306,7 +306,7 @@ class Values(Search):
         )
 
     def _is_guarded(self, at):
-        """Does the function compare the index with anything?"""
+        """Does the function compare the index with any value?"""
         code, body = self.code, self.body_of(at)
         if body is None:
             return True
@@ -427,7 +427,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _atomic(self, at, name):
-        """atomicAdd(&sum, x[i]) of a variable of the thread."""
+        """atomicAdd(&sum, x[i]) of a thread-local variable."""
         code, body = self.code, self.body_of(at)
         if code.text(at + 1) != "&" or code.tokens[at + 2].kind != "name" or body is None:
             return
@@ -528,7 +528,7 @@ class Values(Search):
                 )  # fmt: skip
 
     def _hidden(self, block):
-        """An inner declaration of an outer name, whose value nothing reads."""
+        """An inner declaration of an outer name whose value is never read."""
         code, body = self.code, self.body_of(block.first)
         if body is None or block.first == body.block.first:
             return
@@ -549,7 +549,7 @@ class Values(Search):
                 )  # fmt: skip
 
     def _encloses(self, at, block):
-        """Is a block within the block, or the statement, that a declaration is in?"""
+        """Is a block within the block, or the statement, that contains a declaration?"""
         code = self.code
         while at > 0 and code.text(at) not in ("{", "("):
             at = (
@@ -560,7 +560,7 @@ class Values(Search):
         return code.text(at) == "{" and code.partner.get(at, 0) > block.first
 
     def _one_result(self, statement):
-        """if (s) of an array, if (i | 1), if (!(n = 3)), branches that are alike"""
+        """if (s) of an array, if (i | 1), if (!(n = 3)), equal branches"""
         code = self.code
         if statement.head is None:
             return
@@ -655,14 +655,14 @@ class Values(Search):
                 return
 
     def _length_is(self, body, name, at):
-        """Has a local array the length that a number or a constant at `at` has?"""
+        """Does a local array have the length given by a number or a constant at `at`?"""
         code = self.code
         found = self.declarations(body).get(name, ())
         if len(found) != 1 or found[0] < body.block.first:
             return False
         is_one = code.text(found[0] + 1) == "[" and code.text(found[0] + 3) == "]"
         is_type = code.text(found[0] - 1) in TYPE_WORDS | INTEGER_TYPES | FLOAT_TYPES
-        if not (is_one and is_type):  # a macro may stand in front of v[t]
+        if not (is_one and is_type):  # a macro may precede v[t]
             return False
         return code.text(found[0] + 2) == code.text(at) or (
             self.number(at) is not None and self.number(at) == self.number(found[0] + 2)

@@ -1,12 +1,13 @@
-"""Slips: C++ that compiles and does not mean what its author meant, found in the tokens of a source.
+"""Slips: C++ that compiles and probably is not what its author intended, found in the tokens of a source.
 
-Compilers report some of them, each compiler others, and NVRTC the fewest: `1/2 * x`, `i^2` and `x[-1]` are right C++.
-So the tokens are read here, for every target alike. What needs the types of expressions (printf's arguments, an
-unsigned difference compared with zero) is the compilers' to report: `numbalite/compilers/slipwarnings.py` reads that and
-gives it these words.
+Compilers report some slips; each compiler reports other ones, and NVRTC the fewest: `1/2 * x`, `i^2` and
+`x[-1]` are valid C++. So the tokens are searched here, in the same way for every target. Slips that depend on
+types of expressions (printf's arguments, an unsigned difference compared with zero) are found by compilers:
+`numbalite/compilers/slipwarnings.py` reads their warnings and replaces the texts.
 
-Only the lines of the user's files are searched, outside of #if: what a condition leaves out is not compiled.
-A doubtful case is no slip: the rules (slip_operators.py, slip_statements.py, slip_values.py) say which cases they leave out.
+Only the lines of the user's files are searched, outside of #if, because code in a false branch is not compiled.
+A doubtful case is not reported; the rules (slip_operators.py, slip_statements.py, slip_values.py) list these
+cases.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:
 
 
 LONGEST = 500_000
-"""Characters of a source that is searched: longer ones were generated."""
+"""Maximum length of a source that is searched: longer ones are generated."""
 
 
 def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Slip], list[Refused]]:
-    """The slips in those lines of a source that the user wrote in C++, and what is to be refused."""
+    """The slips in the user's C++ lines of a source, and errors."""
     users = [lines for lines in users if not lines.is_python]
     if not users or len(text) > LONGEST:
         return [], []
     try:
         found = _Finder(text, users, std)
         found.search()
-    except RecursionError:  # statements in statements: a program wrote them
+    except RecursionError:  # deeply nested statements: generated code
         return [], []
     return found.found(), found.refused
 

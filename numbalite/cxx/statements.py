@@ -1,9 +1,9 @@
 """The statements of functions in CUDA C++, as a tree over the tokens of a source.
 
-`cxx/slips.py` and `cxx/uninitialized.py` need it for mistakes that no compiler reports, or not every compiler: which
-statement an `else` belongs to, an `if` without a body, a variable that one branch sets. It reads structure alone.
-Types, names and macros are the compiler's; where the structure is not plain (a macro that opens a block, say), a
-statement ends at the bracket that closes it, and nothing is concluded from it.
+`cxx/slips.py` and `cxx/uninitialized.py` use it for mistakes that not all compilers report: to which statement
+an `else` belongs, an `if` without a body, a variable that one branch sets. It reads only the structure, not
+types, names or macros. If the structure is unclear (a macro that opens a block, for example), a statement ends
+at the bracket that closes it, and no slip is derived from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numbalite.types.keywords import KEYWORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The longest first. `>` stays alone: two of them may close two templates.
+# The longest first. `>` is always a token of its own, because two of them may close two templates.
 _SIGNS = (
     ("<<=", "->*", "<=>"),
     ("==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "<<"),
@@ -30,8 +30,9 @@ _BEFORE_BODY = frozenset(
 class Statement:
     """A statement: tokens[first:last] of the Code.
 
-    kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all others. `head` is the
-    (first, last) of what stands between the parentheses; `parts` are the statements in it: of an `if` one or two.
+    kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all others. `head` is
+    the (first, last) of the text between the parentheses; `parts` are the contained statements: for an `if` one
+    or two.
     """
 
     __slots__ = ("first", "head", "kind", "last", "parts")
@@ -42,7 +43,7 @@ class Statement:
         self.parts: list[Statement] = list(parts)
 
     def walk(self) -> Iterator[Statement]:
-        """The statement and all that are in it."""
+        """The statement and all statements in it."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -52,7 +53,7 @@ class Body(NamedTuple):
     """The body of a function or of a lambda."""
 
     parameters: tuple[int, int]
-    """(first, last) between the parentheses; both 0 without any."""
+    """(first, last) between the parentheses; both 0 without parentheses."""
     start: int
     """The first token of the declaration."""
     block: Statement
@@ -65,7 +66,7 @@ class Code:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = _joined(first_branches(tokens))
         line = self.tokens[-1].line if self.tokens else 0
-        # Rules look a few tokens ahead, and back.
+        # Rules read a few tokens before and after.
         self.tokens += [Token("end", "", 0, line)] * 6
         self.partner = brackets(self.tokens)
         self.in_macros = frozenset(_in_macros(tokens))
@@ -85,19 +86,19 @@ class Code:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
     def after(self, at: int) -> int:
-        """The index behind a token, or behind the bracket that it opens."""
+        """The index after a token, or after the bracket that it opens."""
         partner = self.partner.get(at, at)
         return max(partner, at) + 1
 
     def top(self, first: int, last: int) -> Iterator[int]:
-        """The indices of tokens[first:last], without what is in brackets."""
+        """The indices of tokens[first:last], without the contents of brackets."""
         at = first
         while at < last:
             yield at
             at = self.after(at)
 
     def spelled(self, first: int, last: int) -> str:
-        """The tokens as the source has them."""
+        """The tokens as in the source."""
         tokens, out = self.tokens, []
         for at in range(first, min(last, len(tokens))):
             before = tokens[at - 1]
@@ -107,7 +108,7 @@ class Code:
         return "".join(out)
 
     def bodies(self) -> Iterator[Body]:
-        """The bodies of functions, in the order of the source. Those of lambdas follow the function that they are in."""
+        """The bodies of functions, in source order. Those of lambdas follow the function that contains them."""
         at, start = 0, 0
         while at < len(self.tokens):
             text = self.text(at)
@@ -135,7 +136,7 @@ class Code:
             inner += 1
 
     def _head(self, at):
-        """The (first, last) of a function's parameters, where the brace at `at` opens its body."""
+        """The (first, last) of a function's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before >= 0 and self.text(before) not in (")", ";", "{", "}"):
             token = self.tokens[before]
@@ -158,7 +159,7 @@ class Code:
             return (opening + 1, before) if is_name or name in (")", "]") else None
 
     def _lambda(self, at):
-        """The (first, last) of a lambda's parameters, where the brace at `at` opens its body."""
+        """The (first, last) of a lambda's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before > 0 and self.text(before) in _BEFORE_BODY:
             before -= 1
@@ -172,7 +173,7 @@ class Code:
         return (opening + 1, before) if self._captures(self.partner[opening - 1]) else None
 
     def _captures(self, at):
-        """Does a lambda begin at this `[`, and no subscript?"""
+        """Does this `[` begin a lambda rather than a subscript?"""
         before = self.tokens[at - 1] if at else None
         if before is None or before.text in (")", "]"):
             return False
@@ -245,7 +246,7 @@ class Code:
         return label
 
     def _end(self, at, end):
-        """Where a plain statement ends."""
+        """The end of a plain statement."""
         first = at
         while at < end:
             text = self.text(at)
@@ -267,7 +268,7 @@ def _in_macros(tokens):
 
 
 def _joined(tokens):
-    """The tokens without directives, those signs as one that are one operator."""
+    """The tokens without directives; the signs of one operator are joined."""
     out: list[Token] = []
     at, count = 0, len(tokens)
     while at < count:

@@ -1,10 +1,10 @@
-"""Local variables of C++ that are read before they have a value: never set, or set on one branch alone.
+"""Finds local C++ variables that are read uninitialized: never set, or set on one branch only.
 
-The compilers' own analyses differ: NVRTC follows no branch, g++ takes any value for one that is not set, and clang++
-reports what may happen on any of many paths. This one reports a variable of a number's or a pointer's type where
-every run that takes the other branch of an `if` reads it: the read is in the block of the `if`, behind it, and under
-no condition of its own. A loop counts as one that runs. A variable whose address is taken, which a function or a
-lambda gets or which inline assembly names, is left alone from there on, and so are functions with `goto`.
+The compilers' own analyses differ: NVRTC follows no branches, g++ assumes a value for a variable that is not
+set, and clang++ reports what may happen on any of many paths. This one reports a variable of number or pointer
+type if every run that takes the other branch of an `if` reads it: the read is in the same block as the `if`,
+after it, and under no condition. A loop is assumed to run. A variable is ignored as soon as its address is
+taken, a function or a lambda receives it, or inline assembly names it; so are functions with `goto`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUALIFIERS = frozenset(("const", "volatile", "register", "std", "::"))
 _ADDS = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", "--"))
 _GIVEN_UP = frozenset(("goto", "asm", "__asm__", "__asm", "setjmp", "try"))
 _MAX_VARIABLES = 100
-"""Variables of a function that are followed: a function with more was generated."""
+"""Maximum number of variables per function: a function with more is generated."""
 _LEAVING = frozenset(
     ("return", "break", "continue", "throw", "__trap", "__builtin_unreachable", "exit")
 )
@@ -35,13 +35,13 @@ _UNEVALUATED = frozenset(("sizeof", "decltype", "alignof", "typeof", "noexcept")
 
 
 class Read(NamedTuple):
-    """A read of a variable that has no value."""
+    """A read of an uninitialized variable."""
 
     at: int
     """The index of the token that reads it."""
     name: str
     branch: Statement | None
-    """The `if` of which one branch alone sets it; None: nothing sets it before."""
+    """The `if` of which only one branch sets it; None: nothing sets it before."""
 
 
 def reads(code: Code, body: Body) -> Iterator[Read]:
@@ -64,7 +64,7 @@ def reads(code: Code, body: Body) -> Iterator[Read]:
 
 
 def _declared(code, statement):
-    """The names that a statement declares without a value, of numbers and pointers."""
+    """The names that a statement declares without a value, of number and pointer types."""
     if statement.kind != "plain":
         return
     at, last = statement.first, statement.last - 1
@@ -94,17 +94,17 @@ def _declared(code, statement):
 
 
 class _Stop(Exception):
-    """No more can be concluded: the variable may have a value from here on."""
+    """Raised if the variable may have a value from here on, so nothing more can be concluded."""
 
 
 class _Variable:
-    """What happens to one variable, statement by statement: unset, set, or set on one branch (the `if`)."""
+    """Follows one variable through the statements: unset, set, or set on one branch (the `if`)."""
 
     def __init__(self, code, name):
         self.code, self.name = code, name
         self.branch = None
         self.found = None
-        self.loops = self.conditions = 0  # that are around
+        self.loops = self.conditions = 0  # enclosing loops
 
     def read(self, statements):
         """The first Read, or None."""
@@ -118,7 +118,8 @@ class _Variable:
         return any(self.code.text(at) == self.name for at in range(first, last))
 
     def _all(self, statements) -> bool:
-        """Follows statements. True where the variable is set behind them, or control does not get there."""
+        """Follows statements. Returns True if the variable is set after them, or if the code after them is
+        unreachable."""
         for statement in statements:
             if self._one(statement):
                 return True
@@ -128,7 +129,7 @@ class _Variable:
         code, kind = self.code, statement.kind
         if not self._mentions(statement.first, statement.last):
             if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
-                raise _Stop  # perhaps where the branch was not taken
+                raise _Stop  # perhaps if the branch was not taken
             return _leaves(code, statement)
         if kind == "block":
             if any(self.name in _names_of(code, part) for part in statement.parts):
@@ -163,8 +164,8 @@ class _Variable:
         return False
 
     def _branch(self, part):
-        """A branch that reads the variable reads it under a condition: after a branch that set it, that may be the
-        same condition."""
+        """A branch that reads the variable reads it under a condition. After a branch that set it, that may be
+        the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
             raise _Stop
         self.conditions += 1
@@ -173,7 +174,7 @@ class _Variable:
         return is_set
 
     def _may_be_always(self, statement):
-        """May the condition be a constant: a template's, a macro, a number of the Python scope?"""
+        """May the condition be a constant: a template parameter, a macro, a number of the Python scope?"""
         first, last = statement.head
         if self.code.text(first - 2) == "constexpr" or last - first == 1:
             return True
@@ -199,18 +200,18 @@ class _Variable:
         if is_set:
             return True
         if self.branch is not None:
-            raise _Stop  # another round may set it
+            raise _Stop  # another iteration may set it
         return False
 
     def _expression(self, first, last) -> bool:
-        """Follows an expression or a declaration. True where it sets the variable."""
+        """Follows an expression or a declaration. Returns True if it sets the variable."""
         code = self.code
         uses = [at for at in range(first, last) if code.text(at) == self.name]
         uses = [at for at in uses if code.text(at - 1) not in (".", "->", "::")]
         for at in uses:
             before, after = code.text(at - 1), code.text(at + 1)
             if after == "=" and not self._is_under_condition(first, at):
-                # The right side comes before: s = s + 1
+                # The right side is evaluated first: s = s + 1
                 inside = range(at + 2, self._right_end(at + 2, last))
                 right = [use for use in uses if use in inside]
                 if right and not any(self._is_handed_on(at, use) for use in right):
@@ -230,21 +231,21 @@ class _Variable:
         return False
 
     def _right_end(self, at, last):
-        """The index behind the right side of an assignment that begins at `at`."""
+        """The index after the right side of an assignment that begins at `at`."""
         while at < last and self.code.text(at) not in (",", ";", ")", "]", "}", "="):
             at = self.code.after(at)
         return at
 
     def _is_operand(self, at):
-        """Does an operand end at this token, so that `&` behind it is no address?"""
+        """Does an operand end at this token, so that a following `&` is a binary operator?"""
         token = self.code.tokens[at]
         return (
             token.kind in ("name", "number", "char") and token.text not in KEYWORDS
         ) or token.text in (")", "]")
 
     def _is_handed_on(self, first, at):
-        """Is the use in the arguments of a call, in braces, in a lambda, or in what is not evaluated? A call may set a
-        variable that it gets by reference."""
+        """Is the use in the arguments of a call, in braces, in a lambda, or unevaluated? A call may set a
+        variable that it receives by reference."""
         code, depth = self.code, at
         while depth > first:
             depth -= 1
@@ -269,13 +270,13 @@ class _Variable:
         return code.text(at - 1) == "sizeof"
 
     def _is_under_condition(self, first, at):
-        """Does something before the use in the expression decide whether it is evaluated?"""
+        """Does an earlier part of the expression decide whether the use is evaluated?"""
         code = self.code
         return any(code.text(i) in ("&&", "||", "?") for i in range(first, at))
 
     def _report(self, at):
-        """Reports a read, unless an earlier round of a loop may have set the variable: a read under a condition, or in a
-        loop within the loop, is one of later rounds."""
+        """Reports a read, unless an earlier iteration of a loop may have set the variable: a read under a
+        condition, or in an inner loop, may belong to a later iteration."""
         adds = self.code.text(at + 1) in _ADDS or self.code.text(at - 1) in ("++", "--")
         if self.loops and (self.conditions or self.branch or (self.loops > 1 and not adds)):
             raise _Stop
@@ -288,7 +289,7 @@ def _is_leaving(code):
 
 
 def _leaves(code, statement):
-    """Does control never get behind a statement?"""
+    """Is the code after a statement unreachable?"""
     if statement.kind == "block":
         return any(_leaves(code, part) for part in statement.parts)
     if statement.kind == "if":
@@ -297,7 +298,7 @@ def _leaves(code, statement):
 
 
 def _names_of(code, statement):
-    """The names that a plain statement may declare, with a value or without."""
+    """The names that a plain statement may declare, with or without a value."""
     if statement.kind != "plain" or statement.last - statement.first < 3:
         return ()
     first, second = code.tokens[statement.first], code.tokens[statement.first + 1]

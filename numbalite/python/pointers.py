@@ -20,18 +20,9 @@ def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndar
     """Returns the memory at ``ptr`` as an array in C order, without a copy. The caller must keep the memory
     alive.
 
-    Parameters
-    ----------
-    ptr
-        A ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. In a kernel, an argument of the type
-        CPointer.
-    shape
-        An int or a tuple.
-
-    Raises
-    ------
-    TypeError
-        For an address without a dtype, and for a dtype that is not the pointer's.
+    ``ptr`` is a ctypes pointer, or an address (int or ctypes.c_void_p) with a ``dtype``. In a kernel, ``ptr``
+    is an argument of the type CPointer. ``shape`` is an int or a tuple. Raises TypeError for an address without
+    a dtype, and for a dtype that is not the pointer's.
 
     Example: ``carray(ctypes.pointer(ctypes.c_float(3)), 1)[0]``
     """
