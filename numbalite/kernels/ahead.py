@@ -1,4 +1,5 @@
-"""``cuda.compile`` and its kin: PTX, cubins and LTO-IR of kernels and device functions, without a launch."""
+"""``cuda.compile`` and related functions: PTX, cubins and LTO-IR of kernels and device functions, without a
+launch."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ def compile(
     abi_info: dict[str, Any] | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Compiles ahead of time, without a GPU: (code, return type).
+    """Compiles ahead of time, without a GPU. Returns (code, return type).
 
     A function is compiled as a device function with C linkage, under its own name or the ``abi_name`` in
-    ``abi_info``, or with ``device=False`` as a kernel; a source with its kernels. ``output`` is "ptx"
-    (text), "cubin" or "ltoir" (bytes), ``cc`` the compute capability, (9, 0) or (9, 0, "a"); by default
-    the GPU's, or (9, 0) without one. ``sig`` is needed for functions. ``abi`` changes nothing: "c" and
-    "numba" name the one that there is. Raises CudaSupportError where NVRTC is not installed, CompileError.
+    ``abi_info``, or with ``device=False`` as a kernel; a source with its kernels. ``output`` is "ptx" (text),
+    "cubin" or "ltoir" (bytes); ``cc`` is the compute capability, (9, 0) or (9, 0, "a"), by default the GPU's,
+    or (9, 0) without one. ``sig`` is required for functions. ``abi`` has no effect: "c" and "numba" name the
+    only one. Raises CudaSupportError if NVRTC is not installed, CompileError for errors in the source.
 
         ptx, result = cuda.compile(source, cc=(8, 0))
     """
@@ -71,7 +72,7 @@ def _check_abi(abi, device):
 
 
 def _target(cc, given):
-    """What to compile for; (9, 0, "a") adds an option."""
+    """The target; (9, 0, "a") adds an option."""
     from numbalite.kernels import inspection
 
     if cc is None:
@@ -86,7 +87,7 @@ def _target(cc, given):
 
 
 def _ahead(what, sig, device, name, abi_info, given):
-    """(Source, return type, how to explain its errors)"""
+    """(Source, return type, function that explains its errors)"""
     from numbalite.kernels import module as modules
 
     if isinstance(what, Dispatcher):
@@ -136,7 +137,7 @@ def compile_ptx(
     cc: Capability | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """(PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
+    """Returns (PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
     ``output="ptx"``, under numba's older name."""
     return compile(pyfunc, sig, device, cc, "ptx", **given)
 
@@ -149,8 +150,8 @@ def compile_all(
     output: str = "ptx",
     **given: Any,
 ) -> tuple[list[Any], Any]:
-    """As ``compile``, with a list of codes, as in numba: (codes, return type). There is one, with all device
-    functions that it calls in it."""
+    """Like ``compile``, but returns a list of codes, as in numba: (codes, return type). The list has one item,
+    which contains all device functions that are called."""
     code, result = compile(func_or_source, sig, device, cc, output, **given)
     return [code], result
 

@@ -1,4 +1,4 @@
-"""Which of several declared signatures takes the arguments of a call: that with the least conversion."""
+"""Selects the declared signature for the arguments of a call: the one with the least conversion."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def cheapest(
 
 
 def closest(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
-    """The signature that a call in a kernel means, which may lose digits as in numba: of several that cost the
-    same the first. None if there is none."""
+    """The signature for a call in a kernel, where conversions may lose digits, as in numba; of several with
+    equal cost the first. None if there is none."""
     rated = [(_forced(wanted, s.args), s) for s in given]
     costs = [cost for cost, _ in rated if cost is not None]
     return next((s for cost, s in rated if cost == min(costs)), None) if costs else None

@@ -1,4 +1,4 @@
-"""``cuda.jit`` and ``cuda.module``: from what users write to kernels."""
+"""``cuda.jit`` and ``cuda.module``, which create kernels from functions and sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         def __call__(self, function: Callable[Parameters, Any], /) -> Dispatcher[Parameters]: ...
 
     class DeviceDecorator(Protocol):
-        # A function that holds C++ returns nothing in Python.
+        # A function with a C++ body returns None in Python.
         @overload
         def __call__(
             self, function: Callable[Parameters, None], /
@@ -234,9 +234,9 @@ def _is_source(text, device):
 
 
 def _check_given(what):
-    """What is certainly no signature, said before there is a function."""
+    """Raises for a text that cannot be a signature, before there is a function."""
     if isinstance(what, types.Type):
-        signatures.signature(what)  # says what is wrong
+        signatures.signature(what)  # raises the error
     if isinstance(what, str) and (";" in what or "{" in what):
         raise SignatureError(
             "the first argument of cuda.jit is a signature, or a source with a __global__ function; "
@@ -245,17 +245,18 @@ def _check_given(what):
         )
 
 
-# --- functions whose body is a string ------------------------------------------------------------------
+# --- functions whose body is a string
+# ------------------------------------------------------------------
 
 
 def definition_of(function: Any, what: str = "kernel") -> Definition:
-    """The user's C++ in a function, with its parameters and scope; of a function with a Python body, what
-    becomes C++ when the types are known."""
+    """The Definition of a function: its C++ text, or its Python body, which is translated when the types are
+    known, with its parameters and scope."""
     function = pyfunc.unwrap(function)
     compiled = capture.device_function(function)
     if (
         compiled is not function
-    ):  # a function of jit, which device functions and kernels may be made of
+    ):  # a function of jit, from which device functions and kernels can be created
         if compiled.definition.is_unit and what != "device function":
             raise TypeError(
                 f"{function!r} is made of a source: a {what} is made of a function, or of source="
@@ -283,13 +284,13 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
 
 
 def _is_docstring(function):
-    """Is the string that is all of a kernel a docstring, in a program that was written for numba? A statement in
-    C++ has one of these signs."""
+    """Is the only string of a function a docstring, in a program that was written for numba? C++ statements
+    contain one of these signs."""
     return executed.is_watching and not set(";{}=#") & set(function.__doc__ or ";")
 
 
 def _python_function(function):
-    """The Python function itself; of a function of jit, the one that was compiled."""
+    """The Python function itself; for a function of jit, the one that was decorated."""
     compiled = capture.device_function(function)
     return function if compiled is function else compiled._py_func
 
@@ -368,7 +369,7 @@ def _from_source(code, given, name, parsed, frame):
 
 
 def _device_source(code, given, name, parsed, frame):
-    """A device function as complete C++; overloads and templates are allowed."""
+    """A device function from complete C++; overloads and templates are allowed."""
     from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a device function", frame)
@@ -382,7 +383,7 @@ def _device_source(code, given, name, parsed, frame):
 
 
 def _only_device_function(text):
-    """The last function that the source defines: those before it are its helpers."""
+    """The last function that the source defines; those before it are its helpers."""
     names = list(scanner.functions(text))
     if not names:
         raise TypeError("no function was found in the source; say which with name=")
@@ -399,13 +400,13 @@ def module(
 ) -> Module:
     """Compiles a source with any number of kernels and variables.
 
-    ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``.
-    ``names`` are instances of templates to compile from the start. Others are compiled when they are
-    asked for; they share the __constant__ and __device__ variables, which costs a compilation of the
-    whole source once the module is in use (RuntimeError while arrays over its variables exist). Options
-    are those of cuda.jit. ``source`` may also be the path of a file (an ``os.PathLike``).
+    ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``. ``names`` are
+    template instances to compile immediately. Other instances are compiled when they are requested; they share
+    the __constant__ and __device__ variables, which requires a compilation of the complete source once the
+    module is in use (RuntimeError while arrays over its variables exist). Options are those of cuda.jit.
+    ``source`` may also be the path of a file (an ``os.PathLike``).
 
-    Raises CompileError; AttributeError or KeyError for a kernel or variable that is not there.
+    Raises CompileError; AttributeError or KeyError for a kernel or variable that does not exist.
 
     >>> m = cuda.module('''
     ... __constant__ int step;

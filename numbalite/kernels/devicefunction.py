@@ -17,12 +17,12 @@ from numbalite.kernels.compiled import Parameters, Result
 
 
 class DeviceFunction(Generic[Parameters, Result]):
-    """What ``cuda.jit(device=True)`` makes."""
+    """A device function, the result of ``cuda.jit(device=True)``."""
 
     source_role = "device function"
-    """What it is to a source that names it (text/capture.py)."""
+    """Its role in a source that names it (cxx/capture.py)."""
     rules: tuple = ()
-    """Its derivatives as the user gave them, if they did: one function (x..., g) for each parameter."""
+    """The user's derivatives, if given: one function (x..., g) for each parameter."""
     number_type = ""
     """The C++ type that replaces float and double in the text, with {} for their name; "" replaces nothing."""
 
@@ -43,14 +43,14 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     @property
     def cxx_name(self) -> str:
-        """The name in C++. A function whose name CUDA or numbalite has gets another one, so that its body can
+        """The name in C++. A function with a name of CUDA or numbalite gets another one, so that its body can
         call theirs; a complete source keeps its names."""
         name = ascii_name(self.name)
         return name if self.definition.is_unit else reserved.free(name)
 
     @property
     def py_func(self) -> Callable[Parameters, Result]:
-        """The Python function: if it holds a text in C++, as a PyFunc, which cannot be called."""
+        """The Python function; for a C++ body, a PyFunc, which cannot be called."""
         return pyfunc.of(self._py_func, self.__name__, self.definition.is_python, pyfunc.CALL)
 
     def __repr__(self):
@@ -74,20 +74,20 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
-        """The function for these types of arguments, whose result is converted to the declared type."""
+        """The function for these argument types, with its result converted to the declared type."""
         return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
 
     def with_numbers(self, number_type: str) -> DeviceFunction:
-        """A copy whose text, and that of the functions that it calls, is compiled with another type for float
-        and double: see number_type."""
+        """A copy that is compiled, with the functions that it calls, with another type for float and double:
+        see number_type."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.number_type = number_type
         return copied
 
     def of(self, *lists) -> DeviceFunction:
-        """The function for callers in C++ with these lists of argument types. C++ is a template, which takes
-        all; a Python body becomes C++ for each of the lists."""
+        """The function for callers in C++ with these lists of argument types. C++ is a template, which accepts
+        all types; a Python body becomes C++ for each list."""
         if not self.definition.is_python or self.signatures:
             return self
         found = [types.Signature(None, args) for args in lists]
@@ -102,8 +102,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         return instance, instance.signatures[0]
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """The PTX of the function with C linkage, for a signature or the types of its arguments; without
-        one, of all its signatures in a dict. CudaSupportError without NVRTC."""
+        """The PTX of the function with C linkage, for a signature or argument types; without one, a dict for
+        all its signatures. CudaSupportError without NVRTC."""
         from numbalite.kernels import exported
 
         if signature is None:
@@ -113,7 +113,7 @@ class DeviceFunction(Generic[Parameters, Result]):
     inspect_lto_ptx = inspect_asm
 
     def inspect_sass(self, signature=None):
-        """RuntimeError: a device function is machine code in the kernels that call it."""
+        """Raises RuntimeError: a device function exists as machine code only in the kernels that call it."""
         raise RuntimeError(
             f"Cannot inspect SASS of a device function: {self.__name__} is part of the kernels that "
             "call it; kernel.inspect_sass() shows theirs"

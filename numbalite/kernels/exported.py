@@ -1,4 +1,4 @@
-"""A device function by itself: a source with C linkage, and its PTX."""
+"""A device function compiled alone: a source with C linkage, and its PTX."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def source(
     function: DeviceFunction, signature: Signature, exported: str, options: Options
 ) -> tuple:
-    """(Source, return type, how to explain its errors); ``exported`` is its name in C."""
+    """(Source, return type, function that explains its errors); ``exported`` is its C name."""
     if not function.definition.is_unit:
         check_count(signature, function.definition)
     if options.linked:
@@ -30,7 +30,7 @@ def source(
         )
     text, result = _text(function, signature, exported, options)
     fields = options.source_fields()
-    fields["stoppable"] = False  # programs that link the code have no flag
+    fields["stoppable"] = False  # programs that link the code have no stop flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
     made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 
@@ -59,7 +59,7 @@ def _text(function, signature, exported, options):
 
 
 def ptx(function: DeviceFunction, sig: Any) -> str:
-    """The PTX, compiled with the options that the function was made with."""
+    """The PTX, compiled with the options with which the function was defined."""
     from numbalite.kernels import inspection
 
     signature = signatures.signature(sig, function.definition.scope.get)
@@ -69,7 +69,7 @@ def ptx(function: DeviceFunction, sig: Any) -> str:
 
 
 def check_count(signature: Signature, definition: Definition) -> None:
-    """A signature of a device function has a type for each parameter."""
+    """Raises unless the signature has a type for each parameter."""
     if len(signature.args) != len(definition.parameters):
         raise SignatureError(
             f"{definition.name} has {len(definition.parameters)} parameters, "

@@ -1,8 +1,8 @@
-"""What a kernel compiled with debug=True left behind when a check failed.
+"""Fault records: what a kernel compiled with debug=True stores when a check fails.
 
 The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 336 bytes, into the device
-variable VARIABLE. FORMAT is the layout of that struct. The record has the address of an array; `name_array`
-finds the argument of the launch that has this address.
+variable VARIABLE. FORMAT is the layout of that struct. The record contains the address of an array;
+`name_array` finds the argument of the launch with this address.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 VARIABLE = "nl_fault_record"
 # kind, line, block[3], thread[3], ndim, axis, index, extent, shape[4], address, count, name, text, file
 FORMAT = "<2i3I3I2i2q4q2Q40s128s64s"
-_TEXT = 127  # bytes of a text
+_TEXT = 127  # maximum bytes of a text
 SIZE = struct.calcsize(FORMAT)
 KINDS = {0: None, 1: "index", 2: "assert", 3: "trap", 4: "raise"}
 
@@ -34,10 +34,10 @@ def _text(field):
 def decode(record: bytes) -> dict:
     """The record as a dict.
 
-    kind: None (nothing happened), "index", "assert", "trap" or "raise". file (its end only, where it is long), line
-    (0: the compiler could not tell). block, thread: (x, y, z). others: how many more threads failed. For
-    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the others:
-    condition (of "raise" the exception's text), function.
+    kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
+    unknown to the compiler). block, thread: (x, y, z). others: the number of further threads that failed. For
+    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the others: condition
+    (for "raise" the exception's text), function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
@@ -64,10 +64,10 @@ def decode(record: bytes) -> dict:
 
 
 def message(fault: dict, kernel: str = "") -> str:
-    """One line for people: what happened and which thread did it. File and line are not in it.
+    """One line for users: the fault and the thread, without file and line.
 
-    ``array`` and ``is_part`` of the fault, where they are there: its name, and whether it is only a part
-    of what has that name.
+    Uses ``array`` and ``is_part`` of the fault, if present: the array's name, and whether the array is only a
+    part of the one with that name.
     """
     if fault["kind"] == "index":
         array = f"'{fault['array']}'" if fault.get("array") else "an array"
@@ -94,8 +94,8 @@ def message(fault: dict, kernel: str = "") -> str:
 
 
 def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseException | None:
-    """The Python exception that the fault is, as numba words it; None if it is none. ``exceptions``: text or
-    condition -> what it stands for."""
+    """The Python exception for the fault, with numba's text; None if it is not an exception. ``exceptions``:
+    text or condition -> the exception that it identifies."""
     if fault["kind"] not in ("raise", "assert"):
         return None
     texts = {_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
@@ -110,14 +110,15 @@ def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseExc
     return raised.kind(prefix if first is None else f"{prefix}: {first}", *more)
 
 
-# --- which array -------------------------------------------------------------------------------------
+# --- finding the array
+# -------------------------------------------------------------------------------------
 
 
 def name_array(fault: dict, arguments) -> None:
-    """Adds ``array`` and ``is_part`` to the fault of an index, if one of the launch's arrays has it.
+    """Adds ``array`` and ``is_part`` to an index fault, if one of the launch's arrays matches.
 
-    arguments: for each array (name, address, shape, strides, itemsize), or (name, object) with an object
-    of the CUDA Array Interface.
+    arguments: for each array (name, address, shape, strides, itemsize), or (name, object) with an object of the
+    CUDA Array Interface.
     """
     if fault["kind"] != "index":
         return
@@ -130,7 +131,7 @@ def name_array(fault: dict, arguments) -> None:
         low, high = _range(address, shape, strides, itemsize)
         if not low <= fault["address"] < high:
             continue
-        # Arrays may share memory: the one that looks like it is meant.
+        # Arrays may share memory: select the one with the same shape.
         same = address == fault["address"] and tuple(shape[:4]) == fault["shape"]
         rank = (same, len(shape) == fault["ndim"])
         if best is None or rank > best[0]:

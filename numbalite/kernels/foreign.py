@@ -1,9 +1,8 @@
-"""``cuda.declare_device``: functions that are written, or compiled, elsewhere.
+"""``cuda.declare_device``: declares device functions that are defined in other sources or in compiled code.
 
-Kernels get a device function whose body calls the foreign one in numba's calling convention: the result goes
-through a pointer, the first parameter, and an array is passed as seven or more values. The C++ declaration of the
-foreign function stands among the sources of ``link=``; where one of these defines the function, the declaration
-is left out.
+Kernels get a device function whose body calls the foreign one with numba's calling convention: the first
+parameter is a pointer to the result, and an array is passed as seven or more values. The C++ declaration of the
+foreign function is added to the sources of ``link=``; it is omitted if one of these defines the function.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ForeignFunction(DeviceFunction):
-    """What ``cuda.declare_device`` makes."""
+    """The result of ``cuda.declare_device``."""
 
     @property
     def sig(self) -> types.Signature:
@@ -43,16 +42,16 @@ class ForeignFunction(DeviceFunction):
 def declare_device(
     name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
 ) -> ForeignFunction:
-    """Declares a device function that is defined elsewhere, for kernels to call under the name that the
-    result has in Python.
+    """Declares a device function that is defined elsewhere. Kernels call it under the Python name of the
+    result.
 
-    ``name`` is its symbol, which ``extern "C"`` leaves as it is. ``link`` names the code that has it, as
-    in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels that call it
-    are linked with that. With ``abi="numba"`` the function returns an int, 0, and its result through a
-    pointer that comes first; with ``abi="c"`` it is as ``sig`` says. Pointers are ``CPointer(float32)``.
-    ``use_cooperative`` launches kernels that call it cooperatively.
+    ``name`` is its symbol, which is the C++ name of an ``extern "C"`` function. ``link`` names the code that
+    contains it, as in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels
+    that call it are linked with that code. With ``abi="numba"`` the function returns an int, 0, and writes its
+    result through a pointer, the first parameter; with ``abi="c"`` it has the signature ``sig``. Pointers are
+    ``CPointer(float32)``. With ``use_cooperative``, kernels that call it are launched cooperatively.
 
-    TypeError for a signature without a return type and for types that C has not.
+    Raises TypeError for a signature without a return type and for types that C does not have.
 
     >>> source = cuda.CUSource('''
     ... extern "C" __device__ int twice(float* result, float x) { *result = 2 * x; return 0; }
@@ -123,7 +122,7 @@ def _call(name, signature, first=()):
 
 
 def _numba(name, signature):
-    """numba's ABI: int name(R *result, ...), which gives 0."""
+    """numba's ABI: int name(R *result, ...), which returns 0."""
     result = signature.return_type
     if result is types.void:
         kinds, call = _call(name, signature, [("void **", "foreign_pointer{nullptr}")])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _REFUSED = (200, 209, 218, 222, 300)
 
 printing: set = set()
-"""Devices that kernels with printf have been loaded on: their text comes out when one waits for them."""
+"""Devices on which kernels with printf are loaded: their output appears when the host waits for them."""
 
 
 class Images:

@@ -1,4 +1,4 @@
-"""PTX and machine code as text."""
+"""PTX and machine code of kernels as text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 
 
 def gpu_target() -> tuple:
-    """The current GPU's target; without one, a usual one, so that code can be looked at anywhere."""
+    """The current GPU's target; without a GPU, a common one, so that code can be inspected anywhere."""
     try:
         target = target_of(current_device())
-    except CudaSupportError:  # not even a driver
+    except CudaSupportError:  # no driver
         target = ("sim",)
     if target[0] == "cuda":
         return target
@@ -26,7 +26,8 @@ def gpu_target() -> tuple:
 
 
 def ptx(images) -> str:
-    """The PTX of a kernel's or module's Images. On the simulator it is compiled for this purpose, where NVRTC is."""
+    """The PTX of a kernel's or module's Images. On the simulator, NVRTC compiles it for this purpose, if
+    installed."""
     image = images.image(gpu_target())
     return (image.ptx or b"").decode()
 
@@ -63,7 +64,7 @@ def find_tool(name: str) -> str | None:
         return None
     try:
         return find_nvidia_binary_utility(name)
-    except Exception:  # whatever it says, the tool was not found
+    except Exception:  # any failure means that the tool was not found
         return None
 
 

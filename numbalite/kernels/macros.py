@@ -1,7 +1,8 @@
-"""Macros of the user's headers that have the names of our types.
+"""Handles macros of the user's headers with the names of numbalite's types.
 
-A header with ``#define array 3`` would change ``array<float> x`` in the generated text after it. So cuda_src/numbalite
-gives each type a second name, such as nl_array, and generated text uses it where a header has such a macro.
+A header with ``#define array 3`` would change ``array<float> x`` in the generated text after it. So
+cuda_src/numbalite gives each type a second name, such as nl_array, which generated text uses if a header has
+such a macro.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 from collections.abc import Iterable
 
 NAMES = ("array", "layout", "complex", "float16", "tuple", "type_of", "none_type", "constant_array")
-"""Names in generated text that have a second one; so has ``numbalite`` itself."""
+"""Names in generated text that have a second name; ``numbalite`` itself has one, too."""
 
-_OURS = re.compile(rf'"[^"\n]*"|\b(?:{"|".join(NAMES)}|numbalite(?=::|;))\b')  # or a text in quotes
+_OURS = re.compile(rf'"[^"\n]*"|\b(?:{"|".join(NAMES)}|numbalite(?=::|;))\b')  # or a string literal
 _DEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _OPTION = re.compile(r"(?:-D[ ]?|--define-macro=)(\w+)")
 
@@ -24,5 +25,5 @@ def defined(texts: Iterable[str], options: Iterable[str] = ()) -> set[str]:
 
 
 def avoided(text: str, macros: set[str]) -> str:
-    """A generated text, with the second names of what these macros are called like."""
+    """A generated text, with second names for names that are macros."""
     return _OURS.sub(lambda m: f"nl_{m[0]}" if m[0] in macros else m[0], text) if macros else text

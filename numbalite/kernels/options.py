@@ -1,4 +1,4 @@
-"""The options of cuda.jit and cuda.module, checked and in the form that compiling needs."""
+"""The options of cuda.jit and cuda.module, checked and converted for compilation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".
 
 
 class Options(NamedTuple):
-    """All of a kernel's options with their defaults; numba's names and meaning where it has them."""
+    """All options of a kernel with their defaults; names and meanings are numba's for options that numba has."""
 
     device: bool = False
     inline: object = "never"
@@ -71,12 +71,12 @@ class Options(NamedTuple):
     cluster: tuple | None = None
     headers: tuple = ()
     linked: tuple = ()
-    """What `link` names that is compiled already, as linking.Binary."""
+    """The compiled code among the values of `link`, as linking.Binary."""
     doc: str | None = None
     stoppable: bool = False
 
     def source_fields(self) -> dict:
-        """What of it goes into a compilers.Source."""
+        """The options that are fields of a compilers.Source."""
         return {
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,
@@ -93,7 +93,7 @@ class Options(NamedTuple):
 
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
-    """Options from keyword arguments; TypeError or ValueError says what is wrong with one."""
+    """Options from keyword arguments. TypeError or ValueError for an invalid one."""
     known = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):
@@ -111,12 +111,12 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
 
 
 def changed(options: Options, given: dict) -> Options:
-    """Options with other values, which are checked as those of cuda.jit."""
+    """Options with other values, which are checked like those of cuda.jit."""
     return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
 
 def check_names(what, given, known):
-    """TypeError for an option of `what` that is not among the known ones."""
+    """Raises TypeError for an option of `what` that does not exist."""
     for name in given:
         if name not in known:
             import difflib
@@ -318,7 +318,7 @@ def _extensions(name, value):
     return extensions
 
 
-# numba's classes of code in memory, by their names: other packages have such, too.
+# numba's classes of code in memory, recognized by name: other packages have such classes, too.
 _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""A file of a CUDA project as kernels' compilers can take it: without its host code.
+"""Prepares a file of a CUDA project for kernel compilers: removes its host code.
 
-`device_part` reads the file and the headers of the project that it includes, leaves out what is for the CPU
-(text/hostcode.py), and gives the rest: the file's text, its headers as texts in memory, and what was left out.
-#include lines go whose headers are of the host's library, of libraries for the CPU, or nowhere.
+`device_part` reads the file and the headers of the project that it includes, removes host code
+(cxx/hostcode.py), and returns the rest: the file's text, its headers as texts in memory, and what was removed.
+#include lines are removed if their header belongs to the host's library or to libraries for the CPU, or does
+not exist.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from numbalite.cxx.linemap import Text, quote
 
 _OF_CUB = re.compile(r"\b(?:(Block|Warp)([A-Z]\w+)|(Thread)(Load|Store|Reduce|Scan|Search|Sort))")
 _CUB = "cub/cub.cuh"
-# Namespaces of which nothing may be left.
+# Namespaces that are removed completely.
 _USING = re.compile(r"using namespace (std|cub)\b")
 _NAMES_OF_NVCC = {
     "uint": "typedef unsigned int uint;",
     "ushort": "typedef unsigned short ushort;",
     "ulong": "typedef unsigned long ulong;",
 }
-# Headers that nvcc reads before every source: name -> where it is declared.
+# Headers that nvcc reads before every source: name -> the header that declares it.
 _READ_BY_NVCC = (
     ("cstdint", re.compile(r"\bu?int(?:8|16|32|64|ptr)_t\b")),
     ("cfloat", re.compile(r"\b(?:FLT|DBL)_[A-Z]")),
@@ -37,7 +38,7 @@ _READ_BY_NVCC = (
         re.compile(r"\bcuda(?:GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)\b"),
     ),
 )
-# What headers of other libraries, which have gone, have brought: PyTorch's, say.
+# Names that removed headers of other libraries, such as PyTorch's, would have declared.
 _BROUGHT = (
     ("cuda_fp16.h", re.compile(r"\b(?:__)?half2?\b")),
     ("cuda_bf16.h", re.compile(r"\b(?:__)?nv_bfloat162?\b")),
@@ -46,13 +47,13 @@ _OWN_HALF = re.compile(r"\b(?:struct|class|using)\s+half2?\b|\btypedef\b[^;]*\bh
 
 
 class Project(NamedTuple):
-    """What compilers get of a file."""
+    """A file without its host code."""
 
     text: Text
     headers: tuple
     """(name, text) of its headers."""
     left_out: tuple
-    """What was left out, for messages: "main (k.cu:12)"."""
+    """What was removed, for messages: "main (k.cu:12)"."""
 
 
 class _Header:
@@ -62,9 +63,9 @@ class _Header:
 
 
 def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Project:
-    """Leaves host code out of a file that stands in `folder`. `given`: the names of headers in memory.
+    """Removes host code from a file in `folder`. `given`: the names of headers in memory.
 
-    A file that has none, and whose headers are all to be had, stays as it is.
+    A file without host code whose headers are all available stays unchanged.
     """
     reader = _Reader(text.value, folder, options, given)
     before = _before("\n".join(header.file.text for header in reader.headers))
@@ -95,7 +96,7 @@ def _names(expressions):
 
 
 def _before(text):
-    """Lines with what nvcc's own headers would have declared, of what is mentioned."""
+    """Declarations that nvcc's implicit headers would have contained, for the names that occur."""
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
     lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
@@ -112,7 +113,7 @@ def _after(before, text):
 
 
 def _parts_of_cub(text):
-    """<cub/cub.cuh> as kernels can have it: the parts that are named."""
+    """Replaces <cub/cub.cuh> by the parts of it that are used and that kernels can include."""
     found = set()
     for group, name, thread, what in _OF_CUB.findall(text):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or what).lower()
@@ -134,7 +135,7 @@ class _Reader:
         self.given = frozenset(given)
         self.headers = [_Header(os.path.join(folder, ""), text)]
         self.known = {}
-        self.has_missing = False  # an #include of what no compiler of kernels has
+        self.has_missing = False  # an #include of a header that no kernel compiler has
         self._follow(text, folder)
         files = hostcode.without_members(header.file for header in self.headers)
         for header, file in zip(self.headers, files, strict=True):
@@ -167,13 +168,13 @@ class _Reader:
                     self._follow(inside, os.path.dirname(path))
 
     def _find(self, name, quoted, folder):
-        """The project's file that an #include means."""
+        """The project's file to which an #include refers."""
         if not name or name in self.given or name in headers.in_memory():
             return None
         return headers.find(name, [folder, *self.users] if quoted else self.users)
 
     def with_includes(self, text, path):
-        """The text with #include lines for its headers in memory, and without those that only a host has."""
+        """The text with #include lines for its headers in memory, without those that only host compilers have."""
         folder, out, at = os.path.dirname(path), [], 0
         for token in scanner.tokenize(text):
             if token.kind == "directive" and scanner.directive_word(token.text) == "include":
@@ -195,7 +196,7 @@ class _Reader:
         return line
 
     def _is_there(self, name):
-        """Has a compiler of kernels this header?"""
+        """Does a kernel compiler have this header?"""
         if name in self.given or name in headers.in_memory():
             return True
         if toolkit.is_for_host_code(name) or toolkit.is_for_nvcc(name):

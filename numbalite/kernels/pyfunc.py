@@ -1,15 +1,15 @@
-"""What ``py_func`` of a compiled function is.
+"""PyFunc, the ``py_func`` of a compiled function with a C++ body.
 
-numba's py_func is the Python function, which runs without a GPU. Here the function holds a string of C++: a call
-would return None and do nothing. So a PyFunc raises an error that says this.
+numba's py_func is the Python function, which runs without a GPU. Here the function contains a string of C++: a
+call would return None and do nothing. So calling a PyFunc raises an error that explains this.
 """
 
 from __future__ import annotations
 
 
 class PyFunc:
-    """The Python function behind a kernel or a device function, ``__wrapped__``. ``cuda.jit`` and the
-    other decorators take it as they take the function; its attributes are the function's."""
+    """The Python function of a kernel or a device function, as ``__wrapped__``. ``cuda.jit`` and the other
+    decorators accept it like the function; its attributes are the function's."""
 
     def __init__(self, function, remedy):
         self._remedy = remedy
@@ -44,12 +44,12 @@ LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
 
 
 def callable_of(function, name, is_python=False):
-    """`of` for functions that are called, not launched; None where there is no Python function."""
+    """`of` for functions that are called, not launched; None if there is no Python function."""
     return function and of(function, name, is_python, f"call {name} itself")
 
 
 def of(function, name, is_python=False, remedy=LAUNCH):
-    """The PyFunc of a function, or a function with a Python body itself; AttributeError where there is none."""
+    """The PyFunc of a function, or the function itself if its body is Python; AttributeError if there is none."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
@@ -59,5 +59,5 @@ def of(function, name, is_python=False, remedy=LAUNCH):
 
 
 def unwrap(function):
-    """The function itself, of a PyFunc too."""
+    """The function itself, also for a PyFunc."""
     return function.__wrapped__ if isinstance(function, PyFunc) else function

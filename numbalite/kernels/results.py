@@ -1,5 +1,4 @@
-"""What the compiler says about a function in C++: the types of its results, and its errors in the user's
-terms."""
+"""Asks the compiler for the result types of a C++ function, and converts its errors to the user's terms."""
 
 from __future__ import annotations
 
@@ -17,16 +16,17 @@ RESULTS = '#include "numbalite/results.cuh"\n'
 
 
 def results(call, types, attribute="") -> str:
-    """A function `nl_results` whose parameters point to these types, where nl_all is what `call` returns."""
+    """A function `nl_results` whose parameters are pointers to the result types; nl_all is the result type of
+    `call`."""
     pointers = ", ".join(f"{t} *" for t in types)
     return templates.fill("results", call=call, pointers=pointers, attribute=attribute)
 
 
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
-    """The types of what a call with these argument types returns, as the compiler deduces them.
+    """The result types of a call with these argument types, as the compiler deduces them.
 
     One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_source's.
-    CompileError if the function does not take these types, TypeError for a result that is no number.
+    CompileError if the function does not accept these types, TypeError for a result that is not a number.
     """
     arg_types = tuple(arg_types)
     function = function.of(arg_types)
@@ -68,8 +68,7 @@ def _no_number(function, what, arg_types):
 
 
 def result_type(function: DeviceFunction, row, arg_types):
-    """The type of a result, of which a parameter is described that points to it; TypeError for what is no
-    number."""
+    """The result type from the description of a parameter that points to it; TypeError if it is not a number."""
     ctype = row.ctype.removesuffix("*").rstrip()
     if not row.dtype or ctype.endswith("*"):
         raise _no_number(function, ctype, arg_types)
@@ -92,8 +91,8 @@ def _call(function, namespace, arguments):
 
 
 def explainer(function: DeviceFunction, title: str = "", refused=None):
-    """What turns a CompileError about code around the function into the one that the user sees.
-    ``refused`` is the Builder's: names that could not be taken from the Python scope."""
+    """Returns a function that converts a CompileError about generated code around the function to the user's.
+    ``refused`` is the Builder's: names of the Python scope that could not be captured."""
 
     def explain(problem):
         definition = function.definition

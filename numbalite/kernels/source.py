@@ -1,6 +1,6 @@
-"""The source of a kernel as the user wrote it. A Dispatcher has one and asks it for the Kernel of a list of argument
-types. BodySource is for functions whose body is the text; ModuleSource, in module.py, for kernels of a module.
-"""
+"""The source of a kernel as the user wrote it. A Dispatcher has one, which creates a Kernel for each list of
+argument types. BodySource is for functions whose body is the text; ModuleSource, in module.py, for kernels
+of a module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numbalite.types import Array, Signature, parameters
 
 
 class BodySource:
-    """The source of kernels whose body is given: one is made for each list of argument types."""
+    """The source of kernels with a body; it creates one kernel for each list of argument types."""
 
     is_typed = False
     module = None

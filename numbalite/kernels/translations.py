@@ -1,7 +1,7 @@
-"""The disk cache of translated Python bodies: the source that was assembled for one or more lists of argument types.
+"""The disk cache of translated Python bodies: the assembled source for one or more lists of argument types.
 
-The key is the digest of all that decides the source (python/cachekey.py), and of numbalite's own code. A body that
-is in the cache is not translated. Its image has a key of its own (compilers/__init__.py).
+The key is the digest of everything that determines the source (python/cachekey.py), and of numbalite's own
+code. A body that is in the cache is not translated. Its image has a separate key (compilers/__init__.py).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _IN_MEMORY = "ipykernel_"  # names of notebooks' cells contain the number of the
 
 
 class Translated(NamedTuple):
-    """What a Kernel is made of."""
+    """The data from which a Kernel is created."""
 
     source: Source
     expression: str
     read_only: frozenset
-    """Parameters that are arrays to which the body does not write."""
+    """Array parameters to which the body does not write."""
     labels: tuple
     exceptions: dict
     variables: dict
@@ -48,13 +48,13 @@ def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) ->
         return
     try:
         data = pickle.dumps((made, contents[1].numbered(warnings)), pickle.HIGHEST_PROTOCOL)
-    except Exception:  # such as a class in a function
+    except Exception:  # such as a class defined in a function
         return
     cache.store_bytes(key, data, cache.TRANSLATION)
 
 
 def key_of(contents: tuple | None) -> bytes | None:
-    """The key in the disk cache; None if the translation is not to be kept."""
+    """The key in the disk cache; None if the translation must not be cached."""
     if contents is None or cache.directory() is None:
         return None
     text = repr(contents[0])
@@ -66,7 +66,7 @@ def key_of(contents: tuple | None) -> bytes | None:
 def _unpickled(data):
     try:
         return pickle.loads(data)
-    except Exception as problem:  # such as a class that this process does not have
+    except Exception as problem:  # such as a class that does not exist in this process
         raise ValueError("not a translation") from problem
 
 

@@ -80,8 +80,8 @@ NAMES["bool"] = boolean
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """The type of elements of a NumPy dtype; structured dtypes give records. TypeError for dtypes that
-    kernels cannot have (objects, text).
+    """The type of elements of a NumPy dtype; structured dtypes return records. TypeError for dtypes that
+    kernels do not support (objects, text).
 
     >>> numbalite.types.from_dtype("i4")[:]
     int32[:]
@@ -93,13 +93,13 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
 
 
 def cuda_name(dtype) -> str:
-    """The C++ name of an element type in sources that include CUDA's headers alone: `__half` for float16."""
+    """The C++ name of an element type in sources that include only CUDA's headers: `__half` for float16."""
     dtype = np.dtype(dtype)
     return "__half" if dtype == np.float16 else from_dtype(dtype).cxx
 
 
 def as_type(value) -> Type:
-    """A type, or what stands for one: a dtype, a NumPy scalar class, float, int, bool, None."""
+    """The type for a type, a dtype, a NumPy scalar class, float, int, bool or None."""
     if isinstance(value, Type):
         return value
     if value is None:
@@ -128,7 +128,7 @@ def CPointer(t, readonly=False) -> Pointer:
 
 
 def no_optional(t) -> str:
-    """What is said of a type that numba has and C++ has not."""
+    """The error message for a type of numba that C++ does not have."""
     return (
         f"an argument is either None or {t} when a function is compiled: give a signature for each, "
         f'["void({t})", "void(none)"], or none, so that each call decides'
@@ -136,7 +136,7 @@ def no_optional(t) -> str:
 
 
 def Optional(t):
-    """numba's name. TypeError says what to write: there is no such type in C++."""
+    """Raises TypeError: numba's type does not exist in C++. The message says what to write."""
     raise TypeError(f"Optional({t}): {no_optional(t)}")
 
 
@@ -166,9 +166,9 @@ class UniTuple(metaclass=_Uniform):
 
 
 def typeof(value) -> Type:
-    """The type that an argument has for a kernel without a signature: NumPy numbers and arrays, device
-    arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and named tuples
-    of such, members of enumerations, None, dtypes. TypeError for others.
+    """The type of an argument of a kernel without a signature: NumPy numbers and arrays, device arrays, Python
+    numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and named tuples of these,
+    enumeration members, None, dtypes. TypeError for other objects.
 
     >>> numbalite.types.typeof(np.zeros((2, 3), np.float32)), numbalite.types.typeof(1)
     (float32[:, ::1], int64)
@@ -242,7 +242,7 @@ def tuple_of(cls, types) -> Tuple:
 
 
 def from_code(code: int) -> Type:
-    """The type that the extension's typecodes() describes by one 32-bit number."""
+    """The type that the extension's typecodes() encodes as one 32-bit number."""
     if not 0 <= code < 2**32 or code >> 14 & 3 == 3:
         raise ValueError(f"{code} describes no type")
     dtype, ndim = code & 0xFF, code >> 8 & 0x3F

@@ -1,7 +1,7 @@
 """The classes of types: numbers, records, CUDA's vectors, arrays, pointers, tuples, and signatures.
 
-Types of arrays and signatures come from any type, by indexing and calling it, so the classes know one
-another. The names that users write are in the package's ``__init__.py``.
+Array types and signatures are created by indexing and calling any type, so the classes refer to each other. The
+public names are in the package's ``__init__.py``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Type:
 
     @property
     def cxx(self) -> str:
-        """The C++ spelling, as it stands in generated source."""
+        """The C++ spelling in generated source."""
         raise TypeError(f"{self.name} has no counterpart in C++")
 
     @property
@@ -84,7 +84,7 @@ class Type:
 
 
 class Void(Type):
-    """Nothing: what kernels return."""
+    """No value: the return type of kernels."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ class Void(Type):
 
 @functools.total_ordering
 class Scalar(Type):
-    """A number: ``dtype`` is NumPy's, ``cxx`` the C++ type of the same bits."""
+    """A number: ``dtype`` is NumPy's dtype, ``cxx`` the C++ type with the same representation."""
 
     __slots__ = ("_cxx", "align", "dtype")
     dtype: np.dtype
@@ -124,14 +124,14 @@ class Scalar(Type):
         return isinstance(value, self.dtype.type)
 
     def __lt__(self, other: object) -> bool:
-        """Has it fewer bits? Defined for two types of one kind, as in numba."""
+        """Does it have fewer bits? Defined for two types of the same kind, as in numba."""
         if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:
             return NotImplemented
         return self.bitwidth < other.bitwidth
 
     @property
     def underlying_float(self) -> Scalar:
-        """Of a complex type: the type of its two parts."""
+        """The real type of a complex type."""
         if self.dtype.kind != "c":
             raise AttributeError(f"{self.name} is no complex type")
         return scalar(self.dtype.type().real.dtype)
@@ -148,7 +148,7 @@ class Scalar(Type):
 
 
 class _OfKind(type):
-    """A class of numba's whose instances are some of the Scalars, for isinstance."""
+    """A numba class whose instances are some of the Scalars, for isinstance."""
 
     kinds: str
 
@@ -157,38 +157,38 @@ class _OfKind(type):
 
 
 class Number(metaclass=_OfKind):
-    """Of isinstance: the types of integers, real and complex numbers."""
+    """For isinstance: the types of integers, real and complex numbers."""
 
     kinds = "iufc"
 
 
 class Integer(Number):
-    """Of isinstance: the types of integers."""
+    """For isinstance: the types of integers."""
 
     kinds = "iu"
 
 
 class Float(Number):
-    """Of isinstance: the types of real numbers."""
+    """For isinstance: the types of real numbers."""
 
     kinds = "f"
 
 
 class Complex(Number):
-    """Of isinstance: the types of complex numbers."""
+    """For isinstance: the types of complex numbers."""
 
     kinds = "c"
 
 
 class Boolean(metaclass=_OfKind):
-    """Of isinstance: the type of truth values."""
+    """For isinstance: the boolean type."""
 
     kinds = "b"
 
 
 class Time(Scalar):
-    """datetime64 or timedelta64 of some unit, which is ``long long`` in C++: the count of units, the
-    smallest one for NaT."""
+    """datetime64 or timedelta64 of a unit, ``long long`` in C++: the count of units, and the smallest integer
+    for NaT."""
 
     __slots__ = ()
 
@@ -209,8 +209,8 @@ class Time(Scalar):
 
 
 class Empty(Type):
-    """What an argument has nothing of but its type: None, or a dtype, which is a name for the type in
-    C++. ``dtype``: the type that it is, or None."""
+    """The type of an argument without data: None, or a dtype, which is a type name in C++. ``dtype``: the type,
+    or None."""
 
     __slots__ = ("dtype",)
     dtype: Scalar | None
@@ -233,7 +233,7 @@ class Empty(Type):
 
 
 RECORD_NAMES: dict[str, str] = {}
-"""The structs of records in generated C++ -> how messages name them."""
+"""The C++ struct of a record -> its name in messages."""
 
 
 class Record(Type):
@@ -288,7 +288,7 @@ class Record(Type):
 
 
 class Vector(Type):
-    """One of CUDA's vectors, ``float32x4``, which is ``float4`` in C++: up to four numbers of one type."""
+    """A CUDA vector, ``float32x4``, which is ``float4`` in C++: up to four numbers of one type."""
 
     __slots__ = ("_cxx", "align", "base_type", "dtype")
     base_type: Scalar
@@ -322,19 +322,19 @@ class Vector(Type):
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The names of its numbers."""
+        """The names of its components."""
         return self.dtype.names or ()
 
     @property
     def aliases(self) -> list[str]:
-        """Its other names: ``float4`` of float32x4."""
+        """Its other names: ``float4`` for float32x4."""
         cuda, count = _VECTORS_OF[self.base_type.name], self.num_elements
         names = [f"{cuda}{count}"]
         if cuda.endswith("longlong"):
             names.append(f"{cuda.removesuffix('long')}{count}")
         return names
 
-    user_facing_object = property(lambda self: self)  # numba's: what programs make one with
+    user_facing_object = property(lambda self: self)  # numba's constructor function
 
     def __call__(self, *args: Any) -> Any:
         if not all(isinstance(arg, Type) for arg in args):
@@ -432,7 +432,7 @@ class Pointer(Type):
 
 
 class Opaque(Type):
-    """A C++ type of a source's kernel that has no counterpart here: a struct by value."""
+    """A C++ parameter type that has no Python counterpart: a struct by value."""
 
     __slots__ = ()
 
@@ -445,7 +445,7 @@ class Opaque(Type):
 
 
 class Tuple(Type):
-    """Several values, as numbalite's ``tuple<...>``: what a device function can return."""
+    """Several values, numbalite's ``tuple<...>``: a possible result of a device function."""
 
     __slots__ = ("types",)
     types: tuple[Type, ...]
@@ -479,7 +479,7 @@ class Tuple(Type):
     align = property(lambda self: max((t.align for t in self.types), default=1))
 
     def of(self, types) -> Tuple:
-        """The same tuple with other types of items."""
+        """A tuple of the same kind with other item types."""
         return Tuple(types)
 
     def __len__(self):
@@ -493,7 +493,7 @@ class Tuple(Type):
 
 
 class NamedTuple(Tuple):
-    """A named tuple: in C++ a struct with its fields, which ``get<I>`` takes as well."""
+    """A named tuple: in C++ a struct with its fields, which ``get<I>`` also accepts."""
 
     __slots__ = ("instance_class",)
     instance_class: Any

@@ -1,8 +1,8 @@
-"""What a compiler said about a kernel's parameters or a variable, read from its text.
+"""Reads a compiler's description of a kernel's parameters or of a variable from its text.
 
-cuda_src/numbalite/describe.cuh makes a type whose name spells everything that a launch needs to know.
-The text is either a mangled name (NVRTC's lowered name of a name expression) or what g++ and clang++
-put into __PRETTY_FUNCTION__; both are brought to the same shape and read by the same few lines.
+cuda_src/numbalite/describe.cuh creates a type whose name spells everything that a launch needs. The text is
+either a mangled name (NVRTC's lowered name of a name expression) or what g++ and clang++ write into
+__PRETTY_FUNCTION__; both are converted to the same form first.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ DTYPES = (
 DTYPE_SIZES = {name: int(re.sub(r"\D", "", name) or 8) // 8 for name in DTYPES if name}
 LAYOUTS = "ACF"
 
-# Classes that stand for a NumPy type.
+# Classes with a NumPy type.
 _NAMED = {
     "__half": "float16",
     "float16": "float16",
     "complex<float>": "complex64",
     "complex<double>": "complex128",
 }
-# CUDA's vectors: the type of their parts, and how many there are.
+# CUDA's vectors: component type and number of components.
 _LANES = {
     "char": "int8",
     "uchar": "uint8",
@@ -80,13 +80,13 @@ _FIELDS = re.compile(r"I((?:Li\d+E){8})")
 
 
 class Parameter(NamedTuple):
-    """One parameter of a kernel, or a part of one.
+    """One parameter of a kernel, or a component of one.
 
-    name: filled in later ("" here). kind: one of KINDS. ctype: the C++ type,
-    for messages. dtype: NumPy's name of the value or of what is pointed to, "" where there is none;
-    itemsize: its bytes (0: not known). size, align: bytes in the parameter block. ndim, layout ("A", "C",
-    "F"): of an array. const: of what is pointed to. parts: what a tuple or a vector such as float4
-    consists of, each at its offset in bytes; for a pointer to vectors, of what one of them does.
+    name: set later ("" here). kind: one of KINDS. ctype: the C++ type, for messages. dtype: NumPy's name of the
+    value or of the pointed-to type, "" if there is none; itemsize: its bytes (0: unknown). size, align: bytes
+    in the parameter block. ndim, layout ("A", "C", "F"): of an array. const: of the pointed-to type. parts: the
+    components of a tuple or a vector such as float4, each with its offset in bytes; for a pointer to vectors,
+    those of one vector.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Parameter(NamedTuple):
     parts: tuple = ()
 
     def named(self, name) -> Parameter:
-        """The same under a name, which its parts carry as well."""
+        """A copy with a name, which its components get, too."""
         parts = tuple(part.named(name + part.name) for part in self.parts)
         return self._replace(name=name, parts=parts)
 
@@ -124,7 +124,7 @@ _MARK = re.compile(r"[][<>(){},]")
 
 
 def _split(text):
-    """The parts of `text` between commas that are in no brackets."""
+    """The parts of `text` between commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for match in _MARK.finditer(text):
         mark = match[0]
@@ -153,7 +153,7 @@ def _arguments(text, template):
 
 
 def _plain(ctype):
-    """A C++ type as people write it: short names of integers, no blanks before *, no numbalite::."""
+    """A C++ type in its readable spelling: short names of integers, no blanks before *, no numbalite::."""
     ctype = _INTEGERS.sub(lambda m: _INTEGER[m.group()], ctype)
     ctype = ctype.replace("numbalite::", "").replace("{anonymous}::", "")
     ctype = ctype.replace("(anonymous namespace)::", "").replace("> >", ">>")
@@ -166,13 +166,13 @@ def _star(match):
 
 
 def _element(ctype):
-    """The class or type that a pointer points to, without const and volatile."""
+    """The type to which a pointer points, without const and volatile."""
     ctype = re.sub(r"\b(?:const|volatile)\b", "", ctype).strip()
     return _NAMESPACES.sub("", ctype, count=1)
 
 
 def _dtype(code, element, itemsize):
-    """NumPy's name for an nl_dtype, or for a class known by name."""
+    """NumPy's name for an nl_dtype, or for a class by its name."""
     named = _NAMED.get(_element(element), "")
     if code or not named:
         return DTYPES[code]
@@ -180,7 +180,7 @@ def _dtype(code, element, itemsize):
 
 
 def _lanes(element, itemsize):
-    """The parts of a vector, by its name."""
+    """The components of a vector, by its name."""
     lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _element(element)), ("", 0))
     size = itemsize // count if count else 0
     if not count or DTYPE_SIZES.get(lane, 2) != size or size * count != itemsize:
@@ -227,16 +227,16 @@ def _parameter(fields, ctype):
 
 
 def _text(text):
-    """The readable form of a description, whichever compiler it is from."""
+    """The normalized form of a description from any compiler."""
     return demangle(text) if text.startswith("_Z") else text
 
 
 def parameters(text: str) -> list:
-    """The parameters of a kernel, as a list of Parameter, from its description's text."""
+    """The parameters of a kernel, as a list of Parameter, from its description."""
     try:
         readable = _text(text)
     except ValueError:
-        # A parameter's type is beyond demangle(): do without the types' names.
+        # A parameter type is not supported by demangle(): read the description without type names.
         if "9signatureI" not in text:
             raise
         return [
@@ -246,14 +246,14 @@ def parameters(text: str) -> list:
     found = []
     for argument in _arguments(readable, "signature"):
         *fields, ctype = _arguments(argument, "parameter")
-        # A type with a comma in no bracket does not exist, so the fields are the first eight.
+        # No type contains a comma outside of brackets, so the fields are the first eight.
         found.append(_parameter([int(n) for n in fields[:8]], ctype))
     return found
 
 
 def variable(text: str) -> tuple:
-    """(dtype, shape) of a variable from its description's text: dtype is NumPy's name, "V<bytes>" for
-    a class that NumPy has no name for; shape is () for a single value."""
+    """(dtype, shape) of a variable from its description: dtype is NumPy's name, or "V<bytes>" for a class
+    without a NumPy name; shape is () for a single value."""
     code, itemsize, ctype, *extents = _arguments(_text(text), "variable")
     dtype = _dtype(int(code), _plain(ctype), int(itemsize)) or f"V{itemsize}"
     return dtype, tuple(int(re.sub(r"[lL]+$", "", n)) for n in extents)

@@ -1,7 +1,7 @@
-"""numba.cuda's names for the inside of kernels -> what stands for them in CUDA C++.
+"""Names of numba.cuda for use inside kernels -> their equivalents in CUDA C++.
 
-Each is a Word: kernels with Python bodies use it (numbalite/python), and who calls it outside of a kernel is
-told so, with what to write in CUDA C++.
+Each is a Word: kernels with Python bodies use it (numbalite/python). A call outside of a kernel raises an error
+that says what to write in CUDA C++.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ INSTEAD.update(
 
 
 def message(name: str) -> str:
-    """What to say about a name that numbalite.cuda does not have."""
+    """The message for a name that numbalite.cuda does not have."""
     instead = INSTEAD.get(name.partition(".")[0])
     if instead is None:
         return f"numbalite.cuda has no {name!r}{missingnames.hint(name)}"
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 
-# Words of more than one part, and those that are values and no functions.
+# Words of more than one part, and those that are values rather than functions.
 _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
 _HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2
@@ -127,8 +127,8 @@ _VALUES = frozenset(("laneid", "warpsize"))
 
 
 class Word:
-    """A word for the inside of kernels, ``cuda.grid``: in a Python body it means something, outside of
-    kernels it says so."""
+    """A name for use inside kernels, ``cuda.grid``: in a Python body it has a meaning; outside of kernels it
+    raises an error that says so."""
 
     __slots__ = ("path",)
 
@@ -137,7 +137,7 @@ class Word:
 
     @property
     def is_value(self) -> bool:
-        """Is it no function: threadIdx.x, laneid?"""
+        """Is it not a function: threadIdx.x, laneid?"""
         return self.path in _VALUES or self.path.partition(".")[2] in tuple(_AXES)
 
     @property

@@ -1,4 +1,4 @@
-"""The keywords of C++, which no field and no parameter can be named."""
+"""The keywords of C++, which cannot be names of fields and parameters."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""prange: the range of a loop whose iterations may run side by side."""
+"""prange: the range of a loop whose iterations may run in parallel."""
 
 from __future__ import annotations
 
 
 class prange:
-    """``for i in prange(n)``: as `range`, in a function of ``jit(parallel=True)`` spread over all threads.
+    """``for i in prange(n)``: like `range`; in a function of ``jit(parallel=True)`` the iterations run on all
+    threads.
 
     In functions that are compiled without ``parallel=True``, and in Python itself, it is `range`.
 

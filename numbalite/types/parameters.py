@@ -1,4 +1,4 @@
-"""What types are as parameters of a kernel: rows of describe.py's Parameter, and the types of such rows."""
+"""Types as kernel parameters: rows of describe.py's Parameter, and the types of such rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from numbalite.types.describe import Parameter
 
 
 def type_of(row: Parameter) -> Type:
-    """The type that a row, read from compiled code, stands for."""
+    """The type for a row that was read from compiled code."""
     if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
         if row.ctype in ("void*", "const void*"):
             return Pointer(void, row.const)
@@ -32,21 +32,21 @@ def type_of(row: Parameter) -> Type:
 
 
 def by_reference(t: Type) -> Type:
-    """What a kernel's parameter of this type is: to a record it refers, as to an array."""
+    """The kind of a kernel's parameter of this type: a record is passed by reference, like an array."""
     if isinstance(t, Tuple):
         return t.of(map(by_reference, t.types))
     return Array(t, 0) if isinstance(t, Record) else t
 
 
 def _dtype_name(t):
-    """NumPy's name of what C++ sees; "" where it is no number."""
+    """NumPy's name of the C++ value; "" if it is not a number."""
     if isinstance(t, Time):
         return "int64"
     return t.dtype.name if isinstance(t, Scalar) else ""
 
 
 def row(t: Type, name: str) -> Parameter:
-    """The row of a parameter of this type, which the launcher converts arguments by."""
+    """The row of a parameter of this type, by which the launcher converts arguments."""
     if isinstance(t, Scalar):
         dtype = _dtype_name(t)
         return Parameter(name, "scalar", t.cxx, dtype, t.size, t.size, t.align, 0, "", False)

@@ -4,7 +4,7 @@
     (f4[:], i8)        f4[:], i8                        arguments only
     float32[:]    Tuple((f4, f4))    float32*           types
 
-A mistake is a SignatureError that shows the text with a caret under the place.
+An error raises SignatureError, which shows the text with a caret under the position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CPP_NAMES = {
 
 
 def parse(text: str, names=None) -> Signature:
-    """The signature that ``text`` says. ``names`` maps further names to types (or dtypes)."""
+    """The signature in ``text``. ``names`` maps further names to types (or dtypes)."""
     parser = _Parser(text, names)
     signature = parser.signature()
     parser.end()
@@ -34,7 +34,7 @@ def parse(text: str, names=None) -> Signature:
 
 
 def parse_type(text: str, names=None) -> Type:
-    """The type that ``text`` says."""
+    """The type in ``text``."""
     parser = _Parser(text, names)
     t = parser.type()
     parser.end()
@@ -60,7 +60,7 @@ def signature(what, names=None) -> Signature:
 
 
 def signatures(what, names=None) -> list[Signature]:
-    """All signatures of what cuda.jit takes: one signature, or a list of them."""
+    """All signatures in an argument of cuda.jit: one signature, or a list of them."""
     if isinstance(what, list) or (
         isinstance(what, tuple) and what and not any(_is_type(item) for item in what)
     ):
@@ -73,7 +73,7 @@ def signatures(what, names=None) -> list[Signature]:
 
 
 def is_signature(what) -> bool:
-    """Could this be what cuda.jit takes in the place of a signature?"""
+    """May the object be a signature argument of cuda.jit?"""
     return isinstance(what, (str, Signature, Type, list, tuple))
 
 
@@ -92,7 +92,7 @@ def _as_type(item, names):
         raise SignatureError(str(problem)) from None
 
 
-_DEEPEST = 50  # types within types
+_DEEPEST = 50  # maximum depth of nested types
 _SHOWN = 200  # characters of a line, in messages
 
 
@@ -108,7 +108,7 @@ class _Parser:
             at = match.end()
         self.tokens.append(("end", "", len(text.rstrip())))
         self.next = 0
-        self.depth = 0  # of the types inside of types
+        self.depth = 0  # nesting depth
 
     # --- tokens
 
@@ -136,7 +136,7 @@ class _Parser:
         head = self.text.rfind("\n", 0, start) + 1
         line = self.text[head:].split("\n", 1)[0]
         at = start - head
-        if len(line) > _SHOWN:  # what is around the mistake
+        if len(line) > _SHOWN:  # the text around the error
             first = max(0, at - _SHOWN // 2)
             line, at = line[first : first + _SHOWN], at - first
         indent = re.sub(r"[^\t]", " ", line[:at])
@@ -256,7 +256,7 @@ class _Parser:
         return self.named(name, at)
 
     def named(self, name, at):
-        """A name from the scope that the signature stands in, or an error."""
+        """A name from the scope of the signature, or an error."""
         value = self.names(name) if self.names else None
         if value is not None and not isinstance(value, (int, float, str)):
             try:

@@ -1,4 +1,4 @@
-"""The C++ structs that records and named tuples are."""
+"""The C++ structs for records and named tuples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numbalite.types.keywords import KEYWORDS
 
 
 def of_record(record, packed, member):
-    """Of a Record; ``member`` says what a field is in C++."""
+    """The struct of a Record; ``member`` returns the C++ text of a field."""
     dtype = record.dtype
     nested, lines, position = [], [], 0
     for name in sorted(dtype.names, key=lambda n: dtype.fields[n][1]):
@@ -41,7 +41,7 @@ def of_record(record, packed, member):
 
 
 def of_named_tuple(t):
-    """Of a NamedTuple."""
+    """The struct of a NamedTuple."""
     names = t.instance_class._fields
     for name in names:
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:

@@ -1,9 +1,9 @@
-"""Kernels in a debugger: ``python -m numbalite gdb lesson.py``.
+"""Runs kernels in a debugger: ``python -m numbalite gdb lesson.py``.
 
-A kernel on the simulator is a function of a shared object, compiled for debug=True without optimisation
-and with debug information that names the user's own files and lines. What is not in a file (the cell of
-a notebook, a string that was put together) is written to one where gdb looks by itself: in the folder
-that the debug information calls the compilation's.
+A kernel on the simulator is a function of a shared object, compiled for debug=True without optimization and
+with debug information that names the user's files and lines. Text that is not in a file (the cell of a
+notebook, a generated string) is written to a file where gdb finds it: in the compilation folder of the debug
+information.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def script() -> str:
 
 
 def run_gdb(arguments) -> int:
-    """Replaces the process by gdb over this Python with `arguments`; 2 if that cannot be."""
+    """Replaces the process by gdb, running this Python with `arguments`; returns 2 on failure."""
     import shutil
 
     gdb = shutil.which("gdb")
@@ -37,7 +37,7 @@ def run_gdb(arguments) -> int:
         options.append(arguments.pop(0))
         if options[-1] in ("-ex", "-x", "-iex", "-ix", "-cd") and arguments:
             options.append(arguments.pop(0))
-    # One worker: blocks come one after another. The checks would be stepped through.
+    # One worker, so that blocks run one after another. Without checks, into which gdb would step.
     defaults = {
         "NUMBALITE_DRIVER": "sim",
         "NUMBALITE_CUDA_DEBUGINFO": "1",
@@ -50,11 +50,12 @@ def run_gdb(arguments) -> int:
     os.execv(gdb, [gdb, "-q", "-x", script(), *options, "--args", sys.executable, *arguments])
 
 
-# --- texts that are in no file -------------------------------------------------------------------------
+# --- texts that are not in a file
+# -------------------------------------------------------------------------
 
 
 def pieces(source: str) -> dict:
-    """{label: {line: text}} of what a generated source has from elsewhere, by its #line directives."""
+    """{label: {line: text}} of the texts from other origins in a generated source, by its #line directives."""
     found: dict[str, dict[int, str]] = {}
     lines, number = None, 0
     for text in source.split("\n"):
@@ -69,7 +70,7 @@ def pieces(source: str) -> dict:
 
 
 def keep_texts(source: str) -> str | None:
-    """Writes the texts that are in no file; the folder they are in, None if there are none."""
+    """Writes the texts that are not in a file. Returns their folder, None if there are none."""
     texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
     if not texts:
         return None
@@ -84,7 +85,7 @@ def keep_texts(source: str) -> str | None:
             with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
                 file.write(_whole_text(label, lines))
     except OSError:
-        return None  # the debugger shows numbers of lines then
+        return None  # then the debugger shows line numbers without text
     return folder
 
 
@@ -95,10 +96,10 @@ def _is_no_file(label):
 
 
 def _folder(source):
-    """The same for the same source, because images are kept and name it."""
+    """The folder, which is the same for the same source, because cached images refer to it."""
     global _temporary
     root = cache.directory()
-    if root is None:  # then images are not kept either
+    if root is None:  # then images are not cached either
         if _temporary is None:
             _temporary = folders.Working()
         root = _temporary.name
@@ -106,7 +107,7 @@ def _folder(source):
 
 
 def _whole_text(label, lines):
-    """The cell with all its lines where it is known; else the lines that are, at their places."""
+    """The complete cell if it is available; else the known lines at their positions."""
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):
         if name.startswith("<") or "ipykernel" in name:

@@ -1,11 +1,11 @@
-"""Divisions by what may be zero, for g++, which takes division by zero for something that never happens.
+"""Marks divisions whose divisor may be zero, for g++, which assumes that no division by zero happens.
 
-``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the words
-put in bind to the divisor alone, so that precedence stays and the types decide what happens.
+``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the inserted
+words bind to the divisor alone, so precedence is unchanged and the types select the operator.
 
-Left alone are divisors that are numbers other than zero, macros that #if asks for, and units in which the
-words could mean something else: with pointers to members; with bit-fields, which are promoted by width;
-with templates of the operators themselves, whose parameters would take the divisor's type.
+Not marked are divisors that are nonzero numbers, macros that #if uses, and units in which the words could have
+another meaning: with pointers to members; with bit-fields, which are promoted by width; with templates of the
+operators themselves, whose parameters would deduce the divisor's type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
 
 
 def spared(texts) -> frozenset | None:
-    """The macros of a unit (its source and headers) whose divisions are left alone; None: all are."""
+    """The macros of a unit (its source and headers) whose divisions are not marked; None: no division is
+    marked."""
     if not any(_DIVISION.search(text) for text in texts):
         return None
     asked: set[str] = set()
@@ -54,12 +55,12 @@ def spared(texts) -> frozenset | None:
 
 
 def has_any(text: str) -> bool:
-    """May there be something to do in a text?"""
+    """May a text contain divisions to mark?"""
     return _DIVISION.search(text) is not None
 
 
 def edits(tokens, partner):
-    """(place, what to put there) for the tokens of a source or of a macro's body."""
+    """(position, text to insert) for the tokens of a source or of a macro's body."""
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -81,7 +82,7 @@ def plain(text: str) -> str:
 
 
 def unmarked(line: str, below: str) -> str:
-    """What a compiler has drawn below a line that it read with marks, for the line without."""
+    """A compiler's marker line for a source line with marks, adapted to the line without marks."""
     tokens = scanner.tokenize(line)
     for place, mark in edits(tokens, scanner.brackets(tokens)):
         below = below[:place] + below[place + len(mark) :]
@@ -89,13 +90,13 @@ def unmarked(line: str, below: str) -> str:
 
 
 def _touches(tokens, at, *signs):
-    """Does one of the signs follow at once?"""
+    """Does one of the signs follow immediately?"""
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     return after is not None and after.start == tokens[at].start + 1 and after.text in signs
 
 
 def _divides(tokens, at, right):
-    """Is it a division by what may be zero? `right`: where the divisor begins."""
+    """May the divisor be zero? `right`: where it begins."""
     before = tokens[at - 1].text if at else ";"
     if before in _BEFORE or right >= len(tokens):
         return False

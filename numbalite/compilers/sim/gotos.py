@@ -1,9 +1,9 @@
-"""Jumps over declarations, which compilers for GPUs allow where what is declared is a number.
+"""Rewrites declarations that a goto or switch jumps over, which GPU compilers allow for numbers.
 
     case 0: int i = 3; ...          case 0: int i; i = 3; ...
     case 1: ...                     case 1: ...
 
-C++ refuses the first and takes the second. So a declaration before a label of its own block becomes a
+C++ rejects the first form and accepts the second. So a declaration before a label of its own block becomes a
 declaration and an assignment, if there is a jump past it: from the switch, or by a goto before it.
 """
 
@@ -19,7 +19,7 @@ _SIGNS_OF_TYPES = frozenset(("::", "<", ">"))
 
 
 def edits(text, tokens, partner):
-    """(first, last, replacement) for tokens of the source that are to be replaced."""
+    """(first, last, replacement) for source tokens to replace."""
     gotos = [(at, tokens[at + 1].text) for at, t in enumerate(tokens[:-1]) if t.text == "goto"]
     if not gotos and not any(t.text == "case" for t in tokens):
         return
@@ -39,7 +39,7 @@ def _in_block(text, tokens, partner, opening, gotos):
 
 
 def _statements(tokens, partner, opening):
-    """What stands in a block itself: statements that end with ; as (first, last), labels as (at, name)."""
+    """The statements of a block that end with ; as (first, last), and its labels as (at, name)."""
     statements, labels = [], []
     at = first = opening + 1
     while at < partner[opening]:
@@ -67,7 +67,7 @@ def _statements(tokens, partner, opening):
 
 
 def _split(text, tokens, partner, first, last):
-    """``int i; i = 3;`` for ``int i = 3;``; None for what is no such declaration."""
+    """``int i; i = 3;`` for ``int i = 3;``; None for any other statement."""
     parts = _declarators(tokens, partner, first, last)
     values = [_value(tokens, part) for part in parts]
     if not any(values) or not all(
@@ -96,7 +96,7 @@ def _split(text, tokens, partner, first, last):
 
 
 def _declarators(tokens, partner, first, last):
-    """The tokens between the commas; the type's are among the first."""
+    """The tokens between the commas; the type is part of the first ones."""
     parts, at = [[]], first
     while at < last:
         token = tokens[at]
@@ -112,12 +112,12 @@ def _declarators(tokens, partner, first, last):
 
 
 def _value(tokens, part):
-    """Where the = of a declarator is."""
+    """The position of a declarator's =."""
     return next((i for i in part if tokens[i].text == "="), None)
 
 
 def _is_plain(tokens, part, value):
-    """Is there nothing but names, *, and the signs that types have, before the value?"""
+    """Does the text before the value contain only names, * and type punctuation?"""
     declared = [tokens[i] for i in part if value is None or i < value]
     if value is not None and (value == part[-1] or tokens[value + 1].text == "="):
         return False
