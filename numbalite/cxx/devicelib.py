@@ -93,6 +93,7 @@ PARTS = {
         ("none", ("none_type", "is_none")),
         ("foreign", ("foreign_pointer",)),
         ("dual", ("nl_dual", "nl_seed")),
+        ("dualarray", ("nl_as_duals", "nl_seeds", "nl_results")),
         ("python", ("py", "NUMBALITE_RAISE", "NUMBALITE_DIVISOR", "NUMBALITE_ITEM")),
         ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
         ("numpy", _NUMPY),

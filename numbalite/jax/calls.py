@@ -45,10 +45,9 @@ def call(
         )
     if isinstance(described, Elementwise):
         made = _differentiable(described)
-    elif isinstance(described, Launched):
-        made = _with_adjoint(described, (f, launch, out_shapes), vmap_method)
     else:
-        made = functools.partial(_call, described, f, "expand_dims")
+        is_kernel = isinstance(described, Launched)
+        made = _with_gradients(described, vmap_method if is_kernel else "expand_dims")
 
     def function(*args: Any) -> Any:
         if len(args) != described.nin:
@@ -68,7 +67,7 @@ def call(
 @functools.lru_cache(4096)
 def _differentiable(described):
     """The call of a ufunc, whose tangents are sums of tangents times derivatives."""
-    primal = functools.partial(_call, described, described.ufunc, "expand_dims")
+    primal = functools.partial(_call, described, "expand_dims")
     if described.not_differentiable:
         return primal
     function = jax.custom_jvp(primal)
@@ -108,19 +107,19 @@ def _arrays(described, args):
     ]
 
 
-# --- kernels
+# --- kernels and generalized ufuncs
 
 
-def _with_adjoint(described, source, vmap_method):
-    """The call of a kernel. Numbers are constants of the program."""
+def _with_gradients(described, vmap_method):
+    """The call of an operation that has first derivatives. Numbers are constants of the program."""
 
     def function(*args):
         numbers = [None] * described.nin
         for i, x in enumerate(args):
             if described.scalar(i) is not None:
                 numbers[i] = _number(described, i, x)
-        arrays = [x for x, number in zip(args, numbers, strict=True) if number is None]
-        return _kernel(described, source, vmap_method, tuple(numbers))(*arrays)
+        arrays = [jnp.asarray(x) for x, number in zip(args, numbers, strict=True) if number is None]
+        return _of_arrays(described, vmap_method, tuple(numbers))(*arrays)
 
     return function
 
@@ -136,38 +135,52 @@ def _number(described, i, x):
 
 
 @functools.lru_cache(1024)
-def _kernel(described, source, vmap_method, numbers):
+def _of_arrays(described, vmap_method, numbers):
+    """The function of the arrays among the arguments."""
+    places = [i for i, number in enumerate(numbers) if number is None]
+
     def arguments(arrays):
         rest = iter(arrays)
         return [next(rest) if number is None else number for number in numbers]
 
     @jax.custom_vjp
     def function(*arrays):
-        return _call(described, source, vmap_method, *arguments(arrays))
+        return _call(described, vmap_method, *arguments(arrays))
 
     def forward(*arrays):
         return function(*arrays), arrays
 
     def backward(arrays, cotangents):
-        several = isinstance(cotangents, (tuple, list))
-        cotangents = tuple(cotangents) if several else (cotangents,)
-        adjoint = described.gradients(())
-        found = _call(
-            adjoint, (*source, adjoint.kernel), vmap_method, *arguments(arrays), *cotangents
+        dtypes = tuple(
+            np.dtype(x.dtype) if number is None else None
+            for x, number in zip(arguments(arrays), numbers, strict=True)
         )
-        found = iter(found if isinstance(found, (tuple, list)) else [found])
-        by = described.differentiated(())
-        places = [i for i, number in enumerate(numbers) if number is None]
-        return tuple(next(found) if i in by else None for i in places)
+        gradients = described.gradients(dtypes)
+        found = _call(gradients, vmap_method, *arguments(arrays), *_as_tuple(cotangents))
+        by = dict(zip(described.differentiated(dtypes), _as_tuple(found), strict=True))
+        return tuple(
+            _fitted(by[i], x) if i in by else None for i, x in zip(places, arrays, strict=True)
+        )
 
     function.defvjp(forward, backward)
     return function
 
 
+def _as_tuple(found):
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _fitted(gradient, x):
+    """The gradient by an array that was broadcast: summed to its shape, in its dtype."""
+    ahead = gradient.ndim - x.ndim
+    axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
+    return jnp.sum(gradient, axes).reshape(x.shape).astype(x.dtype)
+
+
 # --- all
 
 
-def _call(described: Operation, source: Any, vmap_method: str, *args: Any) -> Any:
+def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
     """XLA's operation for the arguments: arrays, and numbers where the operation has numbers."""
     numbers = tuple(None if described.scalar(i) is None else x for i, x in enumerate(args))
     args = tuple(
@@ -185,7 +198,7 @@ def _call(described: Operation, source: Any, vmap_method: str, *args: Any) -> An
                 f"{described.name} returns {dtype} for {', '.join(map(str, dtypes))}: enable it by "
                 'jax.config.update("jax_enable_x64", True), or add a signature with smaller types'
             )
-    key = handlers.register(described, (*dtypes, *results), numbers, source)
+    key = handlers.register(described, (*dtypes, *results), numbers)
     shown = [
         jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, results, strict=True)
     ]

@@ -16,7 +16,6 @@ import pickle
 import secrets
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -30,13 +29,13 @@ _lock = threading.Lock()
 _registered = False
 
 
-def register(described: Operation, dtypes: tuple, numbers: tuple, source: Any) -> np.int64:
+def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
     """The key of an operation on arrays of these dtypes (the inputs, then the results).
 
-    ``numbers`` has the value of each input that is a number, None for an array. ``source`` identifies the operation.
+    ``numbers`` has the value of each input that is a number, None for an array.
     """
     global _registered
-    key = _key((source, dtypes, numbers))
+    key = _key((type(described).__name__, described.source, dtypes, numbers))
     with _lock:
         if not _registered:
             host, device = _core.xla_handlers(_functions)

@@ -53,6 +53,10 @@ class Elementwise(Operation):
         function, given, options = self._made_from
         return make_ufunc(function, given, "parallel", None, options, "", self.nout)
 
+    @property
+    def source(self):
+        return self.ufunc
+
     def dtypes(self, inputs):
         return tuple(self.ufunc.resolve_dtypes((*inputs, *(None,) * self.nout))[self.nin :])
 

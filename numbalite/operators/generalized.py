@@ -9,6 +9,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.ufuncs.cudagufunc import CudaGUfunc
+from numbalite.ufuncs.differentiation import family_of
 from numbalite.ufuncs.hostufunc import make_gufunc
 
 from .operation import Operation, broadcast
@@ -41,7 +42,12 @@ class Generalized(Operation):
                 f"{self.name}: no input has the dimension {missing} of a result ({self._layout}), so an operator "
                 "cannot tell its size"
             )
-        self.not_differentiable = "derivatives are of the ufuncs of vectorize"
+        if self.written or self._block or any(d.size < 0 for d in self._layout.dimensions):
+            self.not_differentiable = "gradients of generalized ufuncs need core dimensions of fixed sizes, as (3),(3)->(3) has"
+
+    @property
+    def source(self):
+        return self.ufunc
 
     @functools.cached_property
     def device(self) -> CudaGUfunc:
@@ -103,12 +109,27 @@ class Generalized(Operation):
             if i in optional
         }
 
+    def gradients(self, inputs):
+        if self.not_differentiable:
+            return super().gradients(inputs)
+        return _gradient(family_of(self.ufunc).gradients(tuple(inputs)))
+
+    def differentiated(self, inputs):
+        return family_of(self.ufunc).differentiated(tuple(inputs))
+
     def run_on_host(self, inputs, results):
         self.host(*inputs, out=tuple(results))
 
     def run_on_device(self, inputs, results, stream=None):
         keywords = {} if stream is None else {"stream": stream}
         self.device(*inputs, out=tuple(results), **keywords)
+
+
+@functools.lru_cache(1024)
+def _gradient(ufunc):
+    found = Generalized(ufunc)
+    found.not_differentiable = "generalized ufuncs have first derivatives only"
+    return found
 
 
 def refuse_host(name: str, reason: str) -> None:

@@ -74,6 +74,10 @@ class Launched(Operation):
         )
 
     @property
+    def source(self):
+        return self.kernel, self.launch, self.out_shapes
+
+    @property
     def not_differentiable(self):
         if self.kernel.adjoint is None:
             return f"set {self.name}.adjoint to a kernel that computes the gradients"
@@ -186,6 +190,10 @@ class Adjoint(Operation):
                 f"{self.name}, {self.kernel.__name__}, has the parameters ({', '.join(given)}); the adjoint of this "
                 f"kernel has ({', '.join(wanted)})"
             )
+
+    @property
+    def source(self):
+        return self.primal.source, self.kernel
 
     def scalar(self, number):
         return self.primal.scalar(number) if number < self.primal.nin else None

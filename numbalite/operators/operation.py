@@ -28,6 +28,11 @@ class Operation:
     not_differentiable = ""
     """The reason why it has no derivative, and what the user can do; "" if it has one."""
 
+    @property
+    def source(self) -> Any:
+        """What it was made from: equal operations have equal pickles of this object, in any process."""
+        raise NotImplementedError
+
     def scalar(self, number: int) -> type | None:
         """The Python type of an input that is a number; None for an array."""
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from numbalite.ndarray.arrays import DeviceNDArray, to_device
 from .. import _core, frontend, types
 from ..errors import SignatureError
 from ..kernels.kernel import SHARED_SIZE
-from . import gufuncloops, hostloops, hostufunc, resolve
+from . import generalderivatives, gufuncloops, hostloops, hostufunc, resolve
 from .deviceufunc import DeviceUfunc
 
 CAST_THERE = 1 << 20
@@ -108,6 +109,29 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         parameters += [_P(name, _P.POSITIONAL_ONLY, default=None) for name in names[self.nin :]]
         parameters += [_P(name, _P.KEYWORD_ONLY, default=value) for name, value in _OPTIONS]
         return inspect.Signature(parameters)
+
+    # --- derivatives
+
+    def jvp(self, primals: Any, tangents: Any) -> tuple:
+        """(f(x...), its derivative at x... in the direction of the tangents): see numbalite.ufuncs.differentiation."""
+        from . import differentiation
+
+        return differentiation.jvp(self, primals, tangents)
+
+    def vjp(self, primals: Any, cotangents: Any) -> tuple:
+        """The gradients with respect to the primals, if the layout has fixed sizes, as (3),(3)->(3) has."""
+        from . import differentiation
+
+        return differentiation.vjp(self, primals, cotangents)
+
+    def _made_from(self) -> tuple:
+        """The arguments of GeneralFamily after the ufunc."""
+        made = generalderivatives.Made(self._function, self._layout, self._written, self._block)
+        return made, self._like_this
+
+    def _like_this(self, function, signatures, layout):
+        """A generalized ufunc of another function with the same options, compiled at its first call."""
+        return CudaGUfunc(function, signatures, layout, self._options, compile=False)
 
     def _refuse(self, method, *args, **kwargs):
         raise RuntimeError(

@@ -11,9 +11,9 @@ import numpy as np
 
 from numbalite import _core, types
 
-from . import derivatives, element
+from . import derivatives, element, operands
 from .derivatives import Derivative, Order, is_floating
-from .deviceufunc import DeviceUfunc
+from .generalderivatives import GeneralFamily, Made
 
 
 def derivative(ufunc: Any, by: int = 0) -> Any:
@@ -38,7 +38,7 @@ def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
     ``tangents`` has an array or number for each of the ``primals``, None for 0; those of integers are None. Both
     are broadcast. Where the ufunc has several results, both items are tuples.
     """
-    return Family.of(ufunc).jvp(tuple(primals), tuple(tangents))
+    return family_of(ufunc).jvp(tuple(primals), tuple(tangents))
 
 
 def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
@@ -49,7 +49,12 @@ def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
     integer.
     """
     several = isinstance(cotangents, (tuple, list))
-    return Family.of(ufunc).vjp(tuple(primals), tuple(cotangents) if several else (cotangents,))
+    primals = tuple(primals)
+    found = family_of(ufunc).vjp(primals, tuple(cotangents) if several else (cotangents,))
+    return tuple(
+        None if gradient is None else _gradient(gradient, primal)
+        for gradient, primal in zip(found, primals, strict=True)
+    )
 
 
 def defvjp(ufunc: Any, *rules: Any) -> Any:
@@ -84,9 +89,10 @@ class Family:
         owner = _core.ufunc_owner(ufunc)
         if owner is not None and owner.layout is None:
             return _cached(owner.__dict__, ufunc, owner.function, owner.signatures, owner.like_this)
-        if owner is not None or isinstance(ufunc, DeviceUfunc):
+        if owner is not None or isinstance(ufunc, _core.GUfunc):
             raise TypeError(
-                f"{ufunc.__name__} is a generalized ufunc: derivatives are of the ufuncs of vectorize"
+                f"{ufunc.__name__} is a generalized ufunc: it has jvp and vjp; derivative and defvjp are of the "
+                "ufuncs of vectorize"
             )
         raise TypeError(f"derivatives are of a ufunc that vectorize made, not of {ufunc!r}")
 
@@ -149,7 +155,7 @@ class Family:
         name = self.ufunc.__name__
         if len(tangents) != len(primals):
             raise TypeError(f"{name}.jvp: {len(primals)} primals, {len(tangents)} tangents")
-        signature = self.signature(tuple(map(_dtype_of, primals)))
+        signature = self.signature(tuple(map(operands.dtype_of_value, primals)))
         given = []
         for i, (t, tangent) in enumerate(zip(signature.args, tangents, strict=True)):
             if is_floating(t):
@@ -164,13 +170,10 @@ class Family:
         name, count = self.ufunc.__name__, self.ufunc.nout
         if len(cotangents) != count:
             raise TypeError(f"{name}.vjp: {count} results, {len(cotangents)} cotangents")
-        signature = self.signature(tuple(map(_dtype_of, primals)))
+        signature = self.signature(tuple(map(operands.dtype_of_value, primals)))
         found = self._for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
         found = iter(found if isinstance(found, tuple) else (found,))
-        return tuple(
-            _gradient(next(found), primal) if is_floating(t) else None
-            for t, primal in zip(signature.args, primals, strict=True)
-        )
+        return tuple(next(found) if is_floating(t) else None for t in signature.args)
 
     def define(self, rules):
         name, function = self.ufunc.__name__, self.function
@@ -197,6 +200,18 @@ class Family:
         return self.ufunc
 
 
+def family_of(ufunc: Any) -> Family | GeneralFamily:
+    """The derivatives of a ufunc or a generalized ufunc."""
+    if isinstance(ufunc, _core.GUfunc):
+        device: Any = ufunc
+        return _cached(device.__dict__, device, *device._made_from(), kind=GeneralFamily)
+    owner = _core.ufunc_owner(ufunc)
+    if owner is None or owner.layout is None:
+        return Family.of(ufunc)
+    made = Made(owner.function, owner.layout, owner.writable, False)
+    return _cached(owner.__dict__, ufunc, made, owner.like_this_gufunc, kind=GeneralFamily)
+
+
 def _rule(rule, args, name):
     """The function of a rule, a text or a function with the parameters `args`."""
     if isinstance(rule, str):
@@ -208,10 +223,10 @@ def _rule(rule, args, name):
     return function
 
 
-def _cached(place, *args):
+def _cached(place, *args, kind=Family):
     family = place.get("_family")
     if family is None:
-        family = place.setdefault("_family", Family(*args))
+        family = place.setdefault("_family", kind(*args))
     return family
 
 
@@ -221,16 +236,9 @@ def _has(signature, order):
     )
 
 
-def _dtype_of(value):
-    if type(value) in (int, float, complex):
-        return type(value)
-    dtype = getattr(value, "dtype", None)
-    return dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype
-
-
 def _gradient(found, primal):
     """The gradient by an array that was broadcast: summed to its shape, in its dtype; None by integers."""
-    dtype = np.dtype(_dtype_of(primal))
+    dtype = np.dtype(operands.dtype_of_value(primal))
     if dtype.kind != "f":
         return None
     shape = np.shape(primal)

@@ -190,8 +190,8 @@ class Owner:
             _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
         if not self.signatures:
             _core.ufunc_add_promoter(ufunc)
-        if self.layout is None and hasattr(ufunc, "__dict__"):  # from NumPy 2.2 on
-            for method in _DERIVATIVES:
+        if hasattr(ufunc, "__dict__"):  # from NumPy 2.2 on
+            for method in _DERIVATIVES if self.layout is None else ("jvp", "vjp"):
                 setattr(ufunc, method, _Method(method, self))
         return ufunc
 
@@ -266,6 +266,10 @@ class Owner:
     def like_this(self, function, signatures, results=None):
         """A ufunc of another function, for the same target with the same options."""
         return make_ufunc(function, signatures, self.target, None, self.options, "", results)
+
+    def like_this_gufunc(self, function, signatures, layout):
+        """A generalized ufunc of another function, for the same target with the same options."""
+        return make_gufunc(function, signatures, layout, self.target, None, self.options, "")
 
     def arguments(self):
         """What `_again` makes an equal ufunc from."""

@@ -44,6 +44,14 @@ def host_array(value):
     return array
 
 
+def dtype_of_value(value):
+    """The dtype of an operand; int, float or complex for a Python number."""
+    if type(value) in (int, float, complex):
+        return type(value)
+    dtype = getattr(value, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else np.asarray(value).dtype
+
+
 def check_dtype(dtype, name):
     """TypeError for dtypes that kernels cannot compute with. `name` is the function's name, for the message."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):

@@ -82,7 +82,10 @@ LATER = {
     "numbalite.compilers.hints": ("compilers.sim.translation", FAILED),
     "numbalite.compilers.pythonisms": ("types.inkernel", FAILED),
     "numbalite.types.classes": ("types.structs", QUICK),
-    "numbalite.ufuncs.cudagufunc": ("ufuncs.cudaufunc", "only arguments that are cast need it"),
+    "numbalite.ufuncs.cudagufunc": (
+        "ufuncs.cudaufunc ufuncs.differentiation",
+        "only arguments that are cast, and derivatives, need them",
+    ),
     "numbalite.ufuncs.decorators": (
         "kernels.targets ufuncs.cudagufunc ufuncs.cudaufunc ufuncs.hostufunc",
         "a program loads the targets that it uses",

@@ -87,6 +87,27 @@ def matmul(a, b, c):
     """
 
 
+@guvectorize(["void(float64[:], float64[:], float64[:])"], "(3),(3)->(3)", target="cuda")
+def cross(a, b, c):
+    """
+    for (int i = 0; i < 3; ++i) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        c[i] = a[j] * b[k] - a[k] * b[j];
+    }
+    """
+
+
+def test_gradients_of_gufuncs():
+    f = call(cross)
+    a, b = array(4, 3), array(3)
+    check_grads(f, (a, b), 1, modes=["rev"])
+    found = jax.vmap(jax.grad(lambda a, b: f(a, b).sum(), 1), (0, None))(a, b)
+    expected = jax.vmap(jax.grad(lambda a, b: jnp.cross(a, b).sum(), 1), (0, None))(a, b)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(NotImplementedError, match="fixed sizes"):
+        jax.grad(lambda a: call(matmul)(a, a).sum())(array(2, 2))
+
+
 @pytest.mark.parametrize("axes", [(0, None), (1, 0), (None, 1), (2, 1)])
 def test_vmap(axes):
     f = call(ufunc("return x - y * y;", "x, y", DDD))

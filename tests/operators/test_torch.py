@@ -151,7 +151,7 @@ OPERATORS = {
     "no signature": (lambda: ufunc("return x * x;", signatures=()), {}, lambda: (doubles(3),)),
     "matrix product": (lambda: matmul, {}, lambda: (constants(2, 3, 4), constants(4, 5))),
     "a sum": (lambda: total, {}, lambda: (floats(2, 5),)),
-    "fixed dimensions": (lambda: cross, {}, lambda: (constants(4, 3), constants(3))),
+    "fixed dimensions": (lambda: cross, {}, lambda: (doubles(4, 3), doubles(3))),
     "a written input": (lambda: scale_rows, {}, lambda: (constants(4, 3), constants(4))),
     "a block": (lambda: block_total, {}, lambda: (constants(3, 100),)),
     "a kernel that writes": (lambda: axpy, {"launch": blocks}, lambda: (constants(40), 2.0, torch.zeros(40).double())),
@@ -303,6 +303,13 @@ def test_rules_of_the_user():
     assert x.grad.tolist() == [5, 1]
 
 
+def test_gradients_of_gufuncs():
+    op = operator(unique())(cross)
+    assert torch.autograd.gradcheck(op, (doubles(4, 3), doubles(3)))
+    with pytest.raises(NotImplementedError, match="first derivatives only"):
+        torch.autograd.gradgradcheck(op, (doubles(3), doubles(3)))
+
+
 def test_adjoints_of_kernels():
     op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
     assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
@@ -403,7 +410,7 @@ def _reads(x):
 def test_without_a_derivative_only_backward_fails():
     op = operator(unique())(matmul)
     result = op(doubles(2, 3), doubles(3, 2))
-    with pytest.raises(NotImplementedError, match="ufuncs of vectorize"):
+    with pytest.raises(NotImplementedError, match="fixed sizes"):
         result.sum().backward()
     kernel = cuda.jit("void(const float64[:], const float64[:], float64[:])")(_product)
     op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x)(kernel)
