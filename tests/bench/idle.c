@@ -113,10 +113,8 @@ static CUresult allocate(CUdeviceptr *out, size_t size) {
     enum { ALIGNMENT = 512 };
     void *memory = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     *out = (CUdeviceptr)(uintptr_t)memory;
-    const char *value = getenv("IDLE_VALUE"); /* of each 64-bit integer in new memory */
-    uint64_t bits = value ? strtoull(value, NULL, 10) : 0;
-    for (size_t i = 0; memory && i < size / sizeof bits; i++)
-        ((uint64_t *)memory)[i] = bits;
+    if (memory)
+        memset(memory, 0, size);
     return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
