@@ -13,7 +13,7 @@ from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.differentiation import Family
 from numbalite.ufuncs.hostufunc import make_ufunc
 
-from .operation import Operation, broadcast
+from .operation import Operation, broadcast, call_of
 
 
 class Elementwise(Operation):
@@ -66,9 +66,8 @@ class Elementwise(Operation):
     def run_on_host(self, inputs, results):
         self.host(*inputs, out=tuple(results))
 
-    def run_on_device(self, inputs, results, stream=None):
-        keywords = {} if stream is None else {"stream": stream}
-        self.device(*inputs, out=tuple(results), **keywords)
+    def device_call(self, inputs, results, stream=None):
+        return call_of(self.device, stream)
 
     @functools.cached_property
     def _family(self) -> Family:

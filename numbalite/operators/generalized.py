@@ -12,7 +12,7 @@ from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.differentiation import family_of
 from numbalite.ufuncs.hostufunc import make_gufunc
 
-from .operation import Operation, broadcast
+from .operation import Operation, broadcast, call_of
 
 
 class Generalized(Operation):
@@ -120,9 +120,8 @@ class Generalized(Operation):
     def run_on_host(self, inputs, results):
         self.host(*inputs, out=tuple(results))
 
-    def run_on_device(self, inputs, results, stream=None):
-        keywords = {} if stream is None else {"stream": stream}
-        self.device(*inputs, out=tuple(results), **keywords)
+    def device_call(self, inputs, results, stream=None):
+        return call_of(self.device, stream)
 
 
 @functools.lru_cache(1024)

@@ -13,8 +13,6 @@ from numbalite.kernels.dispatcher import Dispatcher
 from .generalized import refuse_host
 from .operation import Operation
 
-MAX_LAUNCHERS = 1024
-
 
 class Sized(NamedTuple):
     """An array as launch= and out_shapes= see it: its values are not available."""
@@ -67,7 +65,6 @@ class Launched(Operation):
         self.written = tuple(k for k, i in enumerate(self._inputs) if i in written)
         if not written:
             raise TypeError(f"{self.name} writes no array: all its arrays are const")
-        self._launchers: dict = {}
         self._adjoints: dict = {}
         self.contiguous = tuple(
             k for k, i in enumerate(self._inputs) if i not in written and _needs_contiguous(args[i])
@@ -116,11 +113,13 @@ class Launched(Operation):
 
     def run_on_host(self, inputs, results):
         refuse_host(self.name, "is a kernel")
-        self.run_on_device(inputs, results)
+        self.device_call(inputs, results)(inputs, results)
 
-    def run_on_device(self, inputs, results, stream=None):
-        launch = lambda: self.launch_for(inputs, results)
-        _launch(self.kernel, self._launchers, launch, self._arguments(inputs, results), stream)
+    def device_call(self, inputs, results, stream=None):
+        launcher = self.kernel[self.launch_for(inputs, results, stream)]
+        if (*self._inputs, *self._results) == tuple(range(len(self._types))):
+            return lambda inputs, results: launcher(*inputs, *results)
+        return lambda inputs, results: launcher(*self._arguments(inputs, results))
 
     def _arguments(self, inputs, results):
         """The arguments of the kernel, in its order."""
@@ -152,14 +151,14 @@ class Launched(Operation):
     def result_names(self) -> tuple:
         return tuple(self.kernel._source.parameter_names[i] for i in self._results)
 
-    def launch_for(self, inputs, results):
-        """The (grid, block) of arguments with these shapes."""
+    def launch_for(self, inputs, results, stream=None):
+        """What stands in the brackets of a launch with arguments of these shapes."""
         found = self.launch
         if callable(found):
             found = found(*map(_sized, self._arguments(inputs, results)))
         if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
             raise TypeError(f"{self.name}: launch is (grid, block), not {found!r}")
-        return found
+        return found if stream is None else (*found[:2], stream, *found[3:])
 
 
 class Adjoint(Operation):
@@ -181,7 +180,6 @@ class Adjoint(Operation):
         self.parameters = (*primal.parameters, *cotangents)
         self.nin, self.nout = len(self.parameters), len(self._by)
         self.contiguous = (*primal.contiguous, *range(primal.nin, self.nin))
-        self._launchers: dict = {}
         gradients = [f"gradient_{primal.parameters[i]}" for i in self._by]
         wanted = (*self.parameters, *gradients)
         given = self.kernel._source.parameter_names
@@ -206,33 +204,16 @@ class Adjoint(Operation):
 
     def run_on_host(self, inputs, results):
         refuse_host(self.name, "is a kernel")
-        self.run_on_device(inputs, results)
+        self.device_call(inputs, results)(inputs, results)
 
-    def run_on_device(self, inputs, results, stream=None):
+    def device_call(self, inputs, results, stream=None):
         nin = self.primal.nin
-        launch = lambda: self.primal.launch_for(inputs[:nin], inputs[nin:])
-        _launch(self.kernel, self._launchers, launch, [*inputs, *results], stream)
-
-
-def _launch(kernel, launchers, configure, arguments, stream):
-    """Launches a kernel. The launchers of earlier shapes are kept."""
-    key = (stream, *[x if type(x) in _NUMBERS else x.shape for x in arguments])
-    launcher = launchers.get(key)
-    if launcher is None:
-        if len(launchers) >= MAX_LAUNCHERS:
-            launchers.clear()
-        found = configure()
-        if stream is not None:
-            found = (*found[:2], stream, *found[3:])
-        launcher = launchers[key] = kernel[found]
-    launcher(*arguments)
+        launcher = self.kernel[self.primal.launch_for(inputs[:nin], inputs[nin:], stream)]
+        return lambda inputs, results: launcher(*inputs, *results)
 
 
 def _needs_contiguous(t):
     return isinstance(t, types.Pointer) or (isinstance(t, types.Array) and t.layout == "C")
-
-
-_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def _sized(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,13 @@ class Operation:
         """Computes the results of NumPy arrays."""
         raise NotImplementedError
 
-    def run_on_device(
+    def device_call(
         self, inputs: Sequence[Any], results: Sequence[Any], stream: Any = None
-    ) -> None:
-        """Computes the results of device arrays; without a stream, on that of their library."""
+    ) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+        """A function of inputs and results that computes the results of device arrays with these shapes and dtypes.
+
+        Without a stream it runs on that of their library.
+        """
         raise NotImplementedError
 
     def gradients(self, inputs: Sequence[np.dtype]) -> Operation:
@@ -63,6 +66,13 @@ class Operation:
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:
         """The numbers of the inputs by which `gradients` derives."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
+
+
+def call_of(ufunc: Any, stream: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    """The call of a ufunc for device arrays."""
+    if stream is None:
+        return lambda inputs, results: ufunc(*inputs, out=tuple(results))
+    return lambda inputs, results: ufunc(*inputs, out=tuple(results), stream=stream)
 
 
 def broadcast(name: str, shapes: Sequence[Sequence]) -> tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -124,79 +124,96 @@ def _returned(described):
     return f"({', '.join(['Tensor'] * described.nout)})"
 
 
-def _maker(described):
-    """A function of the arguments of a call: new tensors for its results."""
-    name = described.name
-    cached: dict[tuple, tuple] = {}
-    create = torch.zeros if described.starts_at_zero else torch.empty
+MAX_PLANS = 1024
+"""The number of lists of shapes and dtypes for which an operator keeps what it has computed."""
 
-    def make(args):
-        tensors = [x for x in args if isinstance(x, torch.Tensor)]
-        key = tuple([x.dtype for x in tensors])
-        dtypes = cached.get(key)
-        if dtypes is None:
-            given = iter(to_numpy(name, tensors))
-            found = described.dtypes(
-                tuple(next(given) if isinstance(x, torch.Tensor) else None for x in args)
-            )
-            dtypes = cached[key] = tuple(TORCH[dtype] for dtype in found)
-        device = tensors[0].device
-        for x in tensors:
-            if x.device != device:
-                raise ValueError(f"{name}: the tensors are on {device} and {x.device}")
+
+class _Plan(NamedTuple):
+    """What a call needs for arguments with certain shapes and dtypes on one device."""
+
+    results: list
+    """Shape, dtype and device of each result."""
+    run: Callable
+    """Computes the results, given the inputs."""
+
+
+class _Results:
+    """The results of calls of an operation."""
+
+    def __init__(self, described: Operation):
+        self.described = described
+        self.create = torch.zeros if described.starts_at_zero else torch.empty
+        self.tensors = [i for i in range(described.nin) if described.scalar(i) is None]
+
+    def described_for(self, args: tuple) -> list:
+        """The arguments of torch.empty for each result."""
+        described = self.described
+        given = iter(to_numpy(described.name, [args[i] for i in self.tensors]))
+        dtypes: Any = [next(given) if i in self.tensors else None for i in range(described.nin)]
+        device = args[self.tensors[0]].device
+        for i in self.tensors:
+            if args[i].device != device:
+                raise ValueError(
+                    f"{described.name}: the tensors are on {device} and {args[i].device}"
+                )
         return [
-            create(shape, dtype=dtype, device=device)
-            for shape, dtype in zip(described.shapes(args), dtypes, strict=True)
+            (shape, TORCH[dtype], device)
+            for shape, dtype in zip(described.shapes(args), described.dtypes(dtypes), strict=True)
         ]
 
-    return make
+    def created(self, described: list) -> list:
+        create = self.create
+        return [create(shape, dtype=dtype, device=device) for shape, dtype, device in described]
 
-
-def _given(described, results):
-    """What the operator returns."""
-    if described.nout == 1:
-        return results[0]
-    return tuple(results) if results else None
+    def returned(self, results: list) -> Any:
+        """What the operator returns."""
+        if len(results) == 1:
+            return results[0]
+        return tuple(results) if results else None
 
 
 def _fake(described):
-    make = _maker(described)
+    of = _Results(described)
 
     def fake(*args):
-        return _given(described, make(args))
+        return of.returned(of.created(of.described_for(args)))
 
     return fake
 
 
-def _on_device(described):
-    make = _maker(described)
-    contiguous = described.contiguous
+def _planned(described, start):
+    """A kernel of torch's dispatcher. ``start(inputs, results)`` returns the function of a plan."""
+    of = _Results(described)
+    plans: dict[tuple, _Plan] = {}
+    contiguous, numbers = described.contiguous, frozenset((bool, int, float, complex))
 
-    def on_device(*args):
-        results = make(args)
-        inputs = [
-            x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x for x in args
-        ]
+    def kernel(*args):
+        key = tuple([x if type(x) in numbers else (x.dtype, x.shape, x.get_device()) for x in args])
+        plan = plans.get(key)
+        inputs = [x.detach() if type(x) not in numbers and x.requires_grad else x for x in args]
         for i in contiguous:
             inputs[i] = inputs[i].contiguous()
-        described.run_on_device(inputs, results)
-        return _given(described, results)
+        if plan is None:
+            wanted = of.described_for(args)
+            results = of.created(wanted)
+            if len(plans) >= MAX_PLANS:
+                plans.clear()
+            plan = plans[key] = _Plan(wanted, start(inputs, results))
+        else:
+            results = of.created(plan.results)
+        plan.run(inputs, results)
+        return of.returned(results)
 
-    return on_device
+    return kernel
+
+
+def _on_device(described):
+    return _planned(described, described.device_call)
 
 
 def _on_host(described):
-    make = _maker(described)
+    def run(inputs, results):
+        arrays = [x.numpy() if isinstance(x, torch.Tensor) else x for x in inputs]
+        described.run_on_host(arrays, [x.numpy() for x in results])
 
-    def on_host(*args):
-        results = make(args)
-        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in args]
-        for i in described.contiguous:
-            inputs[i] = inputs[i].contiguous()
-        described.run_on_host(
-            [x.numpy() if isinstance(x, torch.Tensor) else x for x in inputs],
-            [x.numpy() for x in results],
-        )
-        return _given(described, results)
-
-    return on_host
+    return _planned(described, lambda inputs, results: run)
