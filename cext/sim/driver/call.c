@@ -1,7 +1,7 @@
 /* sim/driver/call: the per-thread default stream is created at its first use. */
 #include "sim/driver/call.h"
 
-#include <stdlib.h>
+#include "base/mem.h"
 #include "sim/driver/handle.h"
 #include "sim/driver/stream.h"
 #include "sim/engine/limits.h"
@@ -33,7 +33,7 @@ static _Thread_local struct {
 
 static nl_sim_stream *per_thread_stream(nl_sim_context *context) {
     if (!own) {
-        own = calloc(NL_SIM_MAX_DEVICES, sizeof *own);
+        own = nl_mem_zalloc(NL_SIM_MAX_DEVICES * sizeof *own, NULL);
         if (!own)
             return NULL;
     }
