@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn, likenumpy
 from kit.drawn import examples, outcome
-from kit.needs import current_numpy
+from kit.needs import numpy_since
 from kit.sample import some
 
 from numbalite import cuda
@@ -119,7 +119,7 @@ def test_ranges_of_histograms():
         same(np.histogram, (x, 5, limits), (d, 5, limits))
 
 
-@current_numpy
+@numpy_since("2.1", "bins of integers have a width of at least 1")
 @pytest.mark.parametrize("rule", RULES)
 def test_bins_by_rules(rule):
     normal = np.random.default_rng(5).standard_normal(300)
@@ -189,7 +189,7 @@ def test_digitize_with_nan_among_the_bins():
 # ---------------------------------------------------------------------------------- what is there once
 
 
-@current_numpy
+@numpy_since("2.1", "the shape of inverse indices")
 @pytest.mark.parametrize("dtype", some(2, ["f4", "i8", "c16", "record"]))
 def test_unique(dtype):
     host = RNG.integers(0, 4, (7, 5)).astype("i8" if dtype == "record" else dtype)
@@ -215,7 +215,7 @@ def test_unique(dtype):
         same(lambda a, n=axis: np.unique(a, axis=n, **every), (rows,), (on_device(rows),))
 
 
-@current_numpy
+@numpy_since("2.1", "the shape of inverse indices")
 def test_unique_rows_with_nan():
     rows = np.array(
         [[2, np.nan, 2], [np.nan, 1, np.nan], [np.nan, 1, np.nan], [2, 2, 2], [2, 2, 2]]
@@ -251,7 +251,7 @@ METHODS = [
 ]  # fmt: skip
 
 
-@current_numpy
+@numpy_since("2.4", "the dtype of q counts")
 @examples(40)
 @given(data=st.data())
 def test_quantiles(data):

@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.needs import current_numpy
+from kit.needs import numpy_since
 
 from numbalite import cuda
 
@@ -279,7 +279,7 @@ def test_take_of_empty_axes(mode):
 # --- copy=
 
 
-@current_numpy
+@numpy_since("2.1", "reshape has copy=")
 @pytest.mark.parametrize("copy", ["never", "always", "", None, True, False, 0, 2])
 def test_copy_is_no_text(copy):
     x = np.arange(3.0)

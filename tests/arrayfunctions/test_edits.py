@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import alike, moved, same
-from kit.needs import current_numpy
+from kit.needs import numpy_since
 
 MATRIX = np.arange(12.0).reshape(3, 4)
 
@@ -48,7 +48,7 @@ def test_delete(case, on_host):
     same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
 
 
-@current_numpy
+@numpy_since("2.2", "a mask is not an array of the integers 0 and 1")
 @examples(40)
 @given(case=edited(past=True), on_host=st.booleans(), data=st.data())
 def test_insert(case, on_host, data):
@@ -65,7 +65,7 @@ def test_insert(case, on_host, data):
     same(np.insert, (placed.device(), there, moved(values), axis), (host, places, values, axis))
 
 
-@current_numpy
+@numpy_since("2.2", "a mask with two dimensions is an error")
 def test_wrong_edits():
     for function, rest in ((np.delete, ()), (np.insert, (1,))):
         alike(function, MATRIX, 1, *rest, axis=2)
@@ -87,7 +87,7 @@ def test_resize(host):
         alike(np.resize, host, shape)
 
 
-@current_numpy
+@numpy_since("2.4", "an unknown side is an error")
 def test_trim_zeros():
     line = np.array([0, 0, 3, 0, 5, 0], "f4")
     table = np.zeros((4, 5), int)

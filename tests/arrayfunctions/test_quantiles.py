@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from kit.likenumpy import same
-from kit.needs import current_numpy
+from kit.needs import numpy_since
 from kit.sample import some
 
 from numbalite import cuda
@@ -20,7 +20,7 @@ def rows_with_nans(dtype="f8"):
     return host, cuda.to_device(host)
 
 
-@current_numpy
+@numpy_since("2.1", "closest_observation rounds half to even")
 @pytest.mark.parametrize("axis", [None, 1, (0, 2), 3])
 def test_quantiles_of_what_is_not_nan(axis):
     host, device = rows_with_nans()
@@ -33,7 +33,7 @@ def test_quantiles_of_what_is_not_nan(axis):
     same(np.nanmedian, (device[:0],), (host[:0],), keywords)
 
 
-@current_numpy
+@numpy_since("2.4", "weights of 0 and NaN are errors")
 @pytest.mark.parametrize("axis", [None, 0, (0, 1)])
 def test_quantiles_by_weights(axis):
     host, device = rows_with_nans()
@@ -52,7 +52,7 @@ def test_quantiles_by_weights(axis):
         same(np.percentile, (device, 30), (host, 30), keywords)
 
 
-@current_numpy
+@numpy_since("2.4", "weights of 0 and NaN are errors")
 @pytest.mark.parametrize("weights", [[1, -1, 1], [0, 0, 0], [1, np.nan, 1], [1, 1]])
 def test_wrong_weights(weights):
     host = np.arange(3.0)
@@ -69,7 +69,7 @@ def test_an_array_without_axes_has_no_axis_0():
         same(np.quantile, (device, 0.5), (host, 0.5), {"axis": axis})
 
 
-@current_numpy
+@numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("method", ["midpoint", "averaged_inverted_cdf", "linear"])
 def test_dtypes_of_places_count(method):
     line = np.arange(5, dtype="f4")
@@ -93,6 +93,7 @@ METHODS = (
 ).split()
 
 
+@numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("dtype", some(1, ["f4", "f8", "i2", "f2"]))
 def test_one_quantile_of_arrays_of_any_shape(dtype):
     """A number of Python or NumPy; the least and the largest place, NaN, several axes."""

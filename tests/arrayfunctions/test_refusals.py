@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kit.drawn import is_same_kind, outcome
 from kit.likenumpy import alike, moved
-from kit.needs import current_numpy
+from kit.needs import numpy_since
 from kit.numpycalls import CALLS, NEEDED, M, V
 from kit.sample import some
 
@@ -72,9 +72,12 @@ def is_of_indices(error):
     return str(error).startswith(("index ", "invalid entry in choice"))
 
 
+SINCE = {
+    "trim_zeros": numpy_since("2.2", "np.trim_zeros accepts an axis"),
+    "linalg.matrix_rank": numpy_since("2.4", "the rank of an empty matrix is 0"),
+}
 NAMES = [
-    pytest.param(name, marks=current_numpy) if name == "trim_zeros" else name
-    for name in some(90, CALLS)
+    pytest.param(name, marks=SINCE[name]) if name in SINCE else name for name in some(90, CALLS)
 ]
 
 

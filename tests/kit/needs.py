@@ -11,12 +11,14 @@ from numbalite.compilers import toolkit
 NO_NVRTC = "NVRTC is not installed"
 
 needs_nvrtc = pytest.mark.skipif(not toolkit.libraries(), reason=NO_NVRTC)
-current_numpy = pytest.mark.skipif(
-    np.lib.NumpyVersion(np.__version__) < "2.4.0",
-    reason="compares with what NumPy does since a release after 2.0",
-)
-"""For tests whose results or errors NumPy has changed since 2.0.0, the oldest release that numbalite supports. Device
-arrays behave as those of new releases."""
+
+
+def numpy_since(version, change):
+    """For tests that compare with what NumPy does since a release after 2.0, the oldest that numbalite supports.
+    Device arrays behave as NumPy's of the newest release. `change`: what the release changed."""
+    return pytest.mark.skipif(
+        np.lib.NumpyVersion(np.__version__) < f"{version}.0", reason=f"NumPy {version}: {change}"
+    )
 
 
 def compute_sanitizer():
