@@ -1,4 +1,4 @@
-"""The finder: answers imports of numba's modules with numbalite's."""
+"""The finder: answers imports of numba's and minpy's modules with numbalite's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 class Finder(MetaPathFinder):
-    """Stands first in sys.meta_path and answers for `numba` and all below it."""
+    """Stands first in sys.meta_path and answers for `numba`, `minpy` and all below them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "numba" and not fullname.startswith("numba."):
+        root = fullname.partition(".")[0]
+        if root == "minpy":
+            return importlib.util.spec_from_loader(fullname, _Minpy(fullname), is_package=True)
+        if root != "numba":
             return _missing_in_ours(fullname, path)
         if fullname in names.MODULES:
             return importlib.util.spec_from_loader(
@@ -59,6 +62,29 @@ class _Existing(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # which the import has replaced by that of numba's name
+
+
+class _Minpy(Loader):
+    """Gives a module of numbalite.autograd.minpy."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        from numbalite.autograd import minpy
+
+        found = minpy.MODULES.get(self._name)
+        if found is None:
+            raise ModuleNotFoundError(
+                f"{self._name}: of minpy, numbalite has {', '.join(sorted(minpy.MODULES))}"
+            )
+        module = ModuleType(self._name)
+        module.__path__ = []
+        vars(module)["__getattr__"] = lambda name: getattr(found, name)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
 
 
 class _Folder(Loader):

@@ -82,6 +82,7 @@ LATER = {
     "numbalite.compilers.hints": ("compilers.sim.translation", FAILED),
     "numbalite.compilers.pythonisms": ("types.inkernel", FAILED),
     "numbalite.types.classes": ("types.structs", QUICK),
+    "numbalite.numba.finder": ("autograd.minpy", "autograd is an optional package"),
     "numbalite.ufuncs.cudagufunc": (
         "ufuncs.cudaufunc ufuncs.differentiation",
         "only arguments that are cast, and derivatives, need them",

@@ -377,3 +377,41 @@ def test_options_of_python_and_kernels_that_are_docstrings(python):
     for arguments, said in ((("-Z", "FILE"), "unknown option -Z"), (("-W", "ignore"), "missing")):
         status, out, err = python(*RUN, *arguments, source=source)
         assert status == 2 and said in err
+
+
+def test_programs_for_minpy(python):
+    """Its gradients, with arrays on the device."""
+    pytest.importorskip("autograd")
+    status, out, err = python(
+        *RUN, "FILE",
+        source="""
+        import minpy
+        import minpy.numpy as np
+        import minpy.numpy.random as random
+        from minpy.context import gpu, set_context
+        from minpy.core import grad, grad_and_loss
+
+        set_context(gpu(0))
+        random.seed(0)
+        x = random.rand(64, 3)
+        t = np.dot(x, np.array([1.0, -2.0, 0.5]))
+
+        def loss(w):
+            return np.sum((np.dot(x, w) - t) ** 2) / 64
+
+        step, w = grad_and_loss(loss), np.zeros(3)
+        for _ in range(300):
+            gradient, value = step(w)
+            w = w - 0.5 * gradient
+        print(type(w).__name__, float(value) < 1e-3, minpy.numpy.tanh(0.0))
+        try:
+            import minpy.nn
+        except ModuleNotFoundError as problem:
+            print(problem)
+        """,
+    )  # fmt: skip
+    assert status == 0, err
+    assert out.splitlines() == [
+        "DeviceNDArray True 0.0",
+        "minpy.nn: of minpy, numbalite has minpy, minpy.context, minpy.core, minpy.numpy, minpy.numpy.random",
+    ]
