@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* A job for several threads. It must stay valid until nl_threads_close returns. Each thread that
- * joins calls run(data) once. Because the number of threads that join is not known, `run` must
+ * joins calls run(data) once. Because the number of threads that join is undetermined, `run` must
  * claim its parts of the work from a common counter. */
 typedef struct nl_threads_job {
     void (*run)(void *data);

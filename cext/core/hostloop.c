@@ -301,10 +301,10 @@ static double read_cost(const uint32_t *place) {
 /* Stores the time of an iteration, at most 5% above the stored value: the first measurements
  * include cold code and untouched memory. */
 static void note_cost(uint32_t *place, double nanoseconds, long long count) {
-    float cost = (float)(nanoseconds / (double)count), known = (float)read_cost(place);
+    float cost = (float)(nanoseconds / (double)count), previous = (float)read_cost(place);
     uint32_t bits;
-    if (known > 0 && cost > known * 1.05f)
-        cost = known * 1.05f;
+    if (previous > 0 && cost > previous * 1.05f)
+        cost = previous * 1.05f;
     cost = cost < 0.05f ? 0.05f : cost;
     memcpy(&bits, &cost, sizeof bits);
     nl_atomic_store32_relaxed(place, bits);

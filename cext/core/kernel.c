@@ -150,7 +150,7 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
  * launch opts in first, so the query must do that too. */
 static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* no block fits, which the driver's result says */
+        return 0; /* no block fits, as the driver's result shows */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

@@ -3,7 +3,7 @@
  * hostblock.c for host memory).
  *
  * A block is put into the pool when its last reference is released, which may be before the work
- * that uses it is done. The state says what the block still waits for. Sequence numbers count the
+ * that uses it is done. The state is what the block still waits for. Sequence numbers count the
  * blocks that were put; a wait that began when the number was n makes every block with a sequence
  * number up to n ready. */
 #ifndef NL_CORE_POOL_H

@@ -141,7 +141,7 @@ typedef struct {
     nl_plan plan;
     char *dense;           /* on the host; at most PIECE bytes, or one row */
     nl_host_block *locked; /* the block of `dense`, if it is page-locked */
-    nl_buffer *beside;     /* on the device, the same size; NULL if not needed */
+    nl_buffer *staging;    /* on the device, the same size; NULL if not needed */
 } packing;
 
 /* Returns whether the device side is one dense block, in the plan's order of axes. */
@@ -177,18 +177,18 @@ static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (is_dense(p))
         return copy_block(k->dev, p->direction, p->to, k->dense, bytes, p->stream, err);
-    if (k->beside == NULL) {
+    if (k->staging == NULL) {
         nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
         return finish(p->stream, nl_plan_copy(&rows, err), err);
     }
-    nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->beside->address);
+    nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->staging->address);
     if (p->direction == NL_DEVICE_TO_HOST) {
         if (nl_plan_copy(&rows, err) < 0)
             return -1;
-        return copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream,
+        return copy_block(k->dev, p->direction, k->staging->address, k->dense, bytes, p->stream,
                           err);
     }
-    if (copy_block(k->dev, p->direction, k->beside->address, k->dense, bytes, p->stream, err) < 0)
+    if (copy_block(k->dev, p->direction, k->staging->address, k->dense, bytes, p->stream, err) < 0)
         return -1;
     return finish(p->stream, nl_plan_copy(&rows, err), err);
 }
@@ -246,13 +246,13 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
         return 0;
     if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= MAX_DRIVER_CALLS)
         return 0;
-    if (nl_buffer_alloc(k->dev, (size_t)size, &k->beside, err) < 0) {
-        k->beside = NULL;
+    if (nl_buffer_alloc(k->dev, (size_t)size, &k->staging, err) < 0) {
+        k->staging = NULL;
         return err->kind == NL_ERR_CUDA && err->code == CUDA_ERROR_OUT_OF_MEMORY ? 0 : -1;
     }
     if (nl_stream_handle_blocking(k->plan.stream, &blocking, err) < 0)
         return -1;
-    return nl_buffer_use(k->beside, k->plan.stream, blocking, err);
+    return nl_buffer_use(k->staging, k->plan.stream, blocking, err);
 }
 
 /* Allocates the dense host block, page-locked from LOCKED_DENSE bytes on if possible, because the
@@ -276,11 +276,11 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     int status = open_beside(&k, size, err);
     if (status == 0)
         status = pack_all(&k, &k.plan, err);
-    if (k.beside != NULL) {
+    if (k.staging != NULL) {
         if (status < 0)
             finish(p->stream, -1, err);
-        nl_buffer_settle(k.beside); /* finish() has waited for the stream */
-        nl_buffer_release(k.beside);
+        nl_buffer_settle(k.staging); /* finish() has waited for the stream */
+        nl_buffer_release(k.staging);
     }
     if (k.locked != NULL)
         nl_hostblock_give(k.locked);

@@ -267,32 +267,32 @@ static const meaning *find_meaning(CUresult status) {
 }
 
 int nl_driver_is_sticky(CUresult status) {
-    const meaning *known = find_meaning(status);
-    return known != NULL && known->sticky;
+    const meaning *reason = find_meaning(status);
+    return reason != NULL && reason->sticky;
 }
 
 /* Formats "cuX failed with NAME (code): cause." from the table above or, for other statuses, from
  * the driver's texts. */
-static void describe(CUresult status, const char *call, const meaning *known, nl_error *err) {
-    const char *name = known != NULL ? known->name : NULL;
-    const char *what = known != NULL ? known->what : NULL;
+static void describe(CUresult status, const char *call, const meaning *reason, nl_error *err) {
+    const char *name = reason != NULL ? reason->name : NULL;
+    const char *what = reason != NULL ? reason->what : NULL;
     if (name == NULL)
         nl_cu.GetErrorName(status, &name);
     if (what == NULL)
         nl_cu.GetErrorString(status, &what);
-    const char *remedy = known != NULL ? known->remedy : "";
+    const char *remedy = reason != NULL ? reason->remedy : "";
     nl_error_set(err, NL_ERR_CUDA, "%s failed with %s (%d): %s.%s%s%s%s", call,
                  name != NULL ? name : "an unknown status", (int)status,
-                 what != NULL ? what : "the driver says no more", *remedy ? " " : "", remedy,
-                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? " " : "",
-                 known != NULL && known->sticky && status != CUDA_ERROR_DEINITIALIZED ? restart
-                                                                                      : "");
+                 what != NULL ? what : "the driver reports no details", *remedy ? " " : "", remedy,
+                 reason != NULL && reason->sticky && status != CUDA_ERROR_DEINITIALIZED ? " " : "",
+                 reason != NULL && reason->sticky && status != CUDA_ERROR_DEINITIALIZED ? restart
+                                                                                        : "");
 }
 
 int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     if (__builtin_expect(status == CUDA_SUCCESS, 1))
         return 0;
-    const meaning *known = find_meaning(status);
+    const meaning *reason = find_meaning(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
         nl_error_fault(err); /* a driver that reports the fault has not lost the context */
     } else if (status == NL_STATUS_INTERRUPTED) {
@@ -305,10 +305,10 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, as another thread reports");
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
-        nl_fault_say(&err->fault, "%s. %s", known->what, restart);
+        nl_fault_say(&err->fault, "%s. %s", reason->what, restart);
         nl_error_fault(err);
     } else {
-        describe(status, call, known, err);
+        describe(status, call, reason, err);
     }
     err->code = status;
     snprintf(err->call, sizeof err->call, "%s", call);

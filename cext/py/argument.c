@@ -155,7 +155,7 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
         return is_c ? 0
                     : nl_py_argument_refuse(
                           call, index, shown(v), PyExc_TypeError,
-                          " that is not C-contiguous: a plain pointer says nothing of strides");
+                          " that is not C-contiguous: a plain pointer has no strides");
     if (v->ndim != p->ndim)
         return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
                                      p->ndim ? ": it must have %d dimension%s"
@@ -347,7 +347,7 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
     const nl_param *p = &call->params->items[index];
     CUdeviceptr address = 0;
     nl_error err;
-    nl_address known;
+    nl_address pointer;
     if (value != Py_None) {
         address = PyLong_AsUnsignedLongLong(value);
         if (PyErr_Occurred()) {
@@ -360,7 +360,7 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
                                      ": pass an array, not an address");
     if (address && (nl_device_bind(call->device, &err) < 0 ||
-                    nl_device_ask(address, &known, &err) < 0 || known.type == 0))
+                    nl_device_ask(address, &pointer, &err) < 0 || pointer.type == 0))
         return nl_py_argument_refuse(
             call, index, value, PyExc_ValueError,
             ", which is no address in device memory: pass an array, or its address "

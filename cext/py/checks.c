@@ -210,7 +210,8 @@ static PyMethodDef methods[] = {
      "set_checks(mask, seed, limit[, record, profile, budget, schedule]): what the calling "
      "thread's "
      "launches are checked for, "
-     "where the driver can; without arguments, what the process says. record: a number other than "
+     "where the driver can; without arguments, the setting of the process. record: a number other "
+     "than "
      "0 for an exact search for races, whose verdicts are recorded under it; profile: a token of "
      "profile_open; budget: milliseconds "
      "for more schedules of a launch; schedule: the only one to run."},

@@ -548,7 +548,8 @@ static PyMethodDef methods[] = {
     {"driver_kind", driver_kind, METH_NOARGS,
      "\"cuda\" or \"sim\", None before opening: for messages. Decisions ask driver_has."},
     {"driver_has", driver_has, METH_O,
-     "driver_has(name): opens it, and says whether it has \"checks\" (of kernels while they run), "
+     "driver_has(name): opens it, and returns whether it has \"checks\" (of kernels while they "
+     "run), "
      "\"host_code\" (kernels are code for the host), \"host_memory\" (devices' memory is the "
      "host's)."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},

@@ -79,10 +79,10 @@ static void place_of(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size
     PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
                          ? PyTuple_GET_ITEM(d->parameters, i)
                          : NULL;
-    const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
+    const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
     PyOS_snprintf(where, size,
-                  known ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
-                  name_of(d), i + 1, known);
+                  text ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd", name_of(d),
+                  i + 1, text);
     PyErr_Restore(type, error, traceback);
 }
 

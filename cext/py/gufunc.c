@@ -99,9 +99,9 @@ static PyObject *ask_choice(const nl_py_gucall *c) {
 static int choose(nl_py_gucall *c) {
     uint8_t key[NL_PY_KEY_CAPACITY(NL_GU_MAX_OPERANDS + 1)];
     size_t size = choice_key(c, key);
-    nl_py_overload *known = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
-    c->chosen = known ? Py_NewRef(known->code) : ask_choice(c);
-    if (!c->chosen || (!known && size && remember_choice(c->g, key, size, c->chosen) < 0))
+    nl_py_overload *cached = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
+    c->chosen = cached ? Py_NewRef(cached->code) : ask_choice(c);
+    if (!c->chosen || (!cached && size && remember_choice(c->g, key, size, c->chosen) < 0))
         return -1;
     c->dtypes = (const uint8_t *)PyBytes_AS_STRING(c->chosen);
     c->orders = PyBytes_AS_STRING(c->chosen) + c->count;

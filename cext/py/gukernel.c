@@ -270,9 +270,9 @@ fail:
 static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     uint8_t key[NL_PY_KEY_CAPACITY(MAX_KEY)];
     size_t size = kernel_key(c, k, key);
-    nl_py_overload *known = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
-    if (known)
-        return (compiled *)known;
+    nl_py_overload *cached = nl_py_overloads_find(&c->g->kernels, c->operation.device, key, size);
+    if (cached)
+        return (compiled *)cached;
     PyObject *answer = compile(c, k);
     compiled *made = answer ? add_kernel(c, key, size, answer) : NULL;
     Py_XDECREF(answer);

@@ -261,14 +261,14 @@ static int get_memory(nl_py_hostcopies *c, nl_error *err) {
 
 /* Is this array itself copied in the direction `mode`? An item that shares the copy of another is
  * not. */
-static int travels(const nl_py_hostcopy *item, int mode) {
+static int is_copied(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
 }
 
 static int send_block(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
-        if (item->offset >= 0 && travels(item, NL_PY_TRANSFER_IN))
+        if (item->offset >= 0 && is_copied(item, NL_PY_TRANSFER_IN))
             nl_pinned_gather(c->block + item->offset, &item->device, item->data, &item->host);
     }
     c->is_pending = c->block != NULL;
@@ -281,7 +281,7 @@ static int send_others(const nl_py_hostcopies *c, nl_error *err) {
     nl_upload on_stack[NL_PY_STACK_HOSTCOPIES], *uploads = on_stack;
     int n = 0;
     for (int i = 0; i < c->count; i++)
-        n += c->items[i].offset < 0 && travels(&c->items[i], NL_PY_TRANSFER_IN);
+        n += c->items[i].offset < 0 && is_copied(&c->items[i], NL_PY_TRANSFER_IN);
     if (n == 0)
         return 0;
     if (n > NL_PY_STACK_HOSTCOPIES)
@@ -291,7 +291,7 @@ static int send_others(const nl_py_hostcopies *c, nl_error *err) {
     n = 0;
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *item = &c->items[i];
-        if (item->offset < 0 && travels(item, NL_PY_TRANSFER_IN))
+        if (item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN))
             uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
     }
     int status = nl_transfer_uploads(c->device, uploads, n, c->stream, err);
@@ -357,7 +357,7 @@ static int fetch(nl_py_hostcopies *c, nl_error *err) {
         return -1;
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
-        if (!travels(item, NL_PY_TRANSFER_OUT))
+        if (!is_copied(item, NL_PY_TRANSFER_OUT))
             continue;
         if (item->offset >= 0)
             nl_pinned_scatter(item->data, &item->host, c->block + item->offset, &item->device);

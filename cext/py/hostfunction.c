@@ -235,10 +235,10 @@ static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args
             PyObject *name = f->parameters && i < PyTuple_GET_SIZE(f->parameters)
                                  ? PyTuple_GET_ITEM(f->parameters, i)
                                  : NULL;
-            const char *known = name ? PyUnicode_AsUTF8(name) : NULL;
-            if (known)
+            const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+            if (text)
                 PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd '%.100s'", name_of(f),
-                              i + 1, known);
+                              i + 1, text);
             else
                 PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd", name_of(f), i + 1);
             nl_py_type_code_refuse(f->state, args[i], where, "function", reason);

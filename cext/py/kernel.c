@@ -158,7 +158,7 @@ static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     static const char orders[] = "ACF";
     const char *name, *kind, *ctype, *dtype, *layout;
     long long itemsize, size, align, offset = 0;
-    int known = 0;
+    int found = 0;
     if (!PyTuple_Check(tuple)) {
         PyErr_Format(PyExc_TypeError, "a parameter is described by a tuple, not %.80s",
                      Py_TYPE(tuple)->tp_name);
@@ -172,9 +172,9 @@ static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kind, kinds[i]) == 0) {
             p->kind = (nl_param_kind)i;
-            known = 1;
+            found = 1;
         }
-    if (!known) {
+    if (!found) {
         PyErr_Format(PyExc_ValueError, "parameter '%s': unknown kind '%s'", name, kind);
         return -1;
     }
@@ -290,10 +290,10 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     if (!k)
         return NULL;
     k->module = Py_NewRef(self);
-    int known = rows != Py_None;
-    k->parameters = known ? PySequence_Tuple(rows) : PyTuple_New(0);
+    int has_rows = rows != Py_None;
+    k->parameters = has_rows ? PySequence_Tuple(rows) : PyTuple_New(0);
     params = (nl_params){.count = -1};
-    if (!k->parameters || (known && nl_py_kernel_params(k->parameters, &params) < 0))
+    if (!k->parameters || (has_rows && nl_py_kernel_params(k->parameters, &params) < 0))
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, claimed, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
@@ -465,7 +465,7 @@ static PyMethodDef module_methods[] = {
      "function(lowered, name, parameters, fault=None, claimed=False) -> Kernel: a kernel by its "
      "symbol; parameters are tuples as numbalite.types.describe.Parameter, read from compiled code "
      "or, "
-     "if claimed, as a user says; None: not known, it cannot be launched."},
+     "if claimed, in the form of a user's option; None: unknown, so it cannot be launched."},
     {"variable", KEYWORDS(module_variable),
      "variable(lowered, dtype, shape) -> DeviceArray over a __constant__ or __device__ variable; "
      "shape None: all of it, in one dimension."},

@@ -23,7 +23,7 @@ static int from_protocol(PyObject *argument, CUstream *handle) {
     } else if (version != 0) {
         good = 0;
         PyErr_Format(PyExc_NotImplementedError,
-                     "version %d of the __cuda_stream__ protocol is not known", version);
+                     "version %d of the __cuda_stream__ protocol is not supported", version);
     }
     Py_DECREF(pair);
     *handle = (CUstream)(uintptr_t)value;

@@ -26,21 +26,21 @@ static const char no_size[] = "it does not fit in 64 bits";
  * object is appended. Returns 0, or -1 with an exception. */
 static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
-    PyObject *known = NULL;
+    PyObject *number = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->code_indices);
     /* NumPy's comparison of dtypes may return "different" with an exception set. */
-    if (PyDict_GetItemRef(state->code_indices, object, &known) >= 0 && !PyErr_Occurred()) {
+    if (PyDict_GetItemRef(state->code_indices, object, &number) >= 0 && !PyErr_Occurred()) {
         Py_ssize_t count = PyList_GET_SIZE(state->code_objects);
-        if (known) {
+        if (number) {
             result = 0;
         } else if (count >= NL_PY_CODE_INDEX_MAX) {
             PyErr_Format(PyExc_RuntimeError,
                          "more than %d types of records, tuples and times were passed to kernels",
                          NL_PY_CODE_INDEX_MAX);
         } else {
-            known = PyLong_FromSsize_t(count + 1);
-            if (known && PyList_Append(state->code_objects, object) == 0) {
-                result = PyDict_SetItem(state->code_indices, object, known);
+            number = PyLong_FromSsize_t(count + 1);
+            if (number && PyList_Append(state->code_objects, object) == 0) {
+                result = PyDict_SetItem(state->code_indices, object, number);
                 if (result < 0)
                     (void)PyList_SetSlice(state->code_objects, count, count + 1, NULL);
                 else if (PyErr_Occurred())
@@ -50,8 +50,8 @@ static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
     }
     Py_END_CRITICAL_SECTION();
     if (result == 0)
-        *index = (uint32_t)PyLong_AsUnsignedLong(known);
-    Py_XDECREF(known);
+        *index = (uint32_t)PyLong_AsUnsignedLong(number);
+    Py_XDECREF(number);
     return result;
 }
 
@@ -347,9 +347,9 @@ int nl_py_typecode_of_host(nl_py_values *values, PyObject *obj, uint32_t *code,
     if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
         return number_code(values, obj, code, reason);
     if (!nl_py_hostarray_is_exact_array(obj) && nl_py_hostarray_is_scalar(obj)) {
-        int known = numpy_scalar_code(state, obj, code, reason);
-        *code = known > 0 ? as_value(*code) : 0;
-        return known;
+        int found = numpy_scalar_code(state, obj, code, reason);
+        *code = found > 0 ? as_value(*code) : 0;
+        return found;
     }
     if (PyTuple_Check(obj))
         return tuple_code(values, obj, code, reason, nl_py_typecode_of_host, 0);

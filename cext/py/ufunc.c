@@ -289,16 +289,16 @@ static void find_order(const call *c, int *order) {
 }
 
 static int make_outputs(call *c) {
-    int order[NL_MAX_DIMS], known = 0;
+    int order[NL_MAX_DIMS], has_order = 0;
     int64_t strides[NL_MAX_DIMS];
     for (int i = 0; i < c->nout; i++) {
         nl_py_operand *op = first_out(c) + i;
         nl_dtype dtype = (nl_dtype)c->loop[c->nin + i];
         if (op->place != NL_PY_PLACE_NONE)
             continue;
-        if (!known)
+        if (!has_order)
             find_order(c, order);
-        known = 1;
+        has_order = 1;
         nl_loop_dense(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
         if (nl_py_operand_make(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) < 0)
             return -1;

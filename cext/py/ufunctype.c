@@ -109,14 +109,16 @@ static PyMethodDef ufunc_methods[] = {
      "reduce($self, array, axis=0, dtype=None, out=None, keepdims=False, initial=..., where=True, "
      "*,\n"
      "       stream=0)\n--\n\n"
-     "Folds an array along ``axis`` (an int, a tuple, or None for all), as numpy.ufunc.reduce.\n\n"
-     "``dtype``: of the loop and the result; ``initial``: what the fold starts with (the identity\n"
-     "where it is needed and not given); ``where``: a boolean array that says which elements\n"
+     "Reduces an array along ``axis`` (an int, a tuple, or None for all), as "
+     "numpy.ufunc.reduce.\n\n"
+     "``dtype``: of the loop and the result; ``initial``: the start value (the identity\n"
+     "where it is needed and not given); ``where``: a boolean array that selects the elements "
+     "that\n"
      "count. AxisError, and ValueError for an empty axis without ``initial`` and identity."},
     {"accumulate", (PyCFunction)(void (*)(void))nl_py_reduction_accumulate,
      METH_FASTCALL | METH_KEYWORDS,
      "accumulate($self, array, axis=0, dtype=None, out=None, *, stream=0)\n--\n\n"
-     "The running folds of an array along one axis, as numpy.ufunc.accumulate."},
+     "The cumulative reduction of an array along one axis, as numpy.ufunc.accumulate."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef ufunc_members[] = {

@@ -73,7 +73,7 @@ constexpr int THREADS = 1024; /* maximum per block; must match algorithms/counti
  * or, with many bins, the result itself. */
 template <class W, class A> struct counters {
     typedef typename counter<W, A>::type C;
-    static constexpr unsigned room = 32768 / sizeof(C), most = THREADS / 64;
+    static constexpr unsigned capacity = 32768 / sizeof(C), most = THREADS / 64;
     C *mine;
     A *counts;
     uint64 bins;
@@ -96,15 +96,15 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     typedef typename own::C C;
     constexpr int ahead = 2, each = sizeof(T) < 16 && 16 % sizeof(T) == 0 ? 16 / sizeof(T) : 1;
     struct __align__(each > 1 ? 16 : 1) piece { T item[each]; };
-    __shared__ __align__(16) unsigned char raw[own::room * sizeof(C)];
+    __shared__ __align__(16) unsigned char raw[own::capacity * sizeof(C)];
     C *sums = (C *)raw, zero = C(0);
     uint64 step = (uint64)gridDim.x * blockDim.x;
     uint64 thread = (uint64)blockIdx.x * blockDim.x + threadIdx.x;
-    bool is_few = bins < own::room;
+    bool is_few = bins < own::capacity;
     /* so that the copies of a bin are in different banks */
     unsigned copies = 1, apart = (unsigned)bins + 1;
     if (is_few) {
-        while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::room)
+        while (copies < own::most && 64 * copies < blockDim.x && 2 * copies * apart <= own::capacity)
             copies *= 2;
         for (unsigned k = threadIdx.x; k < apart * copies; k += blockDim.x)
             sums[k] = zero;

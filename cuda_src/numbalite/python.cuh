@@ -312,12 +312,12 @@ template <class T, int N, class... Extents>
 NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
     constexpr int M = sizeof...(Extents);
     array<T, M, layout::C> r = {a.pointer, {extents...}, {}};
-    int64 known = 1, stride = sizeof(T);
+    int64 count = 1, stride = sizeof(T);
     for (int k = 0; k < M; ++k)
-        known *= r.shape[k] < 0 ? 1 : r.shape[k];
+        count *= r.shape[k] < 0 ? 1 : r.shape[k];
     for (int k = M - 1; k >= 0; --k) {
         if (r.shape[k] < 0)
-            r.shape[k] = known ? a.size() / known : 0;
+            r.shape[k] = count ? a.size() / known : 0;
         r.strides[k] = stride;
         stride *= r.shape[k];
     }

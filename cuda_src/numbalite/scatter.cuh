@@ -78,12 +78,12 @@ NUMBALITE_FUNCTION void at_each(const plan &p, void *a, const void *b, const I *
 template <class A, class B, class I>
 NUMBALITE_FUNCTION void at_few(const plan &p, void *a, const void *b, const I *places,
                                uint64 *work) {
-    constexpr int room = 32768 / sizeof(A), ahead = 8;
-    __shared__ __align__(16) unsigned char raw[room * sizeof(A)];
+    constexpr int capacity = 32768 / sizeof(A), ahead = 8;
+    __shared__ __align__(16) unsigned char raw[capacity * sizeof(A)];
     A *sums = (A *)raw, zero = nl_convert<A>(0);
     unsigned n = (unsigned)p.chunk, apart = 1, thread = threadIdx.x;
     /* several copies of the sums, so that fewer lanes wait for each other */
-    while (apart < 32 && 2 * apart * n <= room)
+    while (apart < 32 && 2 * apart * n <= capacity)
         apart *= 2;
     for (unsigned i = thread; i < n * apart; i += blockDim.x)
         sums[i] = zero;

@@ -24,9 +24,9 @@ NUMBALITE_SIM_UNSET __attribute__((noinline)) void
 nl_sim_fetch_written(unsigned char *second, const void *from, unsigned long long size) {
     const nl_sim_checker *c = numbalite_sim::checker;
     unsigned long long at = reinterpret_cast<unsigned long long>(from) - c->low;
-    bool known = at < c->span && size <= c->span - at;
+    bool is_inside = at < c->span && size <= c->span - at;
     for (unsigned long long i = 0; i < size; ++i)
-        second[i] = !known || c->shadow[at + i] != NL_SIM_THERE;
+        second[i] = !is_inside || c->shadow[at + i] != NL_SIM_THERE;
 }
 NUMBALITE_SIM_UNSET __attribute__((noinline)) void
 nl_sim_put_written(void *to, const unsigned char *second, unsigned long long size) {

@@ -32,8 +32,8 @@ typedef struct parameter {
 /* The allocation and variable that an address was probably meant for. */
 typedef struct place {
     nl_sim_memory_info memory;
-    int known;   /* the result of nl_sim_memory_near */
-    int is_ours; /* `parameter` is the variable that was found */
+    int allocation; /* the result of nl_sim_memory_near */
+    int is_ours;    /* `parameter` is the variable that was found */
     /* the worker of another block whose shared memory it is; otherwise NULL */
     const nl_sim_worker *owner;
     parameter parameter;
@@ -126,7 +126,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
         uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
         if (far < best) {
             best = far;
-            found->known = found->is_ours = 1;
+            found->allocation = found->is_ours = 1;
             found->memory = memory;
             found->parameter = p;
         }
@@ -142,7 +142,7 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
     found->owner = owner == w ? NULL : owner;
     parameter *p = &found->parameter;
     const nl_sim_shared *v = e.variable;
-    found->known = found->is_ours = 1;
+    found->allocation = found->is_ours = 1;
     found->memory.address = p->base = e.base;
     found->memory.size = e.size;
     p->item = v ? v->item : 1;
@@ -184,7 +184,7 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
         !nl_sim_elf_variable_at(image->bytes, image->size, address - w->image_low, &v))
         return 0;
     parameter *p = &found->parameter;
-    found->known = found->is_ours = 1;
+    found->allocation = found->is_ours = 1;
     found->memory.address = p->base = w->image_low + v.address;
     found->memory.size = p->item = v.size;
     p->is_shared = 1;
@@ -214,11 +214,11 @@ static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
     if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
-    found->known = nl_sim_memory_near(address, &found->memory);
+    found->allocation = nl_sim_memory_near(address, &found->memory);
     uintptr_t low = found->memory.address;
-    if (found->known && !find_named(w, address, low, low + found->memory.size, found))
+    if (found->allocation && !find_named(w, address, low, low + found->memory.size, found))
         find_parameter(w, address, found);
-    else if (found->known || find_named(w, address, address, address + 1, found))
+    else if (found->allocation || find_named(w, address, address, address + 1, found))
         return;
     else
         find_wrapped(w, address, found);
@@ -341,7 +341,7 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
             "%s %s, but that block has ended: a block stays until all others have done with its "
             "shared memory, by cluster.sync()",
             f->access, element);
-    } else if (found.is_ours && found.known == 2) {
+    } else if (found.is_ours && found.allocation == 2) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
         snprintf(f->text, TEXT, "%s %s, but that memory (%zu bytes) has been freed", f->access,
                  element, found.memory.size);
@@ -430,7 +430,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
 int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address) {
     place found;
     locate(w, address, &found);
-    return found.is_ours && found.known != 2;
+    return found.is_ours && found.allocation != 2;
 }
 
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) {

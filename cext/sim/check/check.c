@@ -190,15 +190,15 @@ static void require_stack(nl_sim_worker *w, const void *pc) {
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
-    int told = 0;
+    int is_outside = 0;
     require_stack(w, pc);
     if (w->job->check->every && nl_sim_racereport_is_due(w, address, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
-        told = !check_inside(w, address, size, kind, pc);
+        is_outside = !check_inside(w, address, size, kind, pc);
     else if (!nl_sim_attribution_is_allowed(w, address, size))
         forbid(w, address, size, kind, pc);
-    if (w->job->check->every && !told && !(kind & NL_SIM_ACCESS_UNTOLD))
+    if (w->job->check->every && !is_outside && !(kind & NL_SIM_ACCESS_UNTOLD))
         nl_sim_racereport_access(w, address, size, kind, pc);
     return 0;
 }

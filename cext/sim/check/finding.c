@@ -35,11 +35,11 @@ int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_s
                          uint64_t variable, uint64_t order) {
     nl_mutex_lock(&f->lock);
     const nl_sim_finding *same = find_lock_held(f, kind, pc, site, variable);
-    int known = same ? same->order <= order : f->count == NL_SIM_FINDINGS;
-    f->total += (uint64_t)known;
-    f->kinds |= known ? kind : 0;
+    int is_repeated = same ? same->order <= order : f->count == NL_SIM_FINDINGS;
+    f->total += (uint64_t)is_repeated;
+    f->kinds |= is_repeated ? kind : 0;
     nl_mutex_unlock(&f->lock);
-    return known;
+    return is_repeated;
 }
 
 void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {

@@ -30,12 +30,12 @@ static void forget_fence(nl_sim_fenced *f) {
 
 void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads; i++) {
-        nl_sim_vectorclock_release(&o->thread_known[i]);
+        nl_sim_vectorclock_release(&o->thread_clock[i]);
         for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++)
             forget_fence(&o->fenced[scope][i]);
     }
-    nl_sim_vectorclock_release(&o->known);
-    nl_sim_vectorclock_release(&o->released_known);
+    nl_sim_vectorclock_release(&o->clock);
+    nl_sim_vectorclock_release(&o->released_clock);
     o->threads = 0;
 }
 
@@ -63,7 +63,7 @@ int nl_sim_happensbefore_knows(const nl_sim_happensbefore *o, unsigned thread, u
                                unsigned other, uint32_t time, int read) {
     uint64_t whole = nl_sim_vectorclock_block(block), one = nl_sim_vectorclock_thread(block, other);
     uint64_t reads = nl_sim_vectorclock_reads(block, other);
-    const nl_sim_vectorclock *clocks[] = {o->known, o->thread_known[thread]};
+    const nl_sim_vectorclock *clocks[] = {o->clock, o->thread_clock[thread]};
     for (unsigned i = 0; i < 2; i++) {
         if (time < nl_sim_vectorclock_get(clocks[i], whole) ||
             time <= nl_sim_vectorclock_get(clocks[i], one) ||
@@ -110,30 +110,30 @@ static void share_fences(nl_sim_happensbefore *o) {
         all = !(o->unfenced[i] & NL_SIM_ORDER_WRITES_WIDE);
     if (all) {
         o->released = o->time + 1;
-        nl_sim_vectorclock_release(&o->released_known);
-        o->released_known = nl_sim_vectorclock_retain(o->known);
+        nl_sim_vectorclock_release(&o->released_clock);
+        o->released_clock = nl_sim_vectorclock_retain(o->clock);
     } else {
         for (unsigned i = 0; i < o->threads; i++)
-            add_fenced(o, NL_SIM_ORDER_WIDE, i, &o->released_known);
+            add_fenced(o, NL_SIM_ORDER_WIDE, i, &o->released_clock);
     }
     o->warp_fences = 0;
 }
 
 /* Joins the clocks of threads `first` to `end` - 1. Threads of a tile or a warp often share one
  * clock, which is joined once. */
-static void join_known(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, unsigned first,
-                       unsigned end) {
+static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, unsigned first,
+                        unsigned end) {
     for (unsigned i = first; i < end; i++) {
-        if (i == first || o->thread_known[i] != o->thread_known[i - 1])
-            join(o, clock, o->thread_known[i]);
+        if (i == first || o->thread_clock[i] != o->thread_clock[i - 1])
+            join(o, clock, o->thread_clock[i]);
     }
 }
 
 void nl_sim_happensbefore_barrier(nl_sim_happensbefore *o) {
     if (o->acquired) {
-        join_known(o, &o->known, 0, o->threads);
+        join_clocks(o, &o->clock, 0, o->threads);
         for (unsigned i = 0; i < o->threads; i++)
-            nl_sim_vectorclock_release(&o->thread_known[i]);
+            nl_sim_vectorclock_release(&o->thread_clock[i]);
         o->acquired = 0;
     }
     if (o->fences[NL_SIM_ORDER_WIDE])
@@ -171,12 +171,12 @@ static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
 static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lanes) {
     nl_sim_vectorclock *joined = NULL;
     FOR_LANES(lane, lanes) {
-        join(o, &joined, o->thread_known[first + lane]);
+        join(o, &joined, o->thread_clock[first + lane]);
     }
     if (!joined)
         return;
     FOR_LANES(lane, lanes) {
-        nl_sim_vectorclock **own = &o->thread_known[first + lane];
+        nl_sim_vectorclock **own = &o->thread_clock[first + lane];
         o->acquired += !*own;
         nl_sim_vectorclock_release(own);
         *own = nl_sim_vectorclock_retain(joined);
@@ -225,19 +225,19 @@ static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
 }
 
 void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned count) {
-    nl_sim_vectorclock *known = NULL;
+    nl_sim_vectorclock *clock = NULL;
     unsigned end = first + count;
-    join_known(o, &known, first, end);
+    join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
-        raise(o, &known, nl_sim_vectorclock_thread(o->block, i), nl_sim_happensbefore_now(o, i));
+        raise(o, &clock, nl_sim_vectorclock_thread(o->block, i), nl_sim_happensbefore_now(o, i));
     o->time++;
     for (unsigned i = first; i < end; i++) {
-        o->acquired += !o->thread_known[i];
-        nl_sim_vectorclock_release(&o->thread_known[i]);
-        o->thread_known[i] = nl_sim_vectorclock_retain(known);
+        o->acquired += !o->thread_clock[i];
+        nl_sim_vectorclock_release(&o->thread_clock[i]);
+        o->thread_clock[i] = nl_sim_vectorclock_retain(clock);
         o->thread_time[i] = o->time;
     }
-    nl_sim_vectorclock_release(&known);
+    nl_sim_vectorclock_release(&clock);
     for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++) {
         if (o->fences[scope])
             share_tile_fences(o, scope, first, end);
@@ -252,8 +252,8 @@ void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
     f->barrier = o->barrier;
     memcpy(f->row, o->row[warp][lane], sizeof f->row);
     f->row[lane] = nl_sim_happensbefore_now(o, thread);
-    f->of_block = nl_sim_vectorclock_retain(o->known);
-    f->of_thread = nl_sim_vectorclock_retain(o->thread_known[thread]);
+    f->of_block = nl_sim_vectorclock_retain(o->clock);
+    f->of_thread = nl_sim_vectorclock_retain(o->thread_clock[thread]);
     o->thread_time[thread] = ++o->time;
     if (scope == NL_SIM_ORDER_WIDE) {
         forget_fence(&o->fenced[NL_SIM_ORDER_NARROW][thread]);
@@ -301,7 +301,7 @@ void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *h) {
 }
 
 static void acquire(nl_sim_happensbefore *o, unsigned thread, nl_sim_vectorclock *clock) {
-    nl_sim_vectorclock **own = &o->thread_known[thread];
+    nl_sim_vectorclock **own = &o->thread_clock[thread];
     if (!clock || clock == *own)
         return;
     o->acquired += !*own;
@@ -333,7 +333,7 @@ static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_hand
 void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
                                   nl_sim_happensbefore_handover *h, uintptr_t address) {
     int is_narrow = o->fenced[NL_SIM_ORDER_NARROW][thread].barrier != 0;
-    int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_known;
+    int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_clock;
     if (!is_wide && !is_narrow)
         return;
     if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
@@ -348,7 +348,7 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     if (!is_wide)
         return;
     add_fenced(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
-    join(o, &p->clock, o->released_known);
+    join(o, &p->clock, o->released_clock);
     if (o->released)
         raise(o, &p->clock, nl_sim_vectorclock_block(o->block), o->released);
     raise(o, &p->clock, nl_sim_vectorclock_reads(o->block, thread),

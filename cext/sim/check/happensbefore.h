@@ -41,13 +41,13 @@ typedef struct nl_sim_happensbefore {
     unsigned acquired;                    /* number of threads with a clock of their own */
     /* accesses of all threads before this time are covered by fences of all threads */
     uint32_t released;
-    nl_sim_vectorclock *known, *released_known;
+    nl_sim_vectorclock *clock, *released_clock;
     /* is set if memory ran out: then some order is missing, and conflicts must not be reported */
     int *starved;
     uint32_t warp_fences; /* bit per warp: a lane has made a fence since the barrier */
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
-    nl_sim_vectorclock *thread_known[NL_SIM_ORDER_THREADS];
+    nl_sim_vectorclock *thread_clock[NL_SIM_ORDER_THREADS];
     /* A wide fence replaces the snapshot of an earlier narrow one. */
     nl_sim_fenced fenced[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
@@ -110,7 +110,7 @@ static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order,
                       [other % NL_SIM_ORDER_LANES] >= time)
             return 1;
     }
-    return (order->known || order->thread_known[thread]) &&
+    return (order->clock || order->thread_clock[thread]) &&
            nl_sim_happensbefore_knows(order, thread, block, other, time, read);
 }
 

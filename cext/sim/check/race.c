@@ -21,8 +21,8 @@
  *   written right after a fence.
  *
  * A plain read of a value that another thread wrote also waits in `reads`: if the reading thread
- * writes the same address before it synchronizes, both threads have updated it, and the report says
- * so. */
+ * writes the same address before it synchronizes, both threads have updated it, and the report
+ * explains so. */
 #include "sim/check/race.h"
 
 #include <string.h>
@@ -213,11 +213,11 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
         return;
     int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
-    unsigned known = race->pair_count;
+    unsigned count_before = race->pair_count;
     pair *p = find_pair(race, earlier, later);
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
-    c->known = p && race->pair_count == known;
-    if (c->known && p->scope >= scope)
+    c->is_reported = p && race->pair_count == count_before;
+    if (c->is_reported && p->scope >= scope)
         return;
     if (p)
         p->scope = scope;

@@ -39,7 +39,7 @@ typedef struct nl_sim_race_conflict {
     int updates;       /* both threads execute a statement that reads the element and writes it */
     int narrow_fences; /* the launch has made fences of block scope */
     int shared;        /* the address is in shared memory */
-    int known; /* a conflict of the same two instructions was reported, for a smaller scope */
+    int is_reported; /* a conflict of the same two instructions was reported, for a smaller scope */
 } nl_sim_race_conflict;
 
 /* The smallest group that contains both threads. */

@@ -126,7 +126,7 @@ static void report(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     snprintf(f.text, sizeof f.text, "%s %s%s, and %s %s it%s at %%o", f.access, name,
              c->later.atomic ? " with an atomic" : "", whose, f.other.access,
              c->earlier.atomic ? " with an atomic" : "");
-    if (c->known)
+    if (c->is_reported)
         nl_sim_findings_replace(&w->job->check->findings, &f);
     else
         nl_sim_findings_add(&w->job->check->findings, &f);
@@ -155,7 +155,7 @@ void nl_sim_racereport_early(nl_sim_worker *w, uintptr_t address, size_t size, u
     snprintf(whose, sizeof whose, "thread (%u,%u,%u)", thread.x, thread.y, thread.z);
     nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
     snprintf(f.text, sizeof f.text,
-             "%s %s, and the asynchronous copy of %s at %%o, for which nobody has waited, %s it",
+             "%s %s, and the asynchronous copy of %s at %%o, for which no thread has waited, %s it",
              f.access, name, whose, f.other.access);
     nl_sim_launch_check_report(w, &f);
 }

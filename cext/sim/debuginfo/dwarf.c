@@ -68,7 +68,7 @@ typedef struct unit {
     unsigned version;
     uint64_t base; /* base of its ranges */
     /* indexed by abbreviation code: the data after the code */
-    const unsigned char *known[MAX_ABBREVIATIONS];
+    const unsigned char *entries[MAX_ABBREVIATIONS];
 } unit;
 
 /* Reads an attribute's value; returns 0 for forms that are not numbers. */
@@ -128,10 +128,10 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
 
 static void learn_abbreviations(unit *u) {
     nl_sim_reader r = u->abbreviations;
-    memset(u->known, 0, sizeof u->known);
+    memset(u->entries, 0, sizeof u->entries);
     for (uint64_t code; (code = nl_sim_dwarf_read_uleb(&r)) != 0;) {
         if (code < MAX_ABBREVIATIONS)
-            u->known[code] = r.at;
+            u->entries[code] = r.at;
         (void)nl_sim_dwarf_read_uleb(&r); /* tag */
         (void)nl_sim_dwarf_read(&r, 1);   /* has children */
         uint64_t attribute, form;
@@ -207,9 +207,9 @@ static unsigned walk(nl_sim_reader *r, unit *u, uint64_t address, nl_sim_call *c
         uint64_t code = nl_sim_dwarf_read_uleb(r);
         if (code == 0)
             continue; /* the end of an entry's children */
-        if (code >= MAX_ABBREVIATIONS || !u->known[code])
+        if (code >= MAX_ABBREVIATIONS || !u->entries[code])
             return count;
-        nl_sim_reader abbreviation = {u->known[code], u->abbreviations.end};
+        nl_sim_reader abbreviation = {u->entries[code], u->abbreviations.end};
         entry e = {.tag = nl_sim_dwarf_read_uleb(&abbreviation)};
         (void)nl_sim_dwarf_read(&abbreviation, 1);
         read_attributes(r, u, &abbreviation, &e);

@@ -261,9 +261,10 @@ static CUresult resolve(const CUDA_MEMCPY3D *box, side *s, int is_to, uintptr_t 
     size_t last = rows * s->pitch + s->x + box->WidthInBytes;
     *address = (host ? (uintptr_t)s->host : (uintptr_t)s->device) + first;
     NL_SIM_REQUIRE(*address > first);
-    int known = is_to ? is_target(*address, last - first) : is_device(*address, last - first);
-    NL_SIM_REQUIRE(host || known);
-    if (!known)
+    int is_device_memory =
+        is_to ? is_target(*address, last - first) : is_device(*address, last - first);
+    NL_SIM_REQUIRE(host || is_device_memory);
+    if (!is_device_memory)
         *pageable = 1;
     return CUDA_SUCCESS;
 }

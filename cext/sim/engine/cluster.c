@@ -343,9 +343,9 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     return (void *)map(owner, address, w->cluster->member[rank]);
 }
 
-/* The address with these lower 32 bits that is nearest to `known`. */
-static uintptr_t nearest(unsigned low, uintptr_t known) {
-    return known + (uintptr_t)(intptr_t)(int)(low - (unsigned)known);
+/* The address with these lower 32 bits that is nearest to `address`. */
+static uintptr_t nearest(unsigned low, uintptr_t address) {
+    return address + (uintptr_t)(intptr_t)(int)(low - (unsigned)address);
 }
 
 unsigned long long nl_sim_cluster_complete(unsigned low) {

@@ -538,8 +538,8 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
         snprintf(text, size, " (a null pointer)");
         return;
     }
-    int known = nl_sim_memory_near(address, &found);
-    if (!known) {
+    int near = nl_sim_memory_near(address, &found);
+    if (!near) {
         nl_mutex_lock(&lock);
         if (address >= memory.low && address < memory.high)
             snprintf(text, size, ", in no allocation");
@@ -554,7 +554,7 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
         snprintf(where, sizeof where, "%zu bytes after the end of",
                  (size_t)(address - found.address - found.size));
     snprintf(text, size, ", %s %s of %zu bytes at 0x%llx%s", where, noun(found.kind), found.size,
-             (unsigned long long)found.address, known == 2 ? " that has been freed" : "");
+             (unsigned long long)found.address, near == 2 ? " that has been freed" : "");
 }
 
 /* For the shadow */

@@ -23,8 +23,8 @@ static nl_sim_worker *idle, *busy;
 static unsigned made;
 
 unsigned nl_sim_worker_limit(void) {
-    static uint32_t known;
-    uint32_t count = nl_atomic_load32_relaxed(&known);
+    static uint32_t cpu_count;
+    uint32_t count = nl_atomic_load32_relaxed(&cpu_count);
     if (count)
         return count;
     const char *text = getenv("NUMBALITE_NUM_THREADS");
@@ -32,7 +32,7 @@ unsigned nl_sim_worker_limit(void) {
     if (wanted <= 0)
         wanted = nl_threads_processors();
     count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
-    nl_atomic_store32_relaxed(&known, count);
+    nl_atomic_store32_relaxed(&cpu_count, count);
     return count;
 }
 

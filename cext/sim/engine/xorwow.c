@@ -19,7 +19,7 @@ typedef struct matrix {
 } matrix;
 
 static matrix powers[POWERS];
-static uint32_t known; /* number of computed powers */
+static uint32_t computed; /* number of computed powers */
 static nl_mutex lock = NL_MUTEX_INIT;
 
 static void apply(const matrix *m, unsigned *v) {
@@ -53,11 +53,11 @@ static void make_lock_held(uint32_t power) {
 }
 
 static const matrix *find(uint32_t power) {
-    if (power >= nl_atomic_load32(&known)) {
+    if (power >= nl_atomic_load32(&computed)) {
         nl_mutex_lock(&lock);
-        for (uint32_t next = known; next <= power; next++) {
+        for (uint32_t next = computed; next <= power; next++) {
             make_lock_held(next);
-            nl_atomic_store32(&known, next + 1);
+            nl_atomic_store32(&computed, next + 1);
         }
         nl_mutex_unlock(&lock);
     }
