@@ -1,7 +1,7 @@
 """What every test may use: which driver runs, fresh interpreters, and the leak count.
 
 Nothing here touches a GPU or a compiler before a test asks for it. The driver is chosen once for the
-session: what NUMBALITE_DRIVER says, else the GPU if a fresh process can see one, else the simulator.
+session: that of NUMBALITE_DRIVER, else the GPU if a fresh process can see one, else the simulator.
 
 With pytest-xdist several processes share the work (`make test` asks for it): the driver and the disk
 cache are the first process's, so what one has compiled the others find. Tests are as independent as
@@ -99,7 +99,7 @@ def root():
 
 @pytest.fixture
 def unchecked(monkeypatch):
-    """Kernels run unchecked, here and in processes that are started, whatever NUMBALITE_SIM_CHECKS says: for
+    """Kernels run unchecked, here and in processes that are started, even if NUMBALITE_SIM_CHECKS is set: for
     tests that count compilations (a checked kernel has an image of its own) or say what checks change."""
     if "NUMBALITE_SIM_CHECKS" not in os.environ or open_driver() != "sim":
         yield
@@ -146,7 +146,7 @@ def run_python(tmp_path):
 
 
 def live_counts():
-    """What C code holds now, after everything that nobody refers to has gone and the device is idle.
+    """The objects of C code after unreferenced objects were collected and the device is idle.
 
     Kernels that copy and convert elements are kept once they are made, and calls that were recorded, not
     leaked: they go first.

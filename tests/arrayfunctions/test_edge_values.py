@@ -158,7 +158,7 @@ OPERATORS = "add sub mul truediv floordiv mod pow lshift rshift and or xor".spli
 
 
 class Answers:
-    """Has all operators, and says which one was asked."""
+    """Defines all operators, and returns which one was called."""
 
     __hash__ = None
 

@@ -157,7 +157,7 @@ def test_refusals():
 
 
 def test_indices_on_the_device_beyond_the_axis():
-    """Nothing outside is touched; the simulator says it."""
+    """Nothing outside is accessed, which the simulator checks."""
     host = np.arange(6.0)
     d, bad = cuda.to_device(host), cuda.to_device(np.array([1, 8, -7]))
     if cuda.is_simulated():

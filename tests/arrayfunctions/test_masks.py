@@ -148,7 +148,7 @@ def test_one_truth():
 
 
 def test_into_an_array_of_the_host():
-    """It is copied to the device, where nobody would find what was written."""
+    """A host array is copied to the device, so results written to the copy would be lost."""
     mask = cuda.to_device(np.array([True, False]))
     for call in (np.place, np.putmask):
         with pytest.raises(TypeError, match=f"numpy.{call.__name__} into ndarray .* copy_to_host"):

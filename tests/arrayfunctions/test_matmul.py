@@ -88,7 +88,7 @@ def test_out_shares_memory():
 
 
 def test_more_streams_than_handles_and_several_threads():
-    """Handles are for a stream, kept for all threads, and there are at most 32 that nobody uses."""
+    """Handles are for a stream, kept for all threads, and at most 32 unused ones are kept."""
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
 

@@ -132,5 +132,5 @@ def test_layouts_are_kept(name):
         return made, steps
 
     for layout in LAYOUTS.values():
-        for _ in range(3):  # calls that were made before are known in C
+        for _ in range(3):  # C code has cached the calls of the first round
             alike(lambda x, layout=layout: call(layout(x)), host)

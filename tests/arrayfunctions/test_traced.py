@@ -96,7 +96,7 @@ def test_no_python_runs(name):
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_arrays_bound_to_streams(call):
-    """What was recorded on one stream is repeated on that of the arrays, which nobody waits for."""
+    """A trace recorded on one stream is replayed on the stream of the arrays, without a wait."""
     streams, random = [cuda.stream() for _ in range(2)], np.random.default_rng(7)
     for n in range(2 * TIMES):
         stream = streams[n % 2]
@@ -133,7 +133,7 @@ for _ in range(6):
 
 
 def test_the_device_is_meant(run_python):
-    """Also where no array says it."""
+    """Also if no array is bound to the stream."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
     elif len(cuda.gpus) > 1:

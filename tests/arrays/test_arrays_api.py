@@ -110,7 +110,7 @@ def test_device_array_defaults():
     assert cuda.device_array(0).copy_to_host().shape == (0,)
 
 
-# ---- what it says of itself
+# ---- attributes of the module
 
 
 def test_types_are_dtypes():

@@ -339,7 +339,7 @@ def test_strided_copies_both_ways(seed):
         view = result[tuple(slice(None, None, s) for s in steps[0])][tuple(slice(n) for n in shape)]
         device._read(view)
         assert view.tobytes() == source.tobytes()
-        assert np.count_nonzero(result) <= view.size  # nothing beside it
+        assert np.count_nonzero(result) <= view.size  # no element outside of it
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,7 +13,7 @@ SIDE = 256 if SMALL else 8192
 
 
 def whole(shape, dtype=np.float32, most=3):
-    """Small whole numbers: sums of them are exact."""
+    """Small integers, whose sums are exact."""
     return np.random.default_rng(5).integers(0, most, shape).astype(dtype)
 
 

@@ -1,7 +1,7 @@
 """The rows of element-wise functions and reductions on the device, by type and by how the operands lie.
 
 The floor of each is the fastest of the hand-written kernels for just that case (hand.cu), timed by events
-beside ours, on data far larger than the caches. Every result is checked: a part of it against NumPy, all
+next to numbalite's, on data far larger than the caches. Every result is checked: a part of it against NumPy, all
 of it against the hand-written kernel's.
 """
 

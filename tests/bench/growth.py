@@ -3,11 +3,11 @@
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
     python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
 
-A curve is {"x", "y", "label"}; a figure has several, and says what its axes are. Costs are of calls that
-wait for nothing unless their label says otherwise. Costs of microseconds are the least of many short rounds,
+A curve is {"x", "y", "label"}; a figure has several, and the labels of its axes. Costs are of calls that
+do not wait, unless their label contains "wait". Costs of microseconds are the least of many short rounds,
 in which all points of a curve have their turns: something else that the machine does for a while then
 disturbs rounds, not points. A round is shorter than the driver's queue of launches. Interpreters without the
-lock of CPython are told from those with it.
+lock of CPython are marked in the figures.
 """
 
 import argparse
@@ -300,7 +300,7 @@ def by_streams(floor):
 def at_once(count, make, calls, rounds=8):
     """Microseconds a call, over all calls, when `count` threads call at once: make() gives each its own. The
     least of several rounds, of which the first does not count. A round lasts from the first thread's beginning
-    to the last one's end, by their own clocks: who waits for them is told late."""
+    to the last one's end, by their own clocks: the host is notified late."""
     rounds = 2 if SMALL else rounds
     gate = threading.Barrier(count)
     failures = []

@@ -65,7 +65,7 @@ extern "C" __global__ void diffusion(view u, view l) {"""
 
 
 class LeftOut(Exception):
-    """This row cannot be measured here; the text says why."""
+    """This row cannot be measured here; the text is the reason."""
 
 
 class Row(NamedTuple):

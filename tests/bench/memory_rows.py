@@ -1,7 +1,7 @@
 """The rows of arrays in memory: making them, slicing, copies from and to the host, small and large.
 
 The floor of a large copy is the same copy from or to page-locked memory, in C. The first large copies of a
-process are told apart from later ones: they find no buffers to use again.
+process are measured separately: they have no cached buffers to reuse.
 """
 
 import json

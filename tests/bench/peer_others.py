@@ -345,7 +345,7 @@ def torch():
     y, on_device = torch.from_numpy(angles), torch.from_numpy(m).cuda()
     call = lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu()
     timed("U4", call, lambda: sincos_of(angles, angles), 10)
-    # as it multiplies float32 unless it is told to be less exact
+    # torch's default for float32, without TF32
     product = lambda: (torch.bmm(on_device, on_device), sync())[0]
     timed("G1", product, lambda: m @ m, 3, read=get)
     one, out = torch.ones(1, device="cuda"), torch.zeros(1, device="cuda")

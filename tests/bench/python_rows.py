@@ -1,4 +1,4 @@
-"""The rows of kernels with Python bodies (python_kernels.py): their time on the device beside that of the same
+"""The rows of kernels with Python bodies (python_kernels.py): their time on the device, compared with that of the same
 kernel in CUDA C++, as one writes it by hand, and numba's."""
 
 import functools

@@ -1,4 +1,4 @@
-"""numbalite's speed, beside the floor measured in the same run and the peers that are installed.
+"""Compares numbalite's speed with the floor measured in the same run, and with the peers that are installed.
 
     python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
     python tests/bench/run.py --from FILE --readme      the table of an earlier run
@@ -45,7 +45,7 @@ def measure_peers(real, wanted):
 
 
 def run_peer(command, environment):
-    """({row: value}, what it says of the rest)"""
+    """({row: value}, its other output)"""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as peer:

@@ -1,4 +1,4 @@
-"""A launch is looked at by the simulator's checks, in this process or, beside a GPU, in another."""
+"""A launch is looked at by the simulator's checks, in this process or, if there is a GPU, in another one."""
 
 import numpy as np
 import pytest

@@ -131,7 +131,7 @@ def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
 
 
 def test_compiled_code_that_never_ends(tmp_path, run_python, driver_kind):
-    """Nothing stops a function for the CPU: the process ends, and says why."""
+    """A function for the CPU cannot be stopped: the process ends with the reason."""
     path = notebook(
         tmp_path / "mine.ipynb",
         "from numbalite import jit\nfrom numbalite.course import assess",

@@ -214,7 +214,7 @@ def test_a_race_that_goes_well():
 
 
 def test_the_race_of_the_exercise_is_told():
-    """Its results are wrong, and the reason stands beside them: who writes, who reads, and what is missing."""
+    """Its results are wrong, and the message contains the reason: the writing thread, the reading thread, and the missing barrier."""
     (given,) = (
         cell["source"]
         for cell in json.loads((NOTEBOOKS / "2_kernels" / "exercises.ipynb").read_text())["cells"]
@@ -386,7 +386,7 @@ def test_a_kernel_error():
 
     verdict = judge("vadd", vadd)
     assert not verdict and verdict.reason == "The kernel makes a mistake:"
-    # Which of the threads beyond the end is told depends on who comes first.
+    # The first of the threads past the end is reported; which one that is may vary.
     assert re.search(r"thread \(\d+, 0, 0\)", verdict.case) and "out of bounds" in verdict.case
 
 

@@ -1,4 +1,4 @@
-"""The tasks inside of lessons: `check` says whether a few lines give what they should, and never raises."""
+"""The tasks inside of lessons: `check` reports whether a few lines have the expected result, and never raises."""
 
 import numpy as np
 import pytest

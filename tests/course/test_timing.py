@@ -41,7 +41,7 @@ def test_where_alone_says_that_it_is_simulated(run_python):
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_a_plot_of_times_says_where_they_were_taken(monkeypatch, simulated):
-    """Simulated ones are pale, and "simulated" stands across them: nobody takes them for a GPU's."""
+    """Simulated ones are pale and labelled "simulated", so that they cannot be mistaken for a GPU's."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     name = type("Device", (), {"name": "NVIDIA H200"})
     monkeypatch.setattr(device, "simulated", lambda: simulated)

@@ -164,7 +164,7 @@ def test_overlap(add, n):
 def test_methods(add):
     rng = np.random.default_rng(5)
     for shape in [(1000,), (30, 40), (40, 30, 5), (0, 4), (100001,)]:
-        x = rng.integers(0, 100, shape).astype(float)  # whole numbers: exact in any order
+        x = rng.integers(0, 100, shape).astype(float)  # integers: exact in any order
         for axis in range(len(shape)):
             np.testing.assert_array_equal(add.reduce(x, axis), np.add.reduce(x, axis))
             np.testing.assert_array_equal(add.accumulate(x, axis), np.add.accumulate(x, axis))
@@ -191,7 +191,7 @@ def test_methods(add):
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 @pytest.mark.parametrize("signatures", [(), ["int8(int8, int8)", "int64(int64, int64)"]])
 def test_the_name_does_not_matter_for_reductions(target, signatures):
-    """NumPy's own `add` and `multiply` widen what they fold."""
+    """NumPy's `add` and `multiply` reduce small integers in a wider type."""
     x = np.full(100, 3, np.int8)
     folded = {}
     for name in ("add", "plus") if signatures else ("multiply", "plus"):
@@ -470,7 +470,7 @@ def test_integer_division_never_traps(compiler):
 
 
 def test_integer_division_beside_another_handler(run_python):
-    """A handler of SIGFPE that comes later does not keep divisions from being mended."""
+    """Divisions are handled even if another SIGFPE handler is installed later."""
     code = """
 import faulthandler, sys
 import numpy as np

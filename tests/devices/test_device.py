@@ -83,7 +83,7 @@ assert _core.can_access_peer(0, 1) in (True, False)
 
 
 def test_after_a_reset_everything_is_new(run_python):
-    """What was made before says so when it is used, and goes without touching the driver."""
+    """Objects from before a reset raise when they are used, and are freed without a driver call."""
     code = """
 import numpy as np
 from numbalite import _core, cuda

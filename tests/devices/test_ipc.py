@@ -149,7 +149,7 @@ def test_what_cannot_be_shared():
     with pytest.raises(RuntimeError, match="cuda.ipc_array"):
         part.get_ipc_handle()
     del whole
-    part.get_ipc_handle()  # now nobody else knows the memory
+    part.get_ipc_handle()  # now only the handle refers to the memory
     assert part.copy_to_host().tolist() == [2, 3, 4, 5, 6, 7]
     given = cuda.to_device(np.arange(8))
     interface = given.__cuda_array_interface__
@@ -207,7 +207,7 @@ def test_ipc_array():
 
 
 def test_other_devices(elsewhere):
-    """The handle says which device its memory is on; another one reaches it or gets a copy."""
+    """The handle contains the device of its memory; another device accesses it or gets a copy."""
     handle = cuda.to_device(np.arange(4)).get_ipc_handle()
     assert handle._ipc_handle.source_info == cuda.get_current_device().get_device_identity()
     if not cuda.is_simulated():

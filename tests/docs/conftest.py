@@ -1,4 +1,4 @@
-"""What the tests of the documentation share lies beside them."""
+"""The helpers of the documentation's tests are in this folder."""
 
 import pathlib
 import sys

@@ -4,7 +4,7 @@ A block of Python is a program; all of a page run in order, in one namespace. Wh
 a block without a language (or `text`), is what it prints, or the last lines of what it raises. `...`
 stands for anything, and spaces and line ends are all alike.
 
-A comment before a block says what else it is:
+A comment before a block marks exceptions:
 
     <!-- not run: why -->         shown only; tests/docs/test_pages.py has their number for each page
     <!-- on the simulator -->     runs there only
@@ -90,7 +90,7 @@ _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def compare(wanted, got):
     """Raises AssertionError with both texts where they differ.
 
-    The pages show what the simulator says: which thread is named first and how much memory there is are
+    The pages show the simulator's output: which thread is named first and how much memory there is are
     other numbers on a GPU.
     """
     if not cuda.is_simulated():
@@ -100,7 +100,7 @@ def compare(wanted, got):
 
 
 def run(block, names, file="lesson.py"):
-    """Runs a program; its output, and what it raises, are as the page says."""
+    """Runs a program, and compares its output and its exception with the page."""
     text = block.text
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     out, problem = io.StringIO(), None

@@ -1,4 +1,4 @@
-"""Every program on every page of docs/ runs, and prints what the page says."""
+"""Every program on every page of docs/ runs, and prints the output on the page."""
 
 import gc
 import re
@@ -7,7 +7,7 @@ import warnings
 import doc_pages
 import pytest
 
-# How many blocks of a page are shown and not run; each says why in the comment before it.
+# How many blocks of a page are not run; the comment before each is the reason.
 SHOWN = {
     "coming-from-cupy.md": 4,
     "coming-from-numba.md": 5,
@@ -39,7 +39,7 @@ def page(request):
 
 
 def test_blocks_are_of_a_known_kind(page):
-    """Nothing is left out by having a language that nobody runs, or a comment that nobody reads."""
+    """No block is skipped because of an unknown language or an unknown comment."""
     found = doc_pages.blocks(page)
     for block in found:
         place = f"{name(page)}:{block.line}"
@@ -58,7 +58,7 @@ def test_the_programs_run(page, driver_kind, tmp_path, monkeypatch):
     names = {"__name__": "__main__"}
     if (
         name(page) == "guide/memory.md"
-    ):  # which says how much is used: also what other modules left counts
+    ):  # it prints the used memory, which includes leftovers of other modules
         gc.unfreeze()
     gc.collect()  # what the page before has left is not this page's
     with warnings.catch_warnings():

@@ -100,7 +100,7 @@ def test_the_table_of_variables():
 
 
 def more():
-    """What the reference describes beside the names of __all__."""
+    """The names that the reference describes in addition to __all__."""
     from numbalite.cuda import random
     from numbalite.runtime import memory
 

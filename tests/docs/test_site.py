@@ -47,7 +47,7 @@ def test_every_page_is_there(site):
 
 
 def test_the_front_page_leads_to_all_others(site):
-    """What is in no table of contents is found by nobody."""
+    """Readers cannot find pages that are in no table of contents."""
     front = (site / "docs/index.html").read_text(encoding="utf-8")
     for page in doc_pages.PAGES:
         link = str(page.relative_to(doc_pages.ROOT / "docs").with_suffix(".html"))

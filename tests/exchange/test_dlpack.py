@@ -520,7 +520,7 @@ class Claims:
 
 @pytest.mark.sim
 def test_claims_beyond_the_memory():
-    """The host would crash there; what is inside goes through."""
+    """Reading it would crash the host; an array inside the allocation is accepted."""
     owner = cuda.to_device(np.arange(16.0))
     for shape, strides, offset in [
         ((17,), None, 0),

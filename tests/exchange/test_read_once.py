@@ -114,7 +114,7 @@ def test_numbers():
 
 
 def test_a_host_array_may_move_while_others_are_read():
-    """What is known of it is forgotten when somebody's code has run."""
+    """Cached properties of an array are discarded when Python code has run."""
     x = np.arange(4, dtype="f4")
     y = cuda.to_device(np.zeros(4, "f4"))
 

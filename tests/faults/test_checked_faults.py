@@ -1,5 +1,5 @@
 """Checked launches on the simulator when memory runs out: every request for memory, every mapping and every
-thread that such a launch asks for fails once. Each time there is an error that says so, or the report that there
+thread that such a launch asks for fails once. Each time there is an error for this failure, or the report that there
 is anyway; nothing is left behind, and the next launch finds what it should."""
 
 import gc
@@ -112,7 +112,7 @@ def outcome(launch, step):
 
 
 def is_clear(found, kind):
-    """The error says what there was too little of, or the report is the usual one."""
+    """The error names the exhausted resource, or the report is the usual one."""
     if isinstance(found, MemoryError) or not isinstance(found, Exception):
         return isinstance(found, MemoryError) or found == kind
     return any(words in str(found) for words in ("memory", "thread"))

@@ -75,7 +75,7 @@ def captured(d):
         try:
             _core.gemm(d, d, out, stream)
         except RuntimeError as refused:
-            if "capture it on a GPU" not in str(refused):  # so the simulator says
+            if "capture it on a GPU" not in str(refused):  # the simulator's message
                 raise
     assert _core.gemm(d, d, out, stream)
 

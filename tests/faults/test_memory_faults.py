@@ -159,7 +159,7 @@ def test_allocations(operation, walk):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_releases(operation, capfd):
-    """A release that fails is told on stderr; nothing is raised, and the next call works."""
+    """A failing release prints to stderr and raises nothing, and the next call works."""
     operation()
     for step in range(1, 6):
         _core.fail_call_at(step, OUT_OF_MEMORY, True)

@@ -115,7 +115,7 @@ def fresh_ring():
 
 
 def new_pages():
-    """Parts of two huge pages of the host's that nobody has touched."""
+    """Parts of two untouched huge pages of the host."""
     size = 2 * MIB + 8
     out = cuda.device_array(size // 8, np.float64)
     out.fill(3)
@@ -144,7 +144,7 @@ def test_allocations(operation, walk):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_everything_fails_from_some_step_on(operation, capfd):
-    """And nobody waits for a slot that will never be free."""
+    """And no thread waits for a slot that will never be free."""
     operation()
     for step in (1, 2, 3, 5, 8, 13, 21, 34):
         _core.fail_call_at(step, LAUNCH_FAILED, True)

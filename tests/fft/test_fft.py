@@ -134,7 +134,7 @@ def test_no_elements_no_axes_and_no_dimensions(name):
         same_or_refused(name, array, s=(), axes=())
         same_or_refused(name, array, s=(2, 3), axes=(0, 0))
         same_or_refused(name, array, s=(2, -1), axes=(0, -1))
-    same_or_refused(name, np.arange(6).reshape(2, 3), axes=())  # whole numbers stay what they are
+    same_or_refused(name, np.arange(6).reshape(2, 3), axes=())  # integers stay integers
 
 
 @pytest.mark.parametrize("name", ONE_AXIS)

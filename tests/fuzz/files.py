@@ -104,7 +104,7 @@ HEADER_NAMES = ("m.h", "a/b.h", "../m.h", "{}/theirs.cuh", "", "a\0b", "x" * 300
 
 def headers(data):
     """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
-    is written to, and nothing is written beside our folder."""
+    is modified, and nothing is written outside of numbalite's folder."""
     s = Source(data)
     root = make_folder("headers")
     theirs, own = root / "theirs", root / "own"

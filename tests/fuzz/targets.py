@@ -186,7 +186,7 @@ def folder(data):
 @target
 def headers(data):
     """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
-    is written to, and nothing is written beside our folder."""
+    is modified, and nothing is written outside of numbalite's folder."""
     files.headers(data)
 
 
@@ -288,7 +288,7 @@ class Speaker:
 
 
 def use(array, s):
-    """What can be done with an array that somebody else says is there."""
+    """Operations on an array that another object describes."""
     repr(array), array.shape, array.strides, array.size, array.dtype, array.nbytes
     attempt(lambda: array.__cuda_array_interface__)
     attempt(lambda: array.T)
@@ -314,7 +314,7 @@ def dlpack(data):
         code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
         lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
-    # (1, 3 and 11, and 13, are what NumPy takes for the host's.) Some things nobody can check: more dimensions than there are numbers (such a tensor has no shape at
+    # (1, 3 and 11, and 13, are what NumPy takes for the host's.) These cannot be checked: more dimensions than there are numbers (such a tensor has no shape at
     # all here), and where the host has memory.
     speaks = s.flag()
     is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
@@ -684,7 +684,7 @@ def prepare():
 
 
 def live():
-    """What C code holds, after everything that nobody refers to has gone."""
+    """The objects of C code after unreferenced objects were collected."""
     from numbalite.runtime import traced
     from numbalite.ufuncs import cudaufunc
 

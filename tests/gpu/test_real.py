@@ -19,7 +19,7 @@ def test_the_device_is_real():
 
 
 def test_an_illegal_address_is_named(run_python):
-    """The call after the faulting kernel says what happened and which remedy there is; no crash at exit."""
+    """The call after the faulting kernel raises an exception with the fault and the remedy; no crash at exit."""
     code = """
 import numpy as np
 from numbalite import cuda, errors

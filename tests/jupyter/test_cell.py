@@ -1,4 +1,4 @@
-"""%%cuda: what a cell makes, what it takes from the notebook, and what it says when it is wrong."""
+"""%%cuda: what a cell makes, what it takes from the notebook, and its error messages."""
 
 import numpy as np
 import pytest
@@ -188,7 +188,7 @@ def test_a_kernels_mistake_ends_at_the_launch(run, shell, capsys):
 
 
 def test_module_takes_no_names(run, shell):
-    """A whole source outside of %%cuda means what it says, whatever the notebook's names."""
+    """A complete source outside of %%cuda does not depend on the notebook's names."""
     run("N = 3")
     with pytest.raises(CompileError):
         run("cuda.module('__global__ void k(int *x) { x[0] = N; }')")

@@ -27,7 +27,7 @@ def test_a_notebook(notebook):
     in_order = (
         "for n in range(50):\n    print('python', n)\n    tell[1, 1](n)\n    cuda.synchronize()"
     )
-    late = "tell[1, 1](7)\nprint('before')"  # nobody waits but the end of the cell
+    late = "tell[1, 1](7)\nprint('before')"  # only the end of the cell waits
     shell_too = "import os\nos.system('echo shell')\nprint('python')"
     slow = (
         "import time\nfrom numbalite.jupyter import progress\n"

@@ -1,4 +1,4 @@
-"""What a launch accepts, and what it says about what it does not. Nothing wrong is ever launched."""
+"""The arguments that a launch accepts, and its messages for others, which are never launched."""
 
 import re
 import warnings
@@ -336,7 +336,7 @@ def test_references_in_signatures():
 
 
 def test_values_on_the_device_are_read_in_the_launchs_order():
-    """By value, where the source says so: what the same stream has yet to write is waited for."""
+    """By value, if the source declares it so: waits for pending writes of the same stream."""
     m = cuda.module("""
         struct P { float x; int n; };
         __global__ void late(P* p, float* x) {

@@ -1,4 +1,4 @@
-"""Checked kernels (debug=True, boundscheck=True): what a failed check says, and that the context lives.
+"""Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
 
 Everything here holds on the simulator and on a GPU. Kernels are given both ways of being checked where
 that could make a difference.
@@ -432,7 +432,7 @@ def test_every_device():
 
 
 def test_threads():
-    """Launches of one kernel at the same time: each finding is reported once, by whoever sees it."""
+    """Launches of one kernel at the same time: each finding is reported once, by the launch that finds it."""
     from concurrent.futures import ThreadPoolExecutor
 
     @cuda.jit("void(int32[:], int32)", debug=True)

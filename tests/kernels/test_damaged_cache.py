@@ -74,7 +74,7 @@ def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
 
 
 def test_files_that_others_can_write(own_cache):
-    """Wherever they come from: the directory itself lets nobody in."""
+    """Of any origin: other users have no access to the directory itself."""
     assert run("open") == 1
     for mode in (0o666, 0o620, 0o602):
         entry(own_cache).chmod(mode)

@@ -1,4 +1,4 @@
-"""Functions of the toolkit's headers that few kernels call, against what CUDA's manual says of them."""
+"""Functions of the toolkit's headers that few kernels call, compared with CUDA's manual."""
 
 import math
 import operator

@@ -408,7 +408,7 @@ def test_descriptions_that_cannot_be(kernel):
 
 
 def test_counting_parameters_without_the_newest_driver(kernel):
-    """Before CUDA 13.2 nothing is asked that fails, but where a user says what the parameters are."""
+    """Before CUDA 13.2 no failing driver call is made, unless a user declares the parameters."""
     rows = kernel.rows("f32")
 
     def make(rows, claimed):

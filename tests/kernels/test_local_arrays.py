@@ -1,4 +1,4 @@
-"""When a local array leaves the registers, as docs/programs.md says: PTX then has a .local variable."""
+"""When a local array leaves the registers, as described in docs/programs.md: PTX then has a .local variable."""
 
 import numpy as np
 import pytest

@@ -11,7 +11,7 @@ from numbalite.compilers import nvrtc
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError, CudaSupportError, KernelError
 
-# name: shape, types of d, a, b, c, and what else the instruction says
+# name: shape, types of d, a, b, c, and the other qualifiers of the instruction
 PRODUCTS = {
     "half8": ("m16n8k8", "f32 f16 f16 f32", ""),
     "half16": ("m16n8k16", "f32 f16 f16 f32", ""),

@@ -1,4 +1,4 @@
-"""Kernels that launch kernels: what runs, in which order, and what a mistake in one of them says."""
+"""Kernels that launch kernels: what runs, in which order, and the messages for mistakes in them."""
 
 import linecache
 

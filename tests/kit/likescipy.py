@@ -13,7 +13,7 @@ DTYPES = ["f8", "f4", "c16", "c8", "i4", "i8", "u1", "?"]
 
 
 def drawn(rng, shape, dtype, form):
-    """One of SciPy's arrays with whole numbers, most of them 0."""
+    """A SciPy array of integers, most of them 0."""
     low = 0 if dtype in ("u1", "?") else -4
     values = rng.integers(low, 5, shape) + (
         1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0

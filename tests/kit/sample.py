@@ -1,6 +1,6 @@
 """A part of many cases that are alike, another one in each run: where each case costs a compilation or more.
 
-The seed is told at the end of a run. NUMBALITE_TEST_SEED draws the same cases again, NUMBALITE_TEST_SEED=all
+The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again, NUMBALITE_TEST_SEED=all
 leaves none out, and on a GPU, where compiling is not what tests wait for, none is left out either.
 """
 

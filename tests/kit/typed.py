@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Undefined(ArithmeticError):
-    """The result is nobody's to say."""
+    """The result is undefined."""
 
 
 INT64, UINT64, FLOAT64, BOOL = (np.dtype(t) for t in ("i8", "u8", "f8", "?"))
@@ -30,7 +30,7 @@ def typed(value):
 
 
 def _as_float(t):
-    """What an operand is beside a float."""
+    """The type of an operand in an operation with a float."""
     return t if not is_whole(t) else np.dtype("f4" if np.can_cast(t, "i2") else "f8")
 
 

@@ -79,7 +79,7 @@ def name(path):
 
 
 def of_each_c_file(rule):
-    """A test that a rule, a function of a path, holds for every C file; all that break it are told."""
+    """A test that a rule, a function of a path, holds for every C file; lists all files that violate it."""
 
     @functools.wraps(rule)
     def test():
@@ -193,7 +193,7 @@ def test_python_lives_in_py(c_file):
 
 @of_each_c_file
 def test_threads_have_one_file(c_file):
-    """pthread and the atomic builtins are named in base/lock; the rest of cext goes through it.
+    """pthread and the atomic builtins are named in base/lock; the rest of cext uses its functions.
 
     What only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
     """

@@ -1,4 +1,4 @@
-"""numbalite/_core.pyi says what the extension module has: every name, and parameters where it tells them."""
+"""numbalite/_core.pyi describes the extension module: every name, and parameters where it tells them."""
 
 import ast
 import pathlib

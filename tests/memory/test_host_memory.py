@@ -375,7 +375,7 @@ def test_results_are_ordinary_arrays(host):
 
 
 def test_results_are_copied_as_ordinary_arrays_are(host):
-    """That their memory is page-locked is nobody's business: with a stream, too, an upload has read
+    """Page-locked memory changes nothing for the caller: with a stream, too, an upload has read
     them when it returns, and a download has happened."""
     device = cuda.to_device(np.ones(200_000, "f4"))
     device.copy_to_host()
@@ -489,7 +489,7 @@ def test_strides(host, paths, seed):
 
 
 def gate_in(stream):
-    """(an event that the stream waits for, one that says it is past that)."""
+    """(an event that the stream waits for, one that shows that it has passed it)."""
     gate, passed = threading.Event(), threading.Event()
     stream.add_callback(lambda *unused: (gate.wait(60), passed.set()))
     return gate, passed

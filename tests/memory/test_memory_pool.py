@@ -237,7 +237,7 @@ def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_streams_at_random(pool, seed):
-    """Arrays made, filled, copied and dropped on streams of every kind: nobody sees another's values."""
+    """Arrays made, filled, copied and dropped on streams of every kind: none contains the values of another."""
     rng = random.Random(seed)
     streams = [
         0,

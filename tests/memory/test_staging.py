@@ -343,13 +343,13 @@ def test_into_new_and_old_pages():
 
 
 def new_pages(size):
-    """Bytes that nobody has touched, from the begin of a page on."""
+    """Untouched bytes, from the beginning of a page."""
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "u1")
 
 
 @pytest.mark.parametrize("size", [2 * MIB, 2 * MIB + 1, 5 * MIB - 4095])
 def test_into_parts_of_new_pages(rings, size):
-    """Wherever in a huge page they begin; what lies beside them is untouched."""
+    """Wherever in a huge page they begin; the neighbouring bytes are unchanged."""
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
     for begin in (0, 1, 16, 256, 5000, MIB // 2 + 16, 2 * MIB - 16):

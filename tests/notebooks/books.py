@@ -169,7 +169,7 @@ def uses_magic(book):
     return any(re.search(r"^\s*[%!]|get_ipython", source(cell), re.M) for cell in code_cells(book))
 
 
-# ---- plots that nobody sees -------------------------------------------------------------------------------
+# ---- plots without a display -------------------------------------------------------------------------------
 
 
 class _plots:

@@ -22,9 +22,7 @@ def serve(arguments):
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()
-    sys.modules["debugpy"] = (
-        None  # nobody steps through the cells, and ipykernel would load it each time
-    )
+    sys.modules["debugpy"] = None  # the debugger is not used, and ipykernel would load it each time
     os.environ["JPY_PARENT_PID"] = str(os.getppid())  # it ends with the process it was forked from
 
     class App(IPKernelApp):

@@ -1,4 +1,4 @@
-"""Stores in the notebooks what their cells give: on the simulator, and beside it what a GPU has given.
+"""Stores the outputs of the notebooks' cells: those of the simulator, and next to them those of a GPU.
 
     python tests/notebooks/outputs.py [NOTEBOOK ...]       run on the simulator, results stored
     python tests/notebooks/outputs.py --record FILE        on a GPU: what the measuring cells give, into FILE

@@ -1,4 +1,4 @@
-"""The programs beside the notebooks: they run, in processes as a user would start them."""
+"""The programs in the notebooks' folder run, in processes as a user would start them."""
 
 import pathlib
 import re

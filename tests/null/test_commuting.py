@@ -1,4 +1,4 @@
-"""Which operations may be folded in any order: what the recogniser takes, and what it must not."""
+"""Which operations may be reduced in any order: texts that are recognized as commutative, and others."""
 
 import numpy as np
 import pytest

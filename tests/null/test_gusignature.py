@@ -1,4 +1,4 @@
-"""Layout texts of generalized ufuncs: NumPy's own parser says what they mean."""
+"""Layout texts of generalized ufuncs: NumPy's own parser is the oracle."""
 
 import numpy as np
 import pytest

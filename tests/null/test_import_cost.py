@@ -51,7 +51,7 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 def test_time(run_python):
     """A part of what `import numpy` takes, in the same process: slow and busy machines are slow in both.
 
-    15 ms beside 60 on a fast machine.
+    15 ms, compared with 60, on a fast machine.
     """
     code = (
         "import time\n"

@@ -30,7 +30,7 @@ def define(tmp_path, text, name="lesson.py"):
 
 
 def cell(text, name="<ipython-input-3-abc>"):
-    """Runs a notebook's cell: known to linecache, not a file."""
+    """Runs a notebook's cell: in linecache, not in a file."""
     text = textwrap.dedent(text)
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     namespace = {"__name__": "__main__"}

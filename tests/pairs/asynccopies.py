@@ -1,4 +1,4 @@
-"""Asynchronous copies that nobody has waited for, and blocks of a cluster."""
+"""Asynchronous copies for which no thread has waited, and blocks of a cluster."""
 
 import numpy as np
 from pairs.form import floats, pair, upto, zeros

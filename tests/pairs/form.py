@@ -69,7 +69,7 @@ class Pair:
         return found
 
     def source(self, right: bool) -> str:
-        """The text of one of the two, with a #line that says where it stands."""
+        """The text of one of the two, with a #line for its position in the file."""
         other = "-" if right else "+"
         lines = [
             "" if (mark := _MARK.search(line)) and mark[1] == other else line
@@ -106,7 +106,7 @@ class Pair:
         if self.is_source:
             return cuda.jit(source=self.constant_lines() + self.source(right), **options)
         # A function like the one in the file but for its string; not the one in the file, so that
-        # nobody looks the string up there.
+        # the string is not looked up there.
         code = self.function.__code__.replace(co_filename="<pair>")
         made = types.FunctionType(code, self.function.__globals__, self.name)
         made.__doc__ = self.source(right)
@@ -145,7 +145,7 @@ class Pair:
         }
 
     def check(self, result: dict):
-        """Asserts that the arguments after the right kernel are what NumPy says they are."""
+        """Asserts that the arguments after the right kernel equal NumPy's results."""
         given = {**self.parameters, **{k: v for k, v in self.right.items() if k in self.parameters}}
         wanted = self.expect(*(given[name] for name in inspect.signature(self.expect).parameters))
         if not isinstance(wanted, dict):

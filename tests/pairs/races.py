@@ -82,7 +82,7 @@ def partial_sums_of_warps_read_too_early(x: floats(N), out: zeros(1)):
     """
 
 
-# The one barrier is missing for both arrays: which of them is told first depends on the compiler.
+# The one barrier is missing for both arrays: which of them is reported first depends on the compiler.
 @pair("race", grid=1, block=N, expect=lambda x: x.argmax())
 def argmax_that_overtakes_itself(x: floats(N), out: counts(1)):
     """

@@ -1,4 +1,4 @@
-"""What compute-sanitizer, and a GPU alone, say about the planted mistakes of the pairs, beside the simulator.
+"""What compute-sanitizer, and a GPU alone, report about the planted mistakes of the pairs, compared with the simulator.
 
     python sanitizer.py gpu --out gpu.json             # on a machine with a GPU; --jobs, --tool-path
     python sanitizer.py simulator --out simulator.json
@@ -242,7 +242,7 @@ def _share(rows, key):
 
 
 def _alone(rows):
-    """What a GPU does with these mistakes when nobody watches, as "5 wrong numbers, 2 errors"."""
+    """The results of these mistakes on a GPU without checks, as "5 wrong numbers, 2 errors"."""
     words = {"right": "right by luck", "wrong": "wrong numbers", "error": "error", "hangs": "hang"}
     count = collections.Counter(row["wrong alone"].partition(":")[0] for row in rows)
     return ", ".join(f"{count[k]} {word}" for k, word in words.items() if count[k]) or "-"

@@ -68,7 +68,7 @@ def checks_for(pair, seed=None, limit=LIMIT):
 INCOMPLETE = {
     "dynamic_memory_not_asked_for": "the name: an array without a size is nowhere",
 }
-# Found by another check: memory is told apart in pieces of 8 bytes, and the text has 6.
+# Found by another check: the granularity of shadow memory is 8 bytes, and the text has 6.
 ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
 
 

@@ -281,7 +281,7 @@ def test_the_host_that_has_waited_orders_them():
 
 
 def test_streams_that_come_and_go():
-    """More than there is room for in clocks."""
+    """More than the capacity of clocks."""
     x = array()
     with cuda.checks("stream"):
         many = [cuda.stream() for _ in range(80)]

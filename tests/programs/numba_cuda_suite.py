@@ -252,7 +252,7 @@ def say(test, how, why):
 
 
 class Result(unittest.TestResult):
-    """Prints what becomes of each test, as soon as it is known."""
+    """Prints the outcome of each test as soon as it ends."""
 
     def tell(self, test, how, why=""):
         say(test.id().removeprefix("numba.cuda.tests."), how, why)
@@ -332,7 +332,7 @@ def name_inside():
 
 
 def prepare(folder):
-    """numbalite under numba's name, with what the test files import beside."""
+    """numbalite under numba's name, with the other modules that the test files import."""
     sys.path.insert(0, str(ROOT))
     import numbalite
 

@@ -54,7 +54,7 @@ def _said(problem):
 
 
 def run_case(unit, case, module, checks, keep) -> dict:
-    """One launch, what it gave, and how far that is from what NumPy says."""
+    """One launch, its results, and their difference from NumPy's."""
     result = _head(unit, case)
     values, began = case.values(unit.name), time.perf_counter()
     try:
@@ -229,7 +229,7 @@ def main() -> int:
 
 
 def write(path: str, results: list) -> None:
-    """A JSON file, and the arrays that the units have left, as one .npz beside it."""
+    """A JSON file, and the arrays of the units' results in one .npz file in the same folder."""
     arrays = {}
     for result in results:
         if piece := result.pop("arrays", None):

@@ -92,7 +92,7 @@ def test_a_program_runs_as_it_is(python):
 
 
 def test_what_numbalite_has_not(python):
-    """It may be imported from numba, and says what to do when it is used; modules say so at once."""
+    """It can be imported from numba, and its use raises an error with the alternative; modules raise at import."""
     status, out, err = python(
         *RUN, "FILE",
         source="""
@@ -255,7 +255,7 @@ def test_processes_of_a_program(python):
 
 
 def test_names_that_programs_import(python):
-    """Every name works, or its import is an ImportError that says what to do."""
+    """Every name works, or its import raises an ImportError with the alternative."""
     status, out, err = python(
         *RUN, "FILE",
         source="""

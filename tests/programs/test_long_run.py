@@ -1,7 +1,7 @@
 """Random operations of every kind, very many of them, on objects that live for random times: at the end
 nothing is left, neither memory nor handles, file descriptors or threads.
 
-NUMBALITE_TEST_ROUNDS=30000 makes a million of them; the test says how many a second.
+NUMBALITE_TEST_ROUNDS=30000 makes a million of them; the test prints the launches per second.
 """
 
 import os

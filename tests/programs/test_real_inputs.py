@@ -1,4 +1,4 @@
-"""The harness for public kernels, on kernels of our own: what is right, wrong, and known to be."""
+"""The harness for public kernels, on kernels of our own: right results, wrong results, and expected failures."""
 
 import json
 import pathlib

@@ -111,7 +111,7 @@ if __name__ == "__main__":
 
 @pytest.mark.sim
 def test_workers_that_share_are_told(start):
-    """Two workers that nobody has told, on a machine with two devices: each says so, once."""
+    """Two workers without an assigned device, on a machine with two devices: each warns once."""
     pytest.importorskip("distributed")
     untold = start(SHARING)
     assert untold.stdout == "[0, 0]\n" * 2

@@ -199,7 +199,7 @@ SPECIAL = (
 
 
 def is_ours(problem):
-    """Does an exception that says so come from code of ours that did not mean it?"""
+    """Was the exception raised by numbalite's code unintentionally?"""
     if not isinstance(problem, STUMBLES) or isinstance(problem, np.exceptions.AxisError):
         return False
     frames = traceback.extract_tb(problem.__traceback__)
@@ -252,7 +252,7 @@ def calls(name, make, count, seed):
     """Calls it `count` times; gives the traceback of what was not meant, or None."""
     drawn = random.Random(seed)
     for _ in range(count):
-        with contextlib.suppress(Exception):  # of an earlier call, told late
+        with contextlib.suppress(Exception):  # of an earlier call, reported late
             cuda.synchronize()
         values = arguments()
         given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3)))]

@@ -89,7 +89,7 @@ class Drawn:
         )  # fmt: skip
 
     def _base(self, a):
-        """What is not known when compiling: powers beyond 64 bits are refused, as by numba."""
+        """Not constant at compile time: powers beyond 64 bits are refused, as by numba."""
         return a if _variables(a) else f"({a} + {self.one(*self.whole)})"
 
     def _cast(self, a, b, less):
@@ -258,7 +258,7 @@ def evaluated(text, names):
 
 # ---- statements ----
 class Program:
-    """The lines of a function of whole numbers and floats, which gives a tuple of both."""
+    """The lines of a function of integers and floats that returns a tuple of both."""
 
     WHOLE = ("i", "j", "k", "n", "m")
     REAL = ("r", "s")

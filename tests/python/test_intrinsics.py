@@ -1,4 +1,4 @@
-"""What numba.cuda has for kernels beside the language: grid groups, float16, vectors, libdevice, cache hints."""
+"""numba.cuda's features for kernels: grid groups, float16, vectors, libdevice, cache hints."""
 
 import math
 

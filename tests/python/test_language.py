@@ -597,7 +597,7 @@ def test_records():
 
 
 def test_numbas_types():
-    """Types by numba's rules, told by what the C++ computes in."""
+    """Types by numba's rules, as shown by the types in the C++."""
 
     @cuda.jit
     def kernel(i, u, b, f, out, wide):
@@ -727,7 +727,7 @@ def test_unsigned_and_signed_are_compared_as_numbers(value):
 
 @cuda.jit
 def conditions(a, out):
-    """What is known of an index behind a condition is known until something is assigned to it."""
+    """The range of an index after a condition is valid until the index is assigned."""
     n = a.size
     for i in range(-1, n):
         if i > 0:

@@ -354,7 +354,7 @@ def test_what_is_refused_is_said_and_takes_no_numbers():
 
 
 def test_a_graph_repeats_its_numbers():
-    """As the class says: the place in the stream is part of what was captured."""
+    """As documented: the position in the stream is part of the capture."""
     rng, stream = default_rng(1), cuda.stream()
     out = cuda.device_array(100)
     rng.random(out=out)

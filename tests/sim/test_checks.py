@@ -482,7 +482,9 @@ def test_memory_from_before_the_checks(kernels):
         kernels.add[1, 16](used, zeros(16, dtype=np.int32))
         later = cuda.device_array(16, np.int32)
         works(kernels.add[1, 16], later, used)
-    works(kernels.add[1, 16], new, later)  # what unchecked kernels did is not known: no alarm
+    works(
+        kernels.add[1, 16], new, later
+    )  # accesses of unchecked kernels are not recorded: no report
 
 
 def test_managed_and_mapped_memory_is_the_hosts(kernels):

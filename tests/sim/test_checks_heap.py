@@ -73,7 +73,7 @@ def test_new_memory_of_the_heap_is_unwritten(kernels):
     fails(kernels.fresh[1, 1], out, kept, 8)
     fails(kernels.fresh[1, 1], out, kept, 4 + 8)  # the block of the launch before
     with cuda.checks("none"):
-        kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # nobody looks what it writes
+        kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # its result is not read
     works(kernels.fresh[1, 1], out, kept, 4)
     with cuda.checks("none"):
         kernels.fresh[1, 1](out, kept, 8)

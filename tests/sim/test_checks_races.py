@@ -137,7 +137,7 @@ def test_shared_memory_without_a_barrier(name):
     run(good, seed=3, grid=3)
 
 
-# What is to be done: the kernel's body, blocks, threads, and what the report says.
+# What is to be done: the kernel's body, blocks, threads, and the text of the report.
 REMEDIES = {
     "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "takes an atomic .*if they take turns"),
     "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "takes an atomic"),

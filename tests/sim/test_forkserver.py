@@ -115,7 +115,7 @@ def soon(happens):
 
 
 def has_ended(pid):
-    """One that nobody waits for stays as a zombie."""
+    """A process without a waiting parent stays a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -150,7 +150,7 @@ def interrupted(at, run):
     return False
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that nobody got to close
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that were not closed yet
 @pytest.mark.parametrize("start", ["process", "server"])
 def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start):
     """Nor a program that was just being started."""

@@ -371,7 +371,7 @@ assert got[0] == 1
 
 
 def test_random_numbers_take_nothing_of_the_kernels_memory(run_python):
-    """All of the heap is there for malloc, whoever has made random numbers before."""
+    """malloc has the complete heap, even after random numbers were generated."""
     run_python(HEAP, NUMBALITE_DRIVER="sim")
 
 

@@ -1,4 +1,4 @@
-"""The simulated driver through ctypes: built from its C files alone, with the test kernels beside it."""
+"""The simulated driver through ctypes: built from its C files alone, with the test kernels."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Threads of a block: barriers, warps, early exits, and what the engine says when they cannot go on."""
+"""Threads of a block: barriers, warps, early exits, and the engine's reports of deadlocks."""
 
 import operator
 from functools import reduce

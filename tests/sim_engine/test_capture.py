@@ -160,7 +160,7 @@ def test_events(driver, streams, memory):
 
 
 def test_joining(driver, streams, memory):
-    """A chain one -> two -> three -> one: whoever waits answers for the work before."""
+    """A chain one -> two -> three -> one: a wait includes the earlier work."""
     one, two, three = streams(), streams(), streams()
     a, b, c = event(driver), event(driver), event(driver)
     for complete in (False, True):

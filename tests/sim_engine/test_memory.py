@@ -1,4 +1,4 @@
-"""Device, managed and page-locked memory, and what a pointer is known to be."""
+"""Device, managed and page-locked memory, and pointer attributes."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""The kernels of copies, of indexing by arrays and of mapped folds compile for every GPU generation."""
+"""The kernels of copies, of fancy indexing and of map-reduce compile for every GPU generation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Heavy headers are read once in a process, and nobody sees it but by the clock: same code, same messages."""
+"""Heavy headers are read once in a process, with no other effect than the time: same code, same messages."""
 
 import ctypes
 import os

@@ -201,7 +201,7 @@ def check_operation(nvrtc, name, code, arch):
 
 
 def test_in_order(nvrtc):
-    """What is not known to commute has kernels of its own."""
+    """Operations that may not be commutative have separate kernels."""
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, some(1, "bfD")):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"
 
 @pytest.fixture(scope="module")
 def verdict(target_of_each):
-    """verdict(source) -> what one of the compilers says of it; "" where it takes it."""
+    """verdict(source) -> the error of one of the compilers; "" if it compiles."""
 
     def compile(source, **more):
         given = options.parse(more, "cuda.module")

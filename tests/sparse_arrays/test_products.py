@@ -1,4 +1,4 @@
-"""Products of whole numbers and booleans, with SciPy as the oracle."""
+"""Products of integers and booleans, with SciPy as the oracle."""
 
 import pytest
 from kit.likescipy import check

@@ -40,7 +40,7 @@ def test_a_callback_may_not_use_the_device():
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_a_callback_may_drop_arrays(non_blocking):
-    """Also those that only a wait for the device can free: whoever waits next does it."""
+    """Also those that can only be freed after a wait for the device: the next wait frees them."""
     stream = _core.Stream(non_blocking=non_blocking)
     gc.collect()
     before = _core.live()

@@ -557,7 +557,7 @@ def test_faults_in_debug_mode(x):
 
 
 def test_threads(x):
-    """Each with its stream and graph; allocating and freeing goes on beside."""
+    """Each with its stream and graph; other threads allocate and free memory meanwhile."""
     wrong = []
 
     def work(seed):
@@ -657,7 +657,7 @@ def test_what_the_memory_of_arrays_belongs_to_is_kept():
 
 
 def test_memory_that_a_graph_knows_is_not_moved():
-    """A handle for other processes moves an array's memory where nobody else knows it."""
+    """Exporting a handle moves an array's memory, to which nothing else refers."""
     stream = cuda.stream()
     # Small memory may be what an earlier capture has had: that is not the pool's, and need not move.
     first, other = cuda.to_device(np.ones(50_000, "i4")), cuda.to_device(np.ones(50_000, "i4"))

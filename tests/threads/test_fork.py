@@ -1,4 +1,4 @@
-"""A child forked after the use of a device: whatever needs a device says why it cannot, nothing hangs
+"""A child forked after the use of a device: operations that need a device raise an error with the reason, nothing hangs
 or crashes, what needs none works, and the parent goes on."""
 
 import os

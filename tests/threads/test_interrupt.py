@@ -1,4 +1,4 @@
-"""Ctrl-C while kernels run that never end: the wait ends, says where the threads are, and all goes on."""
+"""Ctrl-C while kernels run that never end: the wait ends with the positions of the threads, and the program continues."""
 
 import os
 import re

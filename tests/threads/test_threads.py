@@ -185,7 +185,7 @@ def test_the_lock_is_free_while_waiting():
 
 # ---- processes ------------------------------------------------------------------------------------------
 def test_a_forked_child_is_told(run_python):
-    """CUDA cannot follow into a forked child: using it there is an error that says so, not a hang."""
+    """CUDA cannot follow into a forked child: using it there raises an error with this reason, and does not hang."""
     code = """
 import os, sys, warnings
 warnings.simplefilter("ignore")
@@ -295,7 +295,7 @@ def _kept():
 
 
 def test_one_pool_for_many_threads(_kept, together):
-    """Arrays of the same sizes, made, used and dropped everywhere: nobody sees another's values."""
+    """Arrays of the same sizes, made, used and dropped everywhere: none contains the values of another."""
 
     def body(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]

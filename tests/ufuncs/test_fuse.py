@@ -40,7 +40,7 @@ def squares(x, y):
     return np.sum(x**2 + y, axis=-1, keepdims=True)
 
 
-# Each pair is a kernel of each function. None: an array of whole numbers.
+# Each pair is a kernel of each function. None: an array of integers.
 OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]))
 
 

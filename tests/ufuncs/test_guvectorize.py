@@ -541,7 +541,9 @@ def test_every_dtype(dtype):
     x = x.astype(dtype)
     batches = [x]
     if dtype in ("i1", "f8", "c16"):
-        batches.append(np.tile(x, (4000, 1)))  # a kernel for the shape, beside the general one
+        batches.append(
+            np.tile(x, (4000, 1))
+        )  # a kernel for the shape, in addition to the general one
     for batch in batches:
         result = reverse(batch)
         assert result.dtype == x.dtype and np.array_equal(result, batch[:, ::-1])

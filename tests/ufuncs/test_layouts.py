@@ -1,5 +1,5 @@
 """Element-wise functions and sums of arrays that lie in memory in every way for which there is a kernel:
-unaligned by different amounts, transposed, at the ends of rows; sums by columns as GPUs fold them."""
+unaligned by different amounts, transposed, at the ends of rows; sums over columns in the order of GPUs."""
 
 import numpy as np
 import pytest
@@ -230,7 +230,7 @@ def test_rows_with_gaps(reduction_steps, dtype):
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "i2", "f4", "f8"]))
 def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
-    """A short axis among the results is folded after the others, an outer one of few rows after those."""
+    """A short axis between the result's axes is reduced after the others, then an outer one of few rows."""
     reduction_limits(TEAM_ROWS=8, TWO_LAUNCHES_BYTES=0)
     for shape, axes in (
         ((150, 31, 3), (0, 2)),

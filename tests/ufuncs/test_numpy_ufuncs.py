@@ -57,7 +57,7 @@ def special(dtype):
 
 
 def special_operands(dtype, count):
-    """The special numbers, each beside each other one."""
+    """All pairs of special numbers."""
     values = special(dtype)
     if count == 1:
         return [values]
@@ -67,7 +67,7 @@ def special_operands(dtype, count):
 
 
 def check_complex(got, expected, tolerance):
-    """Part by part. C99 leaves the sign of an infinity beside a NaN open."""
+    """Part by part. C99 leaves the sign of an infinity undefined if the other part is NaN."""
     size = np.fmax(np.abs(expected.real), np.abs(expected.imag))
     slack = tolerance * np.where(np.isfinite(size), np.fmax(size, 1), 1)
     for mine, right, other in (

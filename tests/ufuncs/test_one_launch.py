@@ -1,4 +1,4 @@
-"""Reductions whose last block folds the parts of all: one launch, the same bits each time, on any stream."""
+"""Reductions whose last block combines the parts of all blocks: one launch, the same bits each time, on any stream."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_streams_at_once(total):
 
 
 def test_graphs():
-    """What a graph counts is not what calls beside it count."""
+    """The counters of a graph are separate from those of other calls."""
     d, stream = cuda.to_device(numbers(150_001)), cuda.stream()
     out, other = cuda.device_array((), "i8"), cuda.device_array((), "i8")
     np.sum(d, out=out)

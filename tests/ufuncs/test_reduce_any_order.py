@@ -47,7 +47,7 @@ def test_other_operations(expression):
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_like_numpy(data):
-    """Any shape, strides, alignment; whole numbers wrap around."""
+    """Any shape, strides, alignment; integers wrap around."""
     expression, code = data.draw(st.sampled_from(PAIRS))
     shape = data.draw(
         st.sampled_from([(1, 1), (3, 2000), (2, 4099), (40, 33), (40, 300), (70, 17), (5, 9001)])

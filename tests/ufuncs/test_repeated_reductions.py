@@ -24,7 +24,7 @@ def total():
 
 @pytest.fixture
 def worked_out(monkeypatch):
-    """How often a call of cuda.reduce was not known."""
+    """The number of calls of cuda.reduce that were not cached."""
     seen = []
     usual = cuda.reduce._work_out
 
@@ -216,7 +216,7 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_no_python_runs_in_a_call_that_is_known(call, total):
-    d = cuda.to_device(numbers((6, 40000)))  # longer than what one thread scans or folds
+    d = cuda.to_device(numbers((6, 40000)))  # longer than the row that one thread scans or reduces
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
     assert frames_of(lambda: call(d, out, total)) in ([], ["<lambda>"])

@@ -55,7 +55,7 @@ def real(*shape: int, low: float = -2, high: float = 2, dtype: str = "f4") -> Ar
 
 
 def whole(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> Array:
-    """Random whole numbers, of any type."""
+    """Random integers, of any type."""
     return Array(lambda rng: rng.integers(low, high, shape), dtype)
 
 
