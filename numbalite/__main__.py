@@ -18,6 +18,7 @@ USAGE = """usage: numbalite COMMAND
   profile FILE ...  runs a Python program on the simulator and prints what its kernels' accesses cost on a GPU,
                 by line (--gpu H200, --json)
   coverage ...  line and branch coverage of kernels: run FILE | report | html | lcov
+  judge FILE --task TASK ...  is a kernel right, safe and fast?
   gdb FILE ...  runs a Python program under gdb, its kernels on the simulator, to be stepped through
   editor        tells an editor of kernels: .clangd for *.cu files, --vscode for strings in Python
   cache         where the disk cache is and how much it holds
@@ -74,6 +75,10 @@ def run(arguments) -> int:
         from numbalite.coverage import program as covered
 
         return covered.main(arguments)
+    if command == "judge":
+        from numbalite.judge import program as judged
+
+        return judged.main(arguments)
     if command == "gdb" and arguments:
         from numbalite.compilers.sim import debugger
 

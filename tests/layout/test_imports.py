@@ -56,6 +56,7 @@ LATER = {
         "compilers.templates kernels.decorators",
         "kernels are above arrays",
     ),
+    "numbalite.judge.runner": ("*", "the process answers before it loads a driver and a compiler"),
     "numbalite.jupyter": (
         "jupyter.asnumba jupyter.cell jupyter.completion jupyter.timing",
         "%load_ext asks for the magics",
@@ -102,7 +103,7 @@ LATER = {
 
 # From the bottom up: a package imports from those before it. README's map has the same order.
 ORDER = """types cxx compilers runtime profiler coverage kernels python ndarray ufuncs cpu algorithms functions linalg fft
-    random sparse tuning cuda autograd operators torch jax numba editor jupyter course""".split()
+    random sparse tuning cuda autograd operators torch jax numba editor jupyter course judge""".split()
 UPWARD = {
     (
         "kernels",

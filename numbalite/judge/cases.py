@@ -1,0 +1,186 @@
+"""The cases of a task: sizes around those of warps and blocks, and data of several kinds."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from numbalite.types import Array
+from numbalite.types.tolerance import Tolerance, tolerance
+
+if TYPE_CHECKING:
+    from numbalite.judge.taskfile import Parameter, Task
+
+EDGES = (0, 1, 2, 31, 32, 33, 64, 127, 128, 129, 255, 257, 1000)
+_SPECIAL = 3000  # elements of a size with special data, about
+_SMALL = 1 << 20
+_DRAWS = 2
+_AMPLIFIED = 8.0  # times the change of the result when the inputs change by one rounding
+
+
+class Case(NamedTuple):
+    """One call: the arguments, the results to compare with, and what may differ."""
+
+    size: tuple
+    kind: str
+    arguments: tuple
+    expected: dict
+    """Name -> array."""
+    allowed: dict
+    """Name -> Tolerance."""
+    undecided: dict
+    """Name -> elements whose value overflows without float64: they are not compared."""
+
+    def __str__(self) -> str:
+        return f"size {'x'.join(map(str, self.size))}, {self.kind} data"
+
+
+def sizes(task: Task) -> list[tuple]:
+    """The sizes to judge at, the smallest first: the task's, and each of its dimensions at the edges."""
+    found = {s for s in task.sizes if task.is_valid(s)}
+    small = min(task.sizes, key=prod)
+    for at in range(len(small)):
+        for n in EDGES:
+            size = (*small[:at], n, *small[at + 1 :])
+            if task.is_valid(size) and prod(size) <= _SMALL:
+                found.add(size)
+    return sorted(found, key=lambda s: (prod(s), s))
+
+
+def plan(task: Task) -> list[tuple]:
+    """(size, kind of the data) of all cases, the smallest first."""
+    chosen = sizes(task)
+    cases = [(size, "normal") for size in chosen if prod(size) <= _SMALL for _ in range(_DRAWS)]
+    cases += [(size, "normal") for size in chosen if prod(size) > _SMALL]
+    near = min(chosen, key=lambda s: abs(prod(s) - _SPECIAL))
+    little = min((s for s in chosen if prod(s) > 1), key=prod, default=near)
+    if any((_is_real(p) and not p.is_output) or p.name in task.inout for p in task.parameters):
+        cases += [
+            (size, kind)
+            for kind in task.kinds
+            if kind != "normal"
+            for size in dict.fromkeys((little, near))
+        ]
+    return sorted(cases, key=lambda case: prod(case[0]))
+
+
+def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
+    """A case with new data; None if the task's function does not accept the size, such as the maximum of nothing."""
+    given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
+    try:
+        expected = _computed(task, given, np.float64)
+        native = _computed(task, given, None)
+        changed = [_computed(task, _perturbed(task, given, rng), np.float64) for _ in range(2)]
+    except (ValueError, ZeroDivisionError, IndexError):
+        if prod(size) == 0:
+            return None
+        raise
+    terms = max(1, sum(_size(a) for a in given) // max(1, sum(a.size for a in expected.values())))
+    allowed, undecided, results = {}, {}, {}
+    for p in task.parameters:
+        if not p.is_output:
+            continue
+        want = expected[p.name]
+        with np.errstate(all="ignore"):
+            results[p.name] = want.astype(p.dtype)
+            allowed[p.name] = task.tolerance or _tolerance(
+                p, want, [c[p.name] for c in changed], terms
+            )
+        if p.dtype.kind in "fc":
+            undecided[p.name] = np.isfinite(want) & ~(
+                np.isfinite(native[p.name]) & np.isfinite(results[p.name])
+            )
+    return Case(size, kind, given, results, allowed, undecided)
+
+
+def _tolerance(p, want, changed, terms):
+    """A few roundings of a sum of so many terms, and what one rounding of the inputs changes, several times."""
+    base = tolerance(p.dtype, terms)
+    if p.dtype.kind not in "fc":
+        return base
+    change = np.max([np.abs(np.nan_to_num(c - want, posinf=0, neginf=0)) for c in changed], axis=0)
+    return base._replace(absolute=_AMPLIFIED * change + float(np.finfo(p.dtype).tiny))
+
+
+def stated(allowed: Tolerance) -> str:
+    """A tolerance in words."""
+    most = float(np.max(allowed.absolute)) if np.size(allowed.absolute) else 0.0
+    return f"{allowed.rtol:.2g} of the value + {allowed.atol:.2g} of the largest + up to {most:.2g}"
+
+
+def _size(argument):
+    return argument.size if isinstance(argument, np.ndarray) else 0
+
+
+def _is_real(p: Parameter) -> bool:
+    return isinstance(p.type, Array) and p.dtype.kind in "fc"
+
+
+def _argument(task, p, size, kind, rng):
+    if p.name in task.values:
+        value = task.values[p.name](rng, *size)
+        return np.ascontiguousarray(value, p.dtype) if p.is_array else p.dtype.type(value).item()
+    if not p.is_array:
+        return size[0] if p.dtype.kind in "iu" else float(np.float32(rng.uniform(-2, 2)))
+    shape = task.shape(p, size)
+    if p.is_output and p.name not in task.inout:
+        return _poison(p.dtype, shape, rng)
+    if p.dtype.kind not in "fc":
+        return rng.integers(0 if p.dtype.kind in "ub" else -100, 100, shape).astype(p.dtype)
+    return _real(p.dtype, shape, kind, rng)
+
+
+def _poison(dtype, shape, rng):
+    """Values that no result has by chance."""
+    if dtype.kind in "fc":
+        return (rng.uniform(3e4, 6e4, shape) * rng.choice([-1, 1], shape)).astype(dtype)
+    return rng.integers(0, 2 if dtype.kind == "b" else 120, shape).astype(dtype)
+
+
+def _real(dtype, shape, kind, rng):
+    values = rng.standard_normal(shape)
+    if dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    with np.errstate(all="ignore"):
+        if kind == "equal":
+            values = np.full(shape, rng.uniform(-3, 3))
+        elif kind == "sorted":
+            values = np.sort(values, axis=None).reshape(shape)
+        elif kind == "zeros":
+            values = values * 0
+        elif kind in ("large", "huge", "tiny"):
+            values = values * {"large": 1e4, "huge": 1e30, "tiny": 1e-39}[kind]
+        values = values.astype(dtype)
+    if kind in ("nan", "inf") and values.size:
+        some = rng.integers(0, values.size, max(1, values.size // 500))
+        flat = values.reshape(-1)
+        flat[some] = np.nan if kind == "nan" else rng.choice([np.inf, -np.inf], some.size)
+    return values
+
+
+def _perturbed(task, given, rng):
+    out = []
+    for p, value in zip(task.parameters, given, strict=True):
+        if _is_real(p) and (not p.is_output or p.name in task.inout):
+            wide = value.astype(np.complex128 if p.dtype.kind == "c" else np.float64)
+            wide *= 1 + float(np.finfo(p.dtype).eps) * rng.uniform(-1, 1, value.shape)
+            value = wide
+        out.append(value)
+    return tuple(out)
+
+
+def _computed(task, given, wide):
+    """Name -> what the task's function writes, with float64 (or the types as they are) for floats."""
+    arguments = []
+    for value in given:
+        if isinstance(value, np.ndarray):
+            if wide is not None and value.dtype.kind in "fc":
+                value = value.astype(np.complex128 if value.dtype.kind == "c" else wide)
+            else:
+                value = value.copy()
+        arguments.append(value)
+    with np.errstate(all="ignore"):
+        task.function(*arguments)
+    return {p.name: a for p, a in zip(task.parameters, arguments) if p.is_output}

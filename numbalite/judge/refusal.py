@@ -1,0 +1,85 @@
+"""Refuses sources that are not device code alone. A submission is compiled and launched by the judge, so it can do only
+what a kernel can do; on the simulator, kernels are native code, and names of the C library would be in reach."""
+
+from __future__ import annotations
+
+import re
+
+from numbalite.cxx import scanner
+
+_HEADERS = re.compile(
+    r"cuda_\w+\.h|cuda/[\w/]+|cub/[\w/.]+|cooperative_groups(/\w+)?\.h|mma\.h|math_constants\.h|curand_kernel\.h"
+    r"|vector_types\.h|(c?(math|stdint|float|limits|assert|stddef)|type_traits|utility)(\.h)?|numbalite[\w/.]*"
+)
+_NAMES = {
+    **dict.fromkeys(("__host__", "main", "cudaLaunchKernel"), "host code"),
+    **dict.fromkeys(("__asm__", "__asm", "_asm"), "assembly of the host"),
+    **dict.fromkeys(("__attribute__", "__declspec"), "attributes of the host's compiler"),
+}
+_CALLS = frozenset(
+    """system popen fork vfork execl execlp execle execv execve execvp posix_spawn syscall open openat creat close read
+    write pread pwrite lseek mmap mprotect munmap mremap socket connect bind send recv sendto recvfrom getenv setenv
+    putenv dlopen dlsym dlclose signal sigaction kill raise exit _exit _Exit quick_exit atexit longjmp setjmp fopen
+    fdopen fread fwrite fputs fclose remove unlink rename rmdir mkdir chdir chmod chown link symlink pthread_create
+    ptrace prctl setrlimit nanosleep usleep sleep""".split()
+)
+_OURS = re.compile(
+    r"nl_(?!coverage)\w+|numbalite_sim|__llvm_\w+|__tsan_\w+|__asan_\w+|NUMBALITE_SIM\w*"
+)
+_NO_TYPES = frozenset("return else do co_return case goto throw new".split())
+
+
+def reasons(text: str) -> list[str]:
+    """Why a source is not accepted, one sentence each; none if it is."""
+    found = []
+    tokens = scanner.tokenize(text)
+    own = set(scanner.functions(text)) if "(" in text else set()
+    words = [t for t in tokens if t.kind != "directive"]
+    for token in tokens:
+        if token.kind == "directive":
+            found += _of_directive(token.text)
+    for i, token in enumerate(words):
+        if token.kind != "name":
+            continue
+        name = token.text
+        if name in _NAMES:
+            found.append(f"{name} is {_NAMES[name]}")
+        elif name in _CALLS and name not in own and _is_call(words, i):
+            found.append(f"{name}() is a function of the host")
+        elif _OURS.fullmatch(name):
+            found.append(f"{name} is a name of the simulator")
+        elif name == "asm" and not _is_ptx(words, i):
+            found.append("asm without PTX is assembly of the host")
+        elif name == "extern" and _text(words, i + 1) == '"C"':
+            if _text(words, i + 2) not in ("__global__", "__device__"):
+                found.append('extern "C" declares functions of the host')
+    if "<<<" in text:
+        found.append("kernels launch nothing here: <<<...>>> is host code")
+    return list(dict.fromkeys(found))
+
+
+def _of_directive(text):
+    word = scanner.directive_word(text)
+    if word in ("include", "import"):
+        name = re.search(r'[<"]([^>"]*)[>"]', text)
+        if name is None or not _HEADERS.fullmatch(name[1]):
+            yield f"{text.strip()}: only headers of CUDA and of mathematics are allowed"
+    elif word == "line":
+        yield "#line hides where the code is"
+    elif word == "pragma" and re.search(r"\b(GCC|clang|push_macro|pop_macro)\b", text):
+        yield f"{text.strip()}: a pragma for the host's compiler"
+
+
+def _text(tokens, i):
+    return tokens[i].text if 0 <= i < len(tokens) else ""
+
+
+def _is_call(tokens, i):
+    """Is a name called, and neither a member nor declared here?"""
+    if _text(tokens, i + 1) != "(" or _text(tokens, i - 1) in (".", "->"):
+        return False
+    return i == 0 or tokens[i - 1].kind != "name" or tokens[i - 1].text in _NO_TYPES
+
+
+def _is_ptx(tokens, i):
+    return _text(tokens, i + 1) in ("volatile", "(")

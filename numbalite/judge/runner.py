@@ -1,0 +1,183 @@
+"""The process that launches a submission. It gets a source and arguments, and returns the contents of all arrays; it
+never has the expected results. Requests come as pickles from the judge. Replies are JSON and bytes of arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import resource
+import runpy
+import statistics
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+_ROUNDS = 20
+_L2_BYTES = 38  # CUdevice_attribute
+
+
+def serve() -> None:
+    """``... FD ISOLATED``: the judge's pipe, and 1 in a process without a network."""
+    pipe = Connection(int(sys.argv[1]))
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    from numbalite import config, cuda
+
+    config.STOPPABLE = True  # limits stop kernels on a GPU
+    cuda.get_current_device()
+    simulated = cuda.is_simulated()
+    _reply(pipe, {"simulated": simulated, "device": _device(), "isolated": sys.argv[2] == "1"})
+    submission: Any = None
+    while True:
+        try:
+            asked, given = pickle.loads(pipe.recv_bytes())
+        except EOFError:
+            return
+        if asked == "open":
+            submission = given
+            header, arrays = _guarded(_opened, submission)
+        else:
+            header, arrays = _guarded(_called if asked == "call" else _timed, submission, given)
+        _reply(pipe, header, arrays)
+
+
+def _device():
+    from numbalite import cuda
+
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def _reply(pipe, header, arrays=()):
+    pipe.send_bytes(json.dumps({**header, "arrays": len(arrays)}).encode())
+    for array in arrays:
+        pipe.send_bytes(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def _guarded(function, *arguments):
+    """(header, arrays) of a request; the error in the header if it fails."""
+    from numbalite import errors
+
+    try:
+        return function(*arguments)
+    except errors.KernelTimeout as problem:
+        return {"error": str(problem), "kind": "timeout"}, []
+    except errors.KernelError as problem:
+        return {"error": str(problem), "kind": problem.kind or "kernel"}, []
+    except Exception as problem:
+        return {"error": f"{type(problem).__name__}: {problem}", "kind": "exception"}, []
+
+
+def kernel_of(submission: dict) -> Any:
+    """A new Dispatcher of the submission, so that its module and its variables are new."""
+    from numbalite import cuda
+    from numbalite.cxx import capture, linemap, scanner
+    from numbalite.cxx.definition import Definition
+    from numbalite.kernels import options
+    from numbalite.kernels.dispatcher import Dispatcher, body_kernel
+    from numbalite.types import signatures
+
+    name, text = submission["name"], submission["text"]
+    if submission["kind"] == "py":
+        found = runpy.run_path(submission["path"]).get(name)
+        if not isinstance(found, Dispatcher):
+            raise TypeError(f"the file has no kernel {name!r} under @cuda.jit")
+        return found
+    if submission["kind"] == "source":
+        names = [kernel.name for kernel in scanner.scan(text)[0]]
+        chosen = name if name in names or len(names) != 1 else names[0]
+        return cuda.jit(source=text, name=chosen)
+    definition = Definition(
+        name, submission["parameters"], linemap.plain(text, submission["path"]), capture.Scope()
+    )
+    given = signatures.signatures(submission["signature"])
+    return body_kernel(definition, options.parse({}), given)
+
+
+def _opened(submission):
+    """Compiles the submission, and for the NVRTC of the judge, shows its source."""
+    from numbalite.compilers.slipwarnings import collected
+
+    with collected() as slips:
+        kernel = kernel_of(submission)
+        if submission["kind"] == "source":
+            kernel.compile(
+                submission["signature"]
+            ) if not kernel.specialized else kernel.compile_given()
+    return {"slips": [f"{slip.file}:{slip.line}: {slip.text}" for slip in slips]}, []
+
+
+def _put(given):
+    """(arguments, whole arrays) on the device, at addresses that differ from call to call."""
+    from numbalite import cuda
+
+    spacer = cuda.device_array(256 * (1 + os.urandom(1)[0]), np.uint8)
+    arguments, wholes = [], [spacer]
+    for value in given["arguments"]:
+        if isinstance(value, tuple):
+            whole, margin, shape = value
+            device = cuda.to_device(whole)
+            size = int(np.prod(shape, dtype=np.int64))
+            arguments.append(device[margin : margin + size].reshape(shape))
+            wholes.append(device)
+        else:
+            arguments.append(value)
+    return arguments, wholes
+
+
+def _launcher(submission, given):
+    kernel = kernel_of(submission)
+    grid, block, *shared = given["launch"]
+    return kernel[grid, block, 0, shared[0] if shared else 0]
+
+
+def _called(submission, given):
+    from numbalite import cuda
+
+    arguments, wholes = _put(given)
+    checks = cuda.checks(limit=given["limit"]) if given["checks"] else contextlib.nullcontext()
+    with checks, cuda.limit(given["limit"]):
+        _launcher(submission, given)(*arguments)
+        cuda.synchronize()
+    return {}, [whole.copy_to_host() for whole in wholes[1:]]
+
+
+def _timed(submission, given):
+    """The times of a GPU, in milliseconds, with a flushed cache and with a warm one; or the profiler's prediction."""
+    from numbalite import _core, cuda
+
+    arguments, wholes = _put(given)
+    launcher = _launcher(submission, given)
+    if given["simulated"]:
+        with cuda.limit(given["limit"]), cuda.profile(given["gpu"]) as p:
+            launcher(*arguments)
+        launch = p.launches[-1]
+        header = {"predicted": launch.time_at_least, "gpu": launch.gpu.name, "bound": launch.bound}
+        return header, [whole.copy_to_host() for whole in wholes[1:]]
+    originals = [whole.copy() for whole in wholes]
+    flushed = cuda.device_array(max(1 << 20, _core.device_attribute(0, _L2_BYTES)) // 2, np.float32)
+
+    def times(is_cold):
+        found = []
+        for _ in range(_ROUNDS):
+            for whole, original in zip(wholes, originals, strict=True):
+                whole.copy_to_device(original)
+            if is_cold:
+                flushed.fill(0)
+            begin, end = cuda.event(), cuda.event()
+            begin.record()
+            launcher(*arguments)
+            end.record()
+            cuda.synchronize()
+            found.append(cuda.event_elapsed_time(begin, end))
+        return statistics.median(found)
+
+    with cuda.limit(given["limit"]):
+        launcher(*arguments)
+        cuda.synchronize()
+        header = {"cold_ms": times(True), "warm_ms": times(False)}
+    return header, [whole.copy_to_host() for whole in wholes[1:]]

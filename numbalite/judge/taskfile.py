@@ -1,0 +1,148 @@
+"""Tasks: a function in NumPy that says what a kernel computes, with sizes and a launch configuration."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import runpy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from numbalite.types import Array, Scalar, Type, signatures
+from numbalite.types.tolerance import Tolerance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+KINDS = ("normal", "equal", "sorted", "zeros", "large", "huge", "tiny", "nan", "inf")
+"""The values of floating-point inputs: cases of a task have "normal" data at all sizes, the others at some."""
+_TASKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tasks")
+
+
+class Parameter(NamedTuple):
+    """A parameter of a task's kernel. ``type`` is numbalite's, ``is_output``: an array that is not const."""
+
+    name: str
+    type: Type
+    is_output: bool
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.type, Array)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype.dtype if isinstance(self.type, Array) else self.type.dtype  # type: ignore[attr-defined]
+
+
+class Task:
+    """One task, made by the decorator ``task``."""
+
+    def __init__(self, function: Callable, **given: Any) -> None:
+        self.function = function
+        self.name: str = function.__name__
+        self.text = inspect.getdoc(function) or ""
+        annotations = inspect.get_annotations(function, eval_str=False)
+        parameters = inspect.signature(function).parameters
+        missing = [name for name in parameters if name not in annotations]
+        if missing:
+            raise TypeError(f"task {self.name}: parameter {missing[0]!r} has no type")
+        signature = ", ".join(_text(annotations[name]) for name in parameters)
+        self.signature = f"void({signature})"
+        types = signatures.signature(self.signature).args
+        self.parameters = tuple(
+            Parameter(name, t, isinstance(t, Array) and not t.readonly)
+            for name, t in zip(parameters, types, strict=True)
+        )
+        for p in self.parameters:
+            if not isinstance(p.type, (Array, Scalar)):
+                raise TypeError(f"task {self.name}: {p.name} is an array or a number, not {p.type}")
+        if not any(p.is_output for p in self.parameters):
+            raise TypeError(f"task {self.name}: no parameter is an array that the kernel writes")
+        self.sizes: list[tuple] = [s if isinstance(s, tuple) else (s,) for s in given["sizes"]]
+        self.launch: Callable = given["launch"]
+        self.shapes: dict = dict(given["shapes"] or {})
+        self.values: dict = dict(given["values"] or {})
+        self.inout = tuple(given["inout"])
+        self.valid: Callable | None = given["valid"]
+        self.kinds = tuple(given["kinds"])
+        self.tolerance: Tolerance | None = given["tolerance"]
+        self.reference: str | None = given["reference"]
+        self.operations: Callable | None = given["operations"]
+        for name in (*self.shapes, *self.values, *self.inout):
+            if name not in parameters:
+                raise ValueError(f"task {self.name}: there is no parameter {name!r}")
+        unknown = [kind for kind in self.kinds if kind not in KINDS]
+        if unknown:
+            raise ValueError(f"task {self.name}: kinds are {', '.join(KINDS)}, not {unknown[0]!r}")
+
+    def shape(self, p: Parameter, size: tuple) -> tuple:
+        """The shape of an array at a size: ``shapes[name](*size)``, or the first dimensions of the size."""
+        if p.name in self.shapes:
+            found = self.shapes[p.name](*size)
+            return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        ndim = p.type.ndim  # type: ignore[attr-defined]
+        if ndim > len(size):
+            raise ValueError(
+                f"task {self.name}: {p.name} has {ndim} dimensions, the size {size} fewer: shapes="
+            )
+        return size[:ndim]
+
+    def is_valid(self, size: tuple) -> bool:
+        return self.valid is None or bool(self.valid(*size))
+
+
+def task(
+    sizes: Iterable[Any],
+    launch: Callable,
+    *,
+    shapes: dict | None = None,
+    values: dict | None = None,
+    inout: Iterable[str] = (),
+    valid: Callable | None = None,
+    kinds: Iterable[str] = KINDS,
+    tolerance: Tolerance | None = None,
+    reference: str | None = None,
+    operations: Callable | None = None,
+) -> Callable[[Callable], Task]:
+    """A task for ``numbalite judge``, as a decorator of a function in NumPy with the kernel's parameters.
+
+    The annotations of the parameters are types in text, such as "const float32[:, ::1]"; arrays that are not const are
+    outputs. The function writes them, from the other arguments: ``out[:] = ...``. It is called with float64 for all
+    floats. ``sizes`` are numbers or tuples, and sizes around those of warps and blocks are added; ``valid(*size)`` is a
+    condition on these. ``launch(*arguments)`` returns (grid, block) or (grid, block, shared memory).
+
+    An array has the first dimensions of the size as its shape, or ``shapes[name](*size)``. An integer is the first
+    dimension, or ``values[name](rng, *size)``, which may return an array's data too. ``inout`` are outputs whose values
+    the kernel reads. ``kinds`` are the kinds of data. ``tolerance`` replaces the computed one. ``reference`` is a
+    kernel's source, whose time a submission is compared with. ``operations(*size)`` is the least number of arithmetic
+    operations.
+    """
+    chosen = {
+        "sizes": list(sizes), "launch": launch, "shapes": shapes, "values": values, "inout": inout, "valid": valid,
+        "kinds": kinds, "tolerance": tolerance, "reference": reference, "operations": operations,
+    }  # fmt: skip
+    return lambda function: Task(function, **chosen)
+
+
+def _text(annotation):
+    return annotation.strip("'\"") if isinstance(annotation, str) else str(annotation)
+
+
+def names() -> list[str]:
+    """The tasks that come with numbalite."""
+    return sorted(f[:-3] for f in os.listdir(_TASKS) if f.endswith(".py") and f[0] != "_")
+
+
+def load(name: str) -> Task:
+    """The only task of a file, or one that comes with numbalite, by its name."""
+    path = (
+        name if name.endswith(".py") or os.path.exists(name) else os.path.join(_TASKS, f"{name}.py")
+    )
+    if not os.path.exists(path):
+        raise ValueError(f"there is no task {name!r}: a file, or one of {', '.join(names())}")
+    found = [value for value in runpy.run_path(path).values() if isinstance(value, Task)]
+    if len(found) != 1:
+        raise ValueError(f"{path} has {len(found)} tasks; one is needed")
+    return found[0]
