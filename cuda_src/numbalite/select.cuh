@@ -140,6 +140,103 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     }
 }
 
+/* The high bit of each byte of a word that is not 0. */
+NUMBALITE_FUNCTION unsigned int nonzero_bytes(unsigned int word) {
+    return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
+}
+
+/* Loads the mask of 16 elements, of which `left` exist: the high bits of the bytes of `words`. */
+NUMBALITE_FUNCTION void load_mask(const unsigned char *mask, int left, unsigned int (&words)[4]) {
+    if (left >= 16) {
+        const uint4 loaded = *(const uint4 *)mask;
+        words[0] = loaded.x, words[1] = loaded.y, words[2] = loaded.z, words[3] = loaded.w;
+    } else {
+#pragma unroll
+        for (int b = 0; b < 16; ++b)
+            words[b / 4] = (b % 4 ? words[b / 4] : 0) | (b < left ? (unsigned int)mask[b] << 8 * (b % 4) : 0);
+    }
+#pragma unroll
+    for (int q = 0; q < 4; ++q)
+        words[q] = nonzero_bytes(words[q]);
+}
+
+/* VALUES, PLACES or SPREAD by a mask that is contiguous and aligned to 16 bytes, with K elements per
+ * thread, a multiple of 16. A lane loads the mask of 16 elements at once. The block collects the
+ * numbers of its selected elements in shared memory, so that threads with neighbouring numbers
+ * write neighbouring elements. */
+template <class S, int What, int K>
+NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const void *where, void *out,
+                                      void *memory, int64 *count) {
+    constexpr int PIECES = K / 16, PIECE = 16 * 32;
+    __shared__ unsigned short numbers[256 * K]; /* of the selected elements in the tile */
+    __shared__ int of_warps[32];
+    __shared__ int64 before;
+    const int64 tile = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x, base = tile * p.chunk;
+    const int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int first = warp * 32 * K + lane * 16;
+    const int left = (int)(p.length - base < p.chunk ? p.length - base : p.chunk);
+    unsigned int words[PIECES][4];
+    unsigned int upto[(PIECES + 1) / 2] = {}; /* two counts of 16 bits each */
+
+#pragma unroll
+    for (int j = 0; j < PIECES; ++j) {
+        const int at = first + j * PIECE;
+        load_mask((const unsigned char *)where + base + at, left - at, words[j]);
+        int own = 0;
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+            own += __popc(words[j][q]);
+        upto[j / 2] += (unsigned int)own << 16 * (j % 2);
+    }
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2)
+#pragma unroll
+        for (int pair = 0; pair < (PIECES + 1) / 2; ++pair) {
+            const unsigned int other = __shfl_up_sync(ALL, upto[pair], step);
+            upto[pair] += lane >= step ? other : 0;
+        }
+    int of_pieces[PIECES], of_warp = 0;
+#pragma unroll
+    for (int j = 0; j < PIECES; ++j) {
+        of_pieces[j] = __shfl_sync(ALL, upto[j / 2], 31) >> 16 * (j % 2) & 0xffff;
+        of_warp += of_pieces[j];
+    }
+    if (lane == 0)
+        of_warps[warp] = of_warp;
+    __syncthreads();
+    int place = 0, sum = 0;
+    for (int w = 0; w < warps; ++w) {
+        place += w < warp ? of_warps[w] : 0;
+        sum += of_warps[w];
+    }
+    if (warp == 0) {
+        const int64 found = chosen_before(p, memory, tile, sum, count);
+        if (lane == 0)
+            before = found;
+    }
+#pragma unroll
+    for (int j = 0; j < PIECES; ++j) {
+        int to = place + (int)(upto[j / 2] >> 16 * (j % 2) & 0xffff);
+        place += of_pieces[j];
+#pragma unroll
+        for (int b = 15; b >= 0; --b)
+            if (words[j][b / 4] >> (8 * (b % 4) + 7) & 1)
+                numbers[--to] = (unsigned short)(first + j * PIECE + b);
+    }
+    __syncthreads();
+    const int64 step = p.dims[0].output;
+    for (int t = threadIdx.x; t < sum; t += blockDim.x) {
+        const int64 i = base + numbers[t], at = before + t;
+        if (What == VALUES)
+            *(S *)((char *)out + at * step) = *(const S *)((const char *)input + element_of(p, i).input);
+        else if (What == PLACES)
+            put_place(p, i, (char *)out + at * step);
+        else
+            *(S *)((char *)input + element_of(p, i).input) =
+                ((const S *)out)[remainder(at, p.dims[0].length)];
+    }
+}
+
 /* Reverses the elements after the first `count` of `p.length`, in place. */
 template <class S> NUMBALITE_FUNCTION void reverse_rest(const plan &p, void *out, const int64 *count) {
     int64 rest = p.length - *count, i = (int64)blockIdx.x * blockDim.x + threadIdx.x;

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _BYTES = 64  # bytes of the elements of a thread
 _MAX_ITEMS = 16
 _THREADS = plans.THREADS  # threads per block
+_PACKED_ITEMS = (
+    16,
+    64,
+)  # elements per thread of select_packed, below _MANY elements and from there on
+_MANY = 1 << 22
+_ALIGNMENT = 16  # of masks, for select_packed
 _ZERO = np.zeros((), np.uint32)
 
 
@@ -98,6 +104,13 @@ def run(
         kernel[grid, plans.THREADS, stream](plan, target, target, target, target, count)
 
 
+def _is_packed(what, array, mask):
+    """Can `select_packed` run: is the mask contiguous and aligned, and the array regular?"""
+    regular = what == "places" or array.ndim == 1 or array.is_c_contiguous()
+    aligned = mask.is_c_contiguous() and mask._address % _ALIGNMENT == 0
+    return what in ("values", "places", "spread") and regular and aligned
+
+
 def _plan(what, array, mask, out, steps):
     """(schedule, plan of the kernel, whether it has the larger capacity)"""
     masks = (0,) * array.ndim if mask is None else mask.strides
@@ -112,10 +125,12 @@ def _plan(what, array, mask, out, steps):
     step = steps[0] if steps else out.strides[0]
     kept = (out.size if what in ("spread", "cover") else 1, 0, 0, step)
     size, itemsize = array.size, array.itemsize
-    items = max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
+    kind, items = f"select_{what}", max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
+    if mask is not None and _is_packed(what, array, mask):
+        kind, items = f"select_packed_{what}", _PACKED_ITEMS[size >= _MANY]
     threads = min(_THREADS, -(-size // (32 * items)) * 32)
     chunk = threads * items
-    schedule = plans.Schedule(f"select_{what}{items}", threads, 1, -(-size // chunk), chunk)
+    schedule = plans.Schedule(f"{kind}{items}", threads, 1, -(-size // chunk), chunk)
     plan, wide = plans.packed_plan(
         schedule, [kept], dims, results=1, itemsize=itemsize, merges=merges
     )

@@ -73,6 +73,10 @@ _SELECT = (  # kernels of select.cuh
     "select<{{S}}, numbalite::nl_reduce::{}, {{masked}}, {{width}}>"
     "(p, input, where, output, flags, (numbalite::int64 *)segments, nl_function());"
 )
+_SELECT_PACKED = (
+    "select_packed<{{S}}, numbalite::nl_reduce::{}, {{width}}>"
+    "(p, input, where, output, flags, (numbalite::int64 *)segments);"
+)
 _BODIES = {
     "packed": "rows<{T}, {O}, numbalite::nl_reduce::packed<{S}, {T}, {masked}>, {masked}, {width}>"
               "(p, input, where, output, flags, segments, nl_function());",
@@ -109,6 +113,9 @@ _BODIES = {
     "select_halves": _SELECT.format("HALVES"),
     "select_spread": _SELECT.format("SPREAD"),
     "select_cover": _SELECT.format("COVER"),
+    "select_packed_values": _SELECT_PACKED.format("VALUES"),
+    "select_packed_places": _SELECT_PACKED.format("PLACES"),
+    "select_packed_spread": _SELECT_PACKED.format("SPREAD"),
     "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
     "by_key": "by_key<{S}, {T}, {O}, {width}>(p, keys, values, out_values, statuses, out_keys, count, "
               "nl_function());",

@@ -10,6 +10,7 @@ from kit.likenumpy import alike
 from kit.needs import numpy_since
 
 from numbalite import cuda
+from numbalite.algorithms import selection
 
 RECORD = np.dtype([("a", "u1"), ("b", "f4", 2)])  # of 9 bytes
 DTYPES = [np.dtype(code) for code in ("?", "f4", "D")] + [RECORD]
@@ -185,3 +186,32 @@ def test_numpys_errors(function, error):
     for a in (x, cuda.to_device(x)):
         with pytest.raises(error):
             function(copy.copy(a), np.ones((2, 3), bool))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 999),
+    st.sampled_from([1, 31, 513, 4095, 4097, 20_000, 50_001]),
+    st.sampled_from(["?", "i2", "f4", "D"]),
+    st.sampled_from([0, 0.01, 0.5, 1]),
+    st.integers(0, 33),
+    st.booleans(),
+)
+def test_masks_of_many_elements(seed, size, dtype, density, offset, is_many):
+    """Contiguous masks, aligned or not, in tiles of both sizes."""
+    rng = np.random.default_rng(seed)
+    shape = (size,) if size < 100 or rng.random() < 0.5 else (size // 7, 7)
+    mask, host = rng.random(shape) < density, (100 * rng.random(shape)).astype(dtype)
+    whole = cuda.to_device(np.zeros(mask.size + offset, bool))
+    device_mask = whole[offset:].reshape(shape)
+    device_mask[...] = cuda.to_device(mask)
+    device, values = cuda.to_device(host), (50 * rng.random(int(mask.sum()))).astype(dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "_MANY", 0 if is_many else 1 << 30)
+        equal(device[device_mask], host[mask])
+        equal(device[::-1][device_mask], host[::-1][mask])
+        equal(np.nonzero(device_mask), np.nonzero(mask))
+        equal(np.argwhere(device_mask), np.argwhere(mask))
+        device[device_mask] = cuda.to_device(values)
+    host[mask] = values
+    equal(device, host)
