@@ -30,15 +30,24 @@ def _line(a, dtype=None):
 
 def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
     """`searchsorted` of device arrays."""
+    return _searched("nl_search", np.int64, a, v, int(side == "right"), (sorter,))
+
+
+def contains(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
+    """Is each value of `v` in the sorted array `a`? With `inverts`: is it not? NaN equals NaN."""
+    return _searched("nl_contains", np.bool_, a, v, int(inverts))
+
+
+def _searched(name, dtype, a, v, option, sorters=()):
+    """The results of a kernel of search.cuh for the values `v` in the sorted array `a`."""
     common = np.promote_types(a.dtype, v.dtype)
     how = order.of(common)
     a, v = _line(a, common), _line(v, common)
-    found = arguments.empty(v.shape, np.int64, v)
+    found = arguments.empty(v.shape, dtype, v)
     if v.size:
         blocks = min(-(-v.size // _THREADS), _MAX_BLOCKS)
-        order.kernel("search", f"nl_search<{how.kind}>")[blocks, _THREADS](
-            a, sorter, v, found, a.size, v.size, int(side == "right"), how.flip
-        )
+        search = order.kernel("search", f"{name}<{how.kind}>")[blocks, _THREADS]
+        search(a, *sorters, v, found, a.size, v.size, option, how.flip)
     return found
 
 

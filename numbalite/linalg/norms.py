@@ -50,7 +50,7 @@ def _norms(dtype):
 
 
 def _euclidean(x, axis, keepdims):
-    if x.dtype.char in IN_OWN_PRECISION and x.size:
+    if x.dtype.char in ("e", *IN_OWN_PRECISION) and x.size:
         return run(_norms(x.dtype), x, axis, keepdims, real_of(x.dtype), 1.0, True)
     squares = elementwise.ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
