@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import operator
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
@@ -44,8 +45,12 @@ def _on_open(kind):
         checks.on_open()
     if kind == "sim" and config.DRIVER != "sim":
         why = cuda_error() or _core.fallback_reason()
-        quiet = "NUMBALITE_DRIVER=sim asks for it without this warning"
-        warn(f"kernels run on the CPU simulator ({quiet}): {why}", SimulatorWarning)
+        reason = re.split(r" \(|: ", why)[0]
+        warn(
+            f"{reason}: kernels run on the CPU simulator. Hide this message with NUMBALITE_DRIVER=sim. If there is a "
+            "GPU, `numbalite info` prints what to do",
+            SimulatorWarning,
+        )
 
 
 _core.set_open_hook(_on_open)

@@ -225,6 +225,7 @@ def test_no_gpu_warns_once_at_first_use(run_python):
     assert auto.stdout.split() == ["False", "True"]
     assert auto.stderr.count("SimulatorWarning") == 1 and "simulator" in auto.stderr
     assert "<string>:4" in auto.stderr, "at the line that used it"
+    assert auto.stderr.count("NUMBALITE_DRIVER=sim") == 1
     for name, value in (("NUMBALITE_DRIVER", "sim"), ("NUMBA_ENABLE_CUDASIM", "1")):
         variables = {"NUMBALITE_DRIVER": None, name: value}
         assert run_python(code, **variables).stderr == ""
