@@ -119,6 +119,7 @@ def run_python(tmp_path):
 
     A fresh interpreter with the same numbalite and cache, in a folder of its own. A variable given as None
     is taken out of the environment. `code` may start with "-m". `under`: a command that runs the interpreter.
+    NUMBALITE_TEST_SLOWNESS multiplies the timeout, for emulated processors.
     """
 
     def run(code, *arguments, check=True, timeout=120, under=(), **environment):
@@ -133,7 +134,7 @@ def run_python(tmp_path):
             [*under, sys.executable, *start, *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=timeout * float(os.environ.get("NUMBALITE_TEST_SLOWNESS", "1")),
             cwd=tmp_path,
             env=env,
             check=False,
