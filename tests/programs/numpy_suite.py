@@ -10,7 +10,8 @@ the device.
 A view that a test expects to share memory is a copy here, and warnings are not raised on a device: such
 tests fail, and have to be read. So do tests of features that device arrays lack on purpose: objects as
 operands (isin, weights of quantile), isin(kind="table"), vectors of two elements in cross, which NumPy has
-deprecated; and tests that want two computations to have one rounding (std(mean=), geomspace).
+deprecated; results of a sub-class of ndarray that is an operand next to a plain array (test_0_size and
+test_0_size_k of solve); and tests that want two computations to have one rounding (std(mean=), geomspace).
 """
 
 import functools
