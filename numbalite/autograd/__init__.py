@@ -23,7 +23,8 @@ import numpy as np
 try:
     import autograd.numpy as anp
     from autograd import elementwise_grad, grad, hessian, jacobian, make_vjp, value_and_grad
-    from autograd.extend import Box, VSpace, defjvp_argnum, defvjp_argnum, primitive
+    from autograd.core import def_linear
+    from autograd.extend import Box, VSpace, defjvp_argnum, defvjp, defvjp_argnum, primitive
     from autograd.numpy import numpy_vjps, numpy_wrapper
     from autograd.numpy.numpy_boxes import ArrayBox
     from autograd.numpy.numpy_vspaces import ArrayVSpace, ComplexArrayVSpace
@@ -77,6 +78,14 @@ class DeviceVSpace(ArrayVSpace):
 
     def __init__(self, value: Any):
         self.shape, self.dtype = value.shape, value.dtype
+
+    def __eq__(self, other: object) -> bool:
+        """The gradient by a number of the host may be on the device."""
+        if not self.shape and isinstance(other, ArrayVSpace):
+            return not other.shape and self.dtype == other.dtype
+        return super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def zeros(self) -> Any:
         return cuda.zeros(self.shape, self.dtype)
@@ -150,6 +159,25 @@ class _Viewed(NamedTuple):
 
 
 numpy_vjps.onp, numpy_wrapper._np = _NumPy(), _NumPyOfWrapper()
+
+_make_diagonal = numpy_wrapper.make_diagonal
+
+
+@primitive
+def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """autograd's function, which makes an array of the host, also for device arrays."""
+    if not isinstance(D, cuda.DeviceNDArray) or (offset, axis1, axis2) != (0, -1, -2):
+        return _make_diagonal(D, offset, axis1, axis2)
+    mask = cuda.to_device(np.eye(D.shape[-1], dtype=bool))
+    return np.where(mask, D[..., None, :], D.dtype.type(0))
+
+
+defvjp(
+    make_diagonal,
+    lambda answer, D, *axes, **keywords: lambda g: anp.diagonal(g, *axes, **keywords),
+)
+def_linear(make_diagonal)
+numpy_wrapper.make_diagonal = anp.make_diagonal = make_diagonal
 
 # --- ufuncs
 

@@ -39,6 +39,7 @@ FUNCTIONS = {
     "maximum and where": lambda x: anp.sum(anp.where(x > 0.5, anp.maximum(x, 0.7), x * x)),
     "concatenated": lambda x: anp.sum(anp.concatenate([x, 2 * x], axis=0) ** 2),
     "variance": lambda x: anp.var(x) + anp.sum(anp.std(x, axis=0)),
+    "diagonal": lambda x: anp.sum(anp.diagonal(anp.dot(x, x.T), axis1=-1, axis2=-2) ** 2),
     "norm": lambda x: anp.sqrt(anp.sum(x * x)),
     "an index": lambda x: anp.sum(x[1:, ::2] * x[:-1, ::2]),
     "logsumexp": lambda x: anp.log(anp.sum(anp.exp(x - anp.max(x)))),
@@ -52,6 +53,14 @@ def test_gradients_by_device_arrays_are_those_by_host_arrays(function):
     found = grad(function)(cuda.to_device(x))
     assert isinstance(found, cuda.DeviceNDArray)
     np.testing.assert_allclose(found.copy_to_host(), grad(function)(x), rtol=1e-10, atol=1e-13)
+
+
+def test_the_gradient_by_a_number_times_an_array():
+    x = np.random.default_rng().random((4, 6))
+    for f in (lambda a, x: anp.sum(a * x * x), lambda a, x: anp.sum(anp.dot(x, a))):
+        found = grad(f)(2.0, cuda.to_device(x))
+        np.testing.assert_allclose(float(found), grad(f)(2.0, x))
+        check_grads(f)(2.0, cuda.to_device(x))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,0 +1,47 @@
+"""autograd's own tests of NumPy functions, over device arrays: not a part of `make test`, since no package has them.
+
+    python tests/autograd/own_tests.py FOLDER [options of pytest]     FOLDER: tests/ of autograd's repository
+
+Its checks compare derivatives with differences, of all combinations of arguments. Here each array among the arguments
+is a device array, and so must be its gradients.
+"""
+
+import sys
+
+import autograd.test_util as util
+import numpy as np
+import pytest
+
+import numbalite.autograd  # noqa: F401  (registers device arrays)
+from numbalite import cuda
+
+check_grads = util.check_grads
+
+
+def on_device(value):
+    is_array = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fc"
+    return cuda.to_device(value) if is_array else value
+
+
+def checked(function, *options, **more):
+    check = check_grads(function, *options, **more)
+    return lambda *args, **keywords: check(*map(on_device, args), **keywords)
+
+
+if __name__ == "__main__":
+    util.check_grads = checked
+    folder = sys.argv[1]
+    sys.path.insert(0, folder)
+    names = [f"{folder}/test_systematic.py", f"{folder}/test_numpy.py"]
+    options = [
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "-W",
+        "ignore",
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        folder,
+    ]
+    sys.exit(pytest.main([*options, *sys.argv[2:], *names]))
