@@ -317,7 +317,7 @@ NUMBALITE_FUNCTION auto reshaped(array<T, N, layout::C> a, Extents... extents) {
         count *= r.shape[k] < 0 ? 1 : r.shape[k];
     for (int k = M - 1; k >= 0; --k) {
         if (r.shape[k] < 0)
-            r.shape[k] = count ? a.size() / known : 0;
+            r.shape[k] = count ? a.size() / count : 0;
         r.strides[k] = stride;
         stride *= r.shape[k];
     }
