@@ -25,7 +25,7 @@ root_doc = "docs/index"
 include_patterns = ["README.md", "docs/**", "notebooks/**"]
 exclude_patterns = [
     "docs/_ext/**",
-    # What lies beside the pages in a checkout is not walked through.
+    # Sphinx skips the checkout's other folders.
     ".*",
     "build*",
     "cext",
