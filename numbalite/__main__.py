@@ -57,9 +57,7 @@ def run(arguments) -> int:
         from numbalite.errors import SimulatorWarning
 
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", SimulatorWarning
-            )  # the demo says itself what it runs on
+            warnings.simplefilter("ignore", SimulatorWarning)  # the demo prints the device itself
             from numbalite import demo
 
             return demo.main(arguments)
@@ -163,7 +161,7 @@ def _driver():
 
 
 def _loaded(name):
-    """The file of a library that the process has loaded; "" where that cannot be told."""
+    """The file of a library that the process has loaded; "" if that cannot be determined."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if name in line}

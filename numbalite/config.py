@@ -162,7 +162,7 @@ class Variable:
 
 
 def _is_sim(text):
-    # NUMBA_ENABLE_CUDASIM=0 says nothing: it leaves the choice open.
+    # NUMBA_ENABLE_CUDASIM=0 has no effect.
     return "sim" if _flag(text) else None
 
 
@@ -310,7 +310,7 @@ def __getattr__(name: str) -> Any:
         return _current("DRIVER") == "sim"
     if name == "NUMBA_DEFAULT_NUM_THREADS":
         return processors()
-    if name == "NUMBA_NUM_THREADS":  # in numba a number, also where nobody has set it
+    if name == "NUMBA_NUM_THREADS":  # in numba a number, even if it is not set
         return _current("NUM_THREADS") or processors()
     if _NUMBAS.get(name, name) != name:
         return _current(_NUMBAS[name])

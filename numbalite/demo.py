@@ -1,8 +1,8 @@
 """The classic first kernels, run and checked against NumPy: `python -m numbalite demo`.
 
 Read it as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: Python
-gives the name and the parameters, the signature gives the types, the string says what one thread does.
-Under each kernel a function of the same name prepares the data, says what NumPy computes, and how to
+gives the name and the parameters, the signature gives the types, the string is the code of one thread.
+Under each kernel a function of the same name prepares the data and NumPy's result, and defines how to
 launch. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are those of the courses that these programs come from; on the simulator they
 are small.
 """
@@ -319,7 +319,7 @@ def diffusion_work(big):
     )
 
 
-# ---- ufuncs: the string says what happens to one element; arrays, broadcasting and copies are ours -----
+# ---- ufuncs: the string computes one element; arrays, broadcasting and copies are ours -----
 @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
 def sincos(x, y):
     "return sin(x) * cos(y);"
@@ -353,7 +353,7 @@ def powers_work(big):
     )
 
 
-# ---- a generalized ufunc: the string says what happens to one small array --------------------------
+# ---- a generalized ufunc: the string computes one small array --------------------------
 @guvectorize(
     ["void(float32[:, :], float32[:, :], float32[:, :])"], "(m,n),(n,p)->(m,p)", target="cuda"
 )

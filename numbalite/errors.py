@@ -25,7 +25,7 @@ class NumbaliteError(Exception):
 class CudaSupportError(NumbaliteError, ImportError):
     """Something is not installed, too old, or switched off: no driver, no device, no compiler.
 
-    The message says what to install. An ImportError, as in numba.
+    The message names what to install. An ImportError, as in numba.
     """
 
 
@@ -36,7 +36,7 @@ class CudaDriverError(NumbaliteError, RuntimeError):
 class CudaAPIError(CudaDriverError):
     """A driver call failed: ``code`` is its status, ``call`` its name.
 
-    The message says what happened and what to do about it; the latter alone is ``remedy``.
+    The message contains the error and the remedy; the latter alone is ``remedy``.
     """
 
     def __init__(self, code: int, message: str = "", call: str | None = None) -> None:
@@ -47,7 +47,7 @@ class CudaAPIError(CudaDriverError):
 
     @property
     def remedy(self) -> str:
-        """What to do; "" where nobody knows."""
+        """The remedy; "" if there is none."""
         return self.message.partition("): ")[2].partition(". ")[2]
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    The attributes say by parts what the message says; those that are not known are None. A race has two
+    The attributes contain the parts of the message; unknown ones are None. A race has two
     sides: what the other thread did is in the attributes that begin with ``other_``.
     """
 
@@ -165,7 +165,7 @@ class KernelError(NumbaliteError, RuntimeError):
 class KernelTimeout(KernelError, TimeoutError):
     """A kernel ran longer than the limit of ``cuda.limit`` or of ``NUMBALITE_LIMIT``, and was stopped.
 
-    A kernel on a GPU that was not compiled with ``stoppable=True`` runs on; the text says so.
+    A kernel on a GPU that was not compiled with ``stoppable=True`` continues to run, as the text explains.
     """
 
 

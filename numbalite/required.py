@@ -14,7 +14,7 @@ def dtype_of(value: Any) -> np.dtype | None:
 
 
 def require(value: Any, function: str, what: str, *names: str) -> None:
-    """TypeError where a value lacks one of these attributes; `what` says what the function takes."""
+    """TypeError where a value lacks one of these attributes; `what` describes what the function accepts."""
     if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):
         raise TypeError(f"{function} takes {what}, not {shown(value)}")
 

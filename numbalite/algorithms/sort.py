@@ -67,7 +67,9 @@ class Sort:
         if key is not None and less is not None:
             raise TypeError("cuda.sort: give either key= or less=, not both")
         if less is not None and descending:
-            raise TypeError("cuda.sort: less= says the order itself, without descending=True")
+            raise TypeError(
+                "cuda.sort: less= defines the order, so descending=True is not accepted"
+            )
         function = None
         if key is not None or less is not None:
             parameters = "x" if less is None else "a, b"

@@ -106,4 +106,4 @@ def _split(option, rest, text):
     bare = name.lstrip("-")
     if option.startswith("-") and (bare in _IGNORED or bare.startswith(("arch", "O"))):
         return None, ""
-    raise CompileError(f"the compiler option {option!r} is not known", source=text)
+    raise CompileError(f"the compiler option {option!r} is not supported", source=text)

@@ -187,7 +187,7 @@ def device_runtime() -> str:
     nvrtc = nvrtc_library()
     package = "nvidia-cuda-runtime-cu12" if nvrtc.major == 12 else "nvidia-cuda-runtime"
     raise CudaSupportError(
-        f"kernels that launch kernels need the toolkit's libcudadevrt.a, which was not found beside "
+        f"kernels that launch kernels need the toolkit's libcudadevrt.a, which was not found next to "
         f"{nvrtc.path}: pip install {package}"
     )
 

@@ -1,6 +1,6 @@
 """What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` says
+``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` writes
 on a plot where that was,
 ``examine`` looks for mistakes in a launch on either.
 Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, ufuncs and cuda. Begin with judging.py.

@@ -93,7 +93,7 @@ class Assessment:
         return None
 
     def properties(self, solution):
-        """What a right solution must have beside its results (shared memory, say): None, or what it lacks."""
+        """Checks other properties of a correct solution, such as shared memory. Returns None, or what it lacks."""
         return None
 
     def allowed(self, dtype):

@@ -59,7 +59,7 @@ class Result:
 
 
 class Grader:
-    """Judges the answers in a file (`Learner` says what they are), which runs in its own folder. ``modules`` have
+    """Judges the answers in a file (see `Learner`), which runs in its own folder. ``modules`` have
     exercises of one's own. Without a file, it judges the references alone."""
 
     def __init__(self, path, modules=(), speed=True):
@@ -111,7 +111,7 @@ class Grader:
 
 
 class _Ended(Exception):
-    """The process has ended, or had to be: the message says why."""
+    """The process has ended, or was ended: the message is the reason."""
 
 
 class _Child:
@@ -171,7 +171,7 @@ class _Child:
         return self.process.poll() is None
 
     def send(self, message):
-        with contextlib.suppress(BrokenPipeError):  # receive() says why
+        with contextlib.suppress(BrokenPipeError):  # receive() returns the reason
             _send(self.pipe, message)
 
     def receive(self, seconds):

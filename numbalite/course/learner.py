@@ -2,7 +2,7 @@
 
 It is run once, from top to bottom. Where it calls ``assess(name, answer)``, that is an answer; where it
 only defines something under the name of an exercise, that is one. A cell that raises, or does not end, does
-not keep the next ones from running: what it should have defined is then missing, and the reason is told.
+not keep the next ones from running: what it should have defined is then missing, and the reason is reported.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Piece(NamedTuple):
 
 
 class Missing(Exception):
-    """The file has no answer to an exercise; the message says why."""
+    """The file has no answer to an exercise; the message is the reason."""
 
 
 class Learner:
     """The answers of one file (.ipynb, else Python). ValueError: it cannot be read as that.
 
-    ``skipped``, {number of a piece: why}, are not run; ``begins`` is told the number of each that is.
+    ``skipped``, {number of a piece: why}, are not run; ``begins`` is called with the number of each that is run.
     """
 
     def __init__(self, path, skipped=None, begins=None):
@@ -50,7 +50,7 @@ class Learner:
 
     def names(self) -> list:
         """The exercises that the file answers, in the order of the course; then what else it hands to `assess`:
-        names that nobody knows, or that the file itself brings. Nothing is run for that."""
+        unknown names, or that the file itself brings. Nothing is run for that."""
         defined, assessed = set(), {}
         for piece in self.pieces:
             names, handed_in = _named(piece.text)
@@ -78,7 +78,7 @@ class Learner:
     def _run(self):
         from numbalite.course import judging, timeouts
 
-        os.environ.setdefault("MPLBACKEND", "Agg")  # plots are drawn for nobody
+        os.environ.setdefault("MPLBACKEND", "Agg")  # plots are not displayed
         answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
         run = _shell(names) if any(map(_needs_ipython, self.pieces)) else _python(names)
         judging.collector = answers.__setitem__

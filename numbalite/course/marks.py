@@ -12,7 +12,7 @@ FORMATS = (".csv", ".html")
 
 
 class Mark(NamedTuple):
-    """One answer: ``outcome`` is "passed", "failed" or "missing", ``text`` is what the judge says."""
+    """One answer: ``outcome`` is "passed", "failed" or "missing", ``text`` is the verdict."""
 
     learner: str
     exercise: str
@@ -75,7 +75,7 @@ class Marks:
         return lines + legend
 
     def csv(self) -> str:
-        """1 for what passed, 0 for what did not, nothing where nobody asked for it; then the sum, and the points."""
+        """1 for passed, 0 for failed, nothing for exercises that were not requested; then the sum, and the points."""
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(["learner", *map(_quoted, self.exercises), "passed", "points"])
@@ -86,7 +86,7 @@ class Marks:
         return out.getvalue()
 
     def html(self) -> str:
-        """A page with the table, then what the judge says to each learner: a sheet of paper for each."""
+        """A page with the table, then the verdicts for each learner, on separate sheets."""
         head = "".join(
             f"<th>{html.escape(name)}</th>" for name in ["", *self.exercises, "passed", "points"]
         )

@@ -41,7 +41,7 @@ def _widths(n):
 
 @exercise
 class Rotate(_Shared):
-    """A picture turned to the right by a quarter, with rows read and rows written by neighbouring threads."""
+    """A picture rotated by 90 degrees to the right, with rows read and rows written by neighbouring threads."""
 
     name = "rotate"
     parameters = ("a", "out")

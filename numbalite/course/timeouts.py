@@ -72,7 +72,7 @@ def limited(seconds, what):
         signal.setitimer(signal.ITIMER_REAL, 0)
         last.cancel()
         signal.signal(signal.SIGALRM, before)
-        if others:  # the alarm of whoever runs us
+        if others:  # the alarm of the calling program
             left = max(others - (time.monotonic() - began), 1e-3)
             signal.setitimer(signal.ITIMER_REAL, left, again)
 

@@ -1,4 +1,4 @@
-"""What the judge of an exercise says: passed or not, why, and what was measured.
+"""The verdict on a solution of an exercise: passed or not, the reason, and the measurements.
 
 A verdict shows itself once when ``assess`` gives it, in a notebook as a small box, else as text. It is
 also what the cell's last expression is; so that it does not stand there twice, the first display of
@@ -14,7 +14,7 @@ import sys
 class Verdict:
     """The outcome of one exercise.
 
-    ``passed`` is a bool, and the verdict's own truth. ``reason`` says why, in one or more lines;
+    ``passed`` is a bool, and the verdict's own truth. ``reason`` is the reason, in one or more lines;
     ``case`` shows the smallest case that failed ("" where none did); ``notes`` are lines on what was
     measured. ``warnings`` are the KernelWarnings about the answer, as text: lines that compile and probably do not mean
     what was meant. ``work`` counts the launches and the copies of one call, ``seconds`` and

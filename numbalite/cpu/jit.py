@@ -155,7 +155,7 @@ def jit(
     The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may call it by its name.
 
     ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
-    overloads; ``name=`` says which), or with ``args="x, y"`` a body or an expression.
+    overloads; ``name=`` selects which), or with ``args="x, y"`` a body or an expression.
 
     Beside the words of kernels there are ``random_uniform()``, ``random_normal()``, ``random_seed(n)``
     (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.

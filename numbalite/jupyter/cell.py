@@ -214,7 +214,7 @@ def _device_functions(text, kernels):
 
 
 def _python_name(expression, instances):
-    """The name without namespaces; instances of one template are told apart by their arguments."""
+    """The name without namespaces; instances of one template are distinguished by their arguments."""
     base = _base(expression)
     rivals = [e for name, e in instances if name is None and _base(e) == base]
     return base if len(rivals) == 1 else re.sub(r"\W+", "_", expression).strip("_")

@@ -3,7 +3,7 @@
 The driver (and the simulator) writes printf's text to the process's file 1 when the host waits for the
 device. In a notebook Python's prints do not go there, and ipykernel, which reads file 1 in a thread,
 puts its text somewhere after them. So file 1 becomes a pipe of ours: whatever is written to sys.stdout
-comes after what the pipe holds by then, and a thread empties it while nobody writes. At the end of a cell the
+comes after what the pipe holds by then, and a thread empties it while no kernel writes. At the end of a cell the
 devices that have kernels with printf are waited for, so that nothing appears a cell too late.
 """
 
@@ -87,7 +87,7 @@ class Pipe:
             self._enter_cell()
             with self:
                 pass
-            if events & select.POLLHUP:  # nobody can write any more
+            if events & select.POLLHUP:  # there is no writer any more
                 return
 
 

@@ -125,7 +125,7 @@ def _occupancy(overload, block, shared):
 
 
 def _occupancies(overload):
-    """A table of the occupancy at usual block sizes; "" where it is not known."""
+    """A table of the occupancy at usual block sizes; "" if it is not available."""
     found = [(block, occupancy(overload, block)) for block in BLOCKS]
     found = [(block, known) for block, known in found if known is not None]
     if not found:

@@ -1,8 +1,8 @@
 """%gpu_timeit: how long a statement keeps the GPU busy, by events.
 
 Two events stand around many runs of the statement in one stream, so that what is measured is the device's
-time and not how long Python needs to enqueue the work; where the latter is longer, the result says so. On
-the simulator the clock is used, and the result says that too.
+time and not how long Python needs to enqueue the work; where the latter is longer, this is noted in the result. On
+the simulator the clock is used, and the result notes this, too.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         if self.specialized:
             raise RuntimeError(
                 f"Dispatcher already specialized: {self.__name__} takes "
-                f"{', '.join(map(str, self._given)) or 'what its source says'}, and nothing else"
+                f"{', '.join(map(str, self._given)) or 'what its source declares'}, and nothing else"
             )
         names = self._source.parameter_names
         if len(args) != len(names):

@@ -1,7 +1,7 @@
 """numba's names for numbalite: what makes programs that import numba run unmodified.
 
 `install` puts a finder (finder.py) in front of Python's own, which answers ``import numba`` and the imports
-of numba's modules with numbalite's (names.py says which is which). top.py is the module `numba`, testing.py
+of numba's modules with numbalite's (listed in names.py). top.py is the module `numba`, testing.py
 `numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`, the command line and the magic
 ``%numba`` use it. Uses types, cxx,
 runtime, kernels, python, ufuncs, cpu, cuda and autograd. Begin with names.py.
@@ -24,7 +24,7 @@ def install() -> None:
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange, float32, types`` and numba's
     modules (``numba.cuda.random``, ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
     ...) are numbalite's then. Functions that ``exec`` makes of a text can be kernels from then on, too.
-    What numba has and numbalite has not is an error that says so, when it is used. Calling it again
+    What numba has and numbalite has not raises an error when it is used. Calling it again
     changes nothing.
 
     Raises ImportError where numba itself has been imported already. ::

@@ -50,7 +50,7 @@ __all__ = [
 
 
 class TestCase(unittest.TestCase):
-    """unittest's, with the assertions that numba's has beside."""
+    """unittest's, with numba's additional assertions."""
 
     def assertPreciseEqual(self, first: Any, second: Any, prec: str = "exact", **_: Any) -> None:
         """Equal, to the precision that is named ("exact", "single" or "double")."""
@@ -143,7 +143,7 @@ skip_unless_cc_90 = _unless_capability((9, 0))
 
 
 def skip_if_cuda_includes_missing(test: Test) -> Test:
-    """Skips nothing: where the toolkit's headers are not installed, an error says how to get them."""
+    """Skips nothing: where the toolkit's headers are not installed, an error explains how to install them."""
     return test
 
 

@@ -448,7 +448,7 @@ class Generator:
         """Elements of an array along an axis, or of ``range(a)``, at random.
 
         ``p`` has their probabilities. With ``replace=False`` nothing is chosen twice; their order is random then,
-        whatever ``shuffle`` says.
+        regardless of ``shuffle``.
         """
         return shuffling.choice(self, a, size, replace, p, axis, stream)
 

@@ -267,5 +267,5 @@ def instrumented(image: bytes, mask: int) -> bytes:
 
     source = compilers.source_of(image)
     if source is None:
-        raise RuntimeError("a kernel whose source is not known cannot be checked")
+        raise RuntimeError("a kernel without a source cannot be checked")
     return compilers.compile_source(source, ("sim", *check_names(mask))).data

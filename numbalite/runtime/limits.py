@@ -20,7 +20,7 @@ class limit:
 
     The call that waits for the kernel raises KernelTimeout, and so does the end of the block, which waits for all
     kernels. The simulator stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time
-    is measured from the start of the wait. Other kernels continue to run, and the exception's message says so. 0
+    is measured from the start of the wait. Other kernels continue to run, as the exception's message explains. 0
     disables the limit. The limit replaces an outer one and NUMBALITE_LIMIT.
 
     >>> k = cuda.jit("__global__ void k(float *x) { x[threadIdx.x] = 2; }")

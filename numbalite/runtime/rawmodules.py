@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FuncAttr(NamedTuple):
-    """What the driver says about a kernel."""
+    """The driver's attributes of a kernel."""
 
     regs: int
     shared: int

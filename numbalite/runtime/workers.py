@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _here: dict[
     str, Any
-] = {}  # "worker": the worker of this process that has a device; "told": tell_of_sharing has warned
+] = {}  # "worker": the worker of this process that has a device; "told": tell_of_sharing has issued its warning
 
 
 class DevicePerWorker(WorkerPlugin):

@@ -128,7 +128,7 @@ def index_dtype(*arrays: Any) -> np.dtype:
     """The common dtype of index arrays: int32, or int64 if one has 64 bits."""
     for array in arrays:
         if array.dtype.kind not in "iu":
-            raise TypeError(f"sparse arrays have whole numbers as indices, not {array.dtype}")
+            raise TypeError(f"sparse arrays have integers as indices, not {array.dtype}")
     is_long = any(array.dtype.itemsize == 8 or array.dtype.char in "IL" for array in arrays)
     return np.dtype(np.int64 if is_long else np.int32)
 

@@ -342,9 +342,9 @@ def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any
 def _applied_to_values(a, ufunc, inputs, keywords):
     others = tuple(one for one in inputs if one is not a)
     if len(others) != len(inputs) - 1 or any(issparse(one) or np.ndim(one) for one in others):
-        raise TypeError(f"{ufunc} takes one sparse array, and numbers beside it")
+        raise TypeError(f"{ufunc} accepts one sparse array, and numbers")
     if keywords:
-        raise TypeError(f"{ufunc} takes one sparse array, numbers beside it and no keywords")
+        raise TypeError(f"{ufunc} accepts one sparse array, numbers and no keywords")
     place = next(i for i, one in enumerate(inputs) if one is a)
     if not _keeps_zero(ufunc, a.dtype, place, others):
         raise TypeError(

@@ -433,7 +433,7 @@ def guvectorize(
     the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
     "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
     call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
-    shared memory and barriers; ``block=256`` says how many threads. ``writable_args`` lists inputs that the
+    shared memory and barriers; ``block=256`` is the number of threads. ``writable_args`` lists inputs that the
     function writes, by name or number: the array that is passed has the values then. A layout may have no outputs,
     "(n),(m)"; without ``writable_args``, all its arrays are written. All else is as in vectorize.
 
@@ -548,7 +548,7 @@ def cuda_guvectorize(
 
 
 class _Form:
-    """How the function was given, beside a decorated one."""
+    """How the function was given, if it was not decorated."""
 
     def __init__(self, what, source, name, args, frame):
         self.what = what

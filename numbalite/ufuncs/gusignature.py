@@ -71,7 +71,7 @@ class Layout(NamedTuple):
 
 @functools.lru_cache(256)
 def parse(text: str, may_lack_outputs: bool = False) -> Layout:
-    """The layout that ``text`` says. ``may_lack_outputs``: "(n),(m)" and "(n)->" have no outputs.
+    """The layout in ``text``. ``may_lack_outputs``: "(n),(m)" and "(n)->" have no outputs.
 
     >>> str(parse("(m, n), (n, p) -> (m, p)"))
     '(m,n),(n,p)->(m,p)'

@@ -742,7 +742,7 @@ def test_a_stack_overflow_has_a_line():
 
 
 def test_what_is_known_of_freed_memory_takes_none():
-    """Addresses are not used again at once, and what checks know of each lies beside it."""
+    """Addresses are not used again at once, and their shadow memory is separate for each."""
 
     def resident():
         with open("/proc/self/statm", encoding="ascii") as file:

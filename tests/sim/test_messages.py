@@ -253,7 +253,7 @@ def test_chained_comparisons_are_taken(compiled):
 
 
 def test_an_option_that_is_not_known(message):
-    assert "'--no-such-thing' is not known" in message(
+    assert "'--no-such-thing' is not supported" in message(
         "__global__ void k() {}", options=("--no-such-thing",)
     )
 

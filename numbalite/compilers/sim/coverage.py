@@ -137,7 +137,7 @@ class _Made:
         return self.files.setdefault(name, len(self.files))
 
     def store(self, flag):
-        array = "[NL x i8]"  # its length is known at the end
+        array = "[NL x i8]"  # its length is available at the end
         if self.pointer == "ptr":
             at = f"ptr getelementptr inbounds ({array}, ptr @{FLAGS}, i64 0, i64 {flag})"
         else:

@@ -59,7 +59,7 @@ errmsg_contiguous_buffer = (
 
 
 def is_cuda_ndarray(obj: Any) -> bool:
-    """Is it a device array of this package, or one that says it is like that?"""
+    """Is it a device array of this package, or an object that declares itself as one?"""
     return not isinstance(obj, type) and getattr(obj, "__cuda_ndarray__", False) is True
 
 

@@ -156,7 +156,7 @@ class Calls:
         return pair[0], pair[1]
 
     def size(self, name: str, *args: Any, kind: Any = ctypes.c_size_t) -> int:
-        """What a function says that writes one size, last of its arguments."""
+        """The size that a function writes through its last argument."""
         one = kind()
         self(name, *args, ctypes.addressof(one))
         return one.value
