@@ -580,8 +580,8 @@ static PyMethodDef methods[] = {
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
     {"close_device", close_device, METH_O,
-     "Gives the context of a device up until its next use; what is on it is lost unless somebody "
-     "else in the process holds the context."},
+     "Releases the context of a device until its next use; its memory is lost, unless other code "
+     "in the process retains the context."},
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
     {"device_generation", device_generation, METH_O,

@@ -345,7 +345,7 @@ static PyMethodDef methods[] = {
     {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
      "matmul(a, b, out=None): numpy.matmul with a device array, and its keywords."},
     {"plain_matmul", (PyCFunction)(void (*)(void))plain_matmul, METH_FASTCALL | METH_KEYWORDS,
-     "plain_matmul(a, b, out=None): the product of device arrays that cuBLAS takes as they lie; "
+     "plain_matmul(a, b, out=None): the product of device arrays whose layout cuBLAS supports; "
      "NotImplemented of all else."},
     {"gemm", gemm, METH_VARARGS,
      "gemm(a, b, out, stream, bfloat16=False): out = a b of device arrays of two or three axes; "

@@ -68,7 +68,9 @@ class ReduceByKey(Operation):
         self, keys: Any, values: Any, out: Any = None, *, count: Any = None, stream: Any = 0
     ) -> Any:
         if out is not None and not (isinstance(out, (tuple, list)) and len(out) == 2):
-            raise TypeError(f"{self.called}: out= is a pair of device arrays, of keys and of folds")
+            raise TypeError(
+                f"{self.called}: out= is a pair of device arrays, of keys and of reduced values"
+            )
         given = Given(keys, self, stream)
         key = given.array
         operands.check_dtype(key.dtype, f"{self.called}, keys")

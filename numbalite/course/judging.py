@@ -231,8 +231,8 @@ class _Judge:
         return failed
 
     def _looks(self):
-        """(size, what cuda.checks finds: a Failed, or None), at each size that is looked at. Nothing where nobody
-        can look: beside a GPU that takes a kernel that another process can launch, and a C++ compiler."""
+        """(size, what cuda.checks finds: a Failed, or None), at each size that is looked at. Nothing if the
+        checks are not available: with a GPU they need a kernel that another process can launch, and a C++ compiler."""
         from numbalite.errors import CudaSupportError
 
         if not self.simulated and self.exercise.wants != "kernel":

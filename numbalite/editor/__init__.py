@@ -57,7 +57,7 @@ def clangd_settings() -> str:
 
 
 def write_clangd(folder: str = ".") -> pathlib.Path:
-    """Writes .clangd; FileExistsError where somebody else's is there."""
+    """Writes .clangd; FileExistsError if there is one of another origin."""
     path = pathlib.Path(folder) / ".clangd"
     if path.exists() and not path.read_text(errors="replace").startswith(_FIRST_LINE):
         raise FileExistsError(

@@ -111,7 +111,7 @@ class GpuTimeit(Magics):
         -n N: runs of a measurement (default: as many as take 50 ms). -r R: measurements (7).
         -b BYTES: what one run moves, as an expression without spaces: -b 3*x.nbytes; the result then has
         the bandwidth. -s STREAM: the stream that the work is put into (default: the default stream).
-        -q: print nothing. -o: give back the result, a GpuTiming.
+        -q: print nothing. -o: return the result, a GpuTiming.
         """
         given, statement = self.parse_options(
             line, "n:r:b:s:oq", posix=False, strict=False, preserve_non_opts=True

@@ -62,8 +62,8 @@ class dia_array(SparseArray):
         offsets = np.atleast_1d(np.asarray(offsets))
         if offsets.ndim > 1 or (offsets.size and offsets.dtype.kind not in "iu"):
             raise ValueError(
-                f"{name}: offsets have dtype {offsets.dtype} and shape {offsets.shape}: whole numbers in one "
-                "dimension are needed"
+                f"{name}: offsets have dtype {offsets.dtype} and shape {offsets.shape}: a 1-D "
+                "sequence of integers is needed"
             )
         places = tuple(map(int, offsets))
         if data.ndim != 2 or data.shape[0] != len(places):

@@ -225,7 +225,7 @@ def result_count(function: DeviceFunction, target) -> int:
     if isinstance(problem, TranslationError):
         raise problem.with_traceback(None) from None  # the message includes the line
     raise TypeError(
-        f"how many values {function.name} returns cannot be told without the types of its arguments: "
+        f"how many values {function.name} returns depends on the types of its arguments: "
         f'give a signature, such as "Tuple((float32, float32))(float32)"'
     ) from problem
 

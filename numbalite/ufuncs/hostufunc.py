@@ -36,7 +36,7 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
     count = element.arity(function)
     if count is None:
         raise TypeError(
-            f"how many arguments {function.name} takes cannot be told from its overloads: "
+            f"how many arguments {function.name} accepts cannot be determined from its overloads: "
             f"give signatures"
         )
     if count == 0:

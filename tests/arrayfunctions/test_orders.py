@@ -44,7 +44,7 @@ def beside(x, array):
 
 
 def laid(made):
-    """What was made, and how it lies."""
+    """The result, and its memory layout."""
     return made, made.flags.c_contiguous, made.flags.f_contiguous
 
 

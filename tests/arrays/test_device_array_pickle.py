@@ -114,7 +114,7 @@ def test_sizeof():
 
 
 def test_whoever_comes_last_registers(run_python):
-    """distributed imported after numbalite, which then is told by the first array that is pickled; and
+    """distributed imported after numbalite, with serializers registered by the first pickled array; and
     a process that has both when it loads an array."""
     pytest.importorskip("distributed")
     code = """

@@ -1,4 +1,4 @@
-"""Every function on device arrays × dtypes × sizes × the ways in which arrays lie, beside CuPy and torch in
+"""Every function on device arrays × dtypes × sizes × memory layouts, compared with CuPy and torch in
 one run. What is slower than the best of them by more than 5 % is printed at the end; docs/performance.md
 has the reasons.
 

@@ -72,7 +72,7 @@ def test_messages(tmp_path):
         **os.environ,
         "PYTHONPATH": os.path.dirname(os.path.dirname(numbalite.__file__)),
         "NUMBALITE_SIM_DEVICES": "2",
-        # In a container the tests are root's, which Open MPI wants to be told twice.
+        # In a container the tests are root's, for which Open MPI needs two options.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }

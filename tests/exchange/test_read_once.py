@@ -95,7 +95,7 @@ def test_arrays_of_others(kind, call):
 
 
 def test_numbers():
-    """A number of somebody's own is converted once, by a function on the host too."""
+    """A user-defined number is converted once, by a function on the host too."""
 
     @jit
     def twice(x, n):

@@ -86,7 +86,7 @@ def test_files_of_others(own_cache, monkeypatch):
     assert run("others") == 1
     path = entry(own_cache)
     key = bytes.fromhex(path.name.partition(".")[0])
-    if os.geteuid() == 0:  # give it to somebody
+    if os.geteuid() == 0:  # give it to another user
         os.chown(path, 12345, -1)
         assert cache.load(key) is None
     else:

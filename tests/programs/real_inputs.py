@@ -4,8 +4,8 @@
     python tests/programs/real_inputs.py --compare sim.json gpu.json
 
 FOLDER holds the projects as acceptance.py wants them, one folder each, unmodified; `described` says which
-kernels run on what. Each file is a process of its own. Results are a JSON file, and the arrays an .npz beside
-it. --checks runs each kernel once more under cuda.checks, and lists what is reported beside what the
+kernels run on what. Each file is a process of its own. Results are a JSON file, and an .npz with the arrays next to
+it. --checks runs each kernel once more under cuda.checks, and lists what is reported next to what the
 descriptions say. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
 """
 

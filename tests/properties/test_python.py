@@ -49,7 +49,7 @@ def _variables(text):
 
 
 class Drawn:
-    """Texts of expressions. They are made of names, so that nothing is folded, and of literals."""
+    """Texts of expressions. They are made of names, so that Python folds no constants, and of literals."""
 
     def __init__(
         self, random, whole="abcdefghp", real="xy", natural=("f", "d", "b", "3"), casts=CASTS

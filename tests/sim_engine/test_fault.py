@@ -173,7 +173,7 @@ def test_fault_waits_for_its_stream(driver, kernels, data):
     event = driver.event()
     driver.cuEventRecord(event, first)
     assert driver.code("cuEventSynchronize", event) == 710
-    assert driver.code("cuEventSynchronize", event) == 710  # until somebody asks what it was
+    assert driver.code("cuEventSynchronize", event) == 710  # until the program asks for the fault
     assert "asserts" in driver.fault()
     assert driver.code("cuEventSynchronize", event) == 0
     kernels.asserts(1, 32, data, 0, stream=first)

@@ -17,7 +17,7 @@ _PRODUCTS = {
     "e4m3": ["m16n8k16", "m16n8k32"], "e5m2": ["m16n8k16", "m16n8k32"],
     "e3m2": ["m16n8k32"], "e2m3": ["m16n8k32"], "e2m1": ["m16n8k32"],
 }  # fmt: skip
-_IN_BYTES = frozenset(("e3m2", "e2m3", "e2m1"))  # beside fp8
+_IN_BYTES = frozenset(("e3m2", "e2m3", "e2m1"))  # next to fp8
 _MIXED = ({"s8", "u8"}, {"s4", "u4"}, {"e4m3", "e5m2", *_IN_BYTES})
 _RESULTS = {
     **{kind: {"s32"} for kind in ("s8", "u8", "s4", "u4", "b1")}, "f64": {"f64"}, "bf16": {"f32"}, "tf32": {"f32"},
