@@ -124,7 +124,7 @@ class NumpyUfunc(CudaUfunc):
         if method != "outer" and _name(self._numpy) not in _ASSOCIATIVE:
             raise TypeError(
                 f"{self._called}.{method} has no counterpart on the device, where several "
-                "threads fold one result and the function must be associative: copy_to_host() first"
+                "threads reduce one result and the function must be associative: copy_to_host() first"
             )
 
     def _loop_for(self, *asked):
