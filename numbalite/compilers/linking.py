@@ -83,9 +83,33 @@ def link(source, kind: str, image: bytes, architecture: str, library: str) -> by
 _ASSEMBLER = re.compile(r"--?(?:ptxas-options|Xptxas)[= ]?(.*)")
 
 
+_SHARED = re.compile(rb"(\.shared \.align )(\d+)( \.b8 [\w$]+\[(\d+)\])")
+_WIDEST = 16  # bytes of an access
+_SHARED_MEMORY = 48 << 10  # bytes of static shared memory
+
+
+def _aligned(ptx):
+    """The PTX with shared arrays aligned to 16 bytes, if there is room.
+
+    The linker decides where shared arrays begin only after the assembler has selected instructions, so without this the
+    assembler cannot combine loads of neighbouring elements as in a whole program.
+    """
+    found = [(int(align), int(size)) for _, align, _, size in _SHARED.findall(ptx)]
+    if sum(size for _, size in found) + _WIDEST * len(found) > _SHARED_MEMORY:
+        return ptx
+
+    def change(match):
+        fits = int(match[2]) < _WIDEST and int(match[4]) % _WIDEST == 0
+        return match[1] + (b"%d" % _WIDEST if fits else match[2]) + match[3]
+
+    return _SHARED.sub(change, ptx)
+
+
 def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
     """Assembles a compiler's PTX to a cubin. CudaSupportError without a linker."""
     from numbalite import _core
+
+    ptx = _aligned(ptx)
 
     options = [f"-arch={architecture}"]
     if source.debug or source.lineinfo or source.stoppable:
