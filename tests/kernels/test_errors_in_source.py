@@ -239,7 +239,7 @@ def test_wrong_number_of_dimensions():
 
 
 def test_hint_about_headers_for_the_cpu():
-    name = random.choice(["nvml.h", "cudnn.h", "nccl.h", "nvToolsExt.h"])
+    name = random.choice(["nvml", "cudnn", "nccl", "nvToolsExt"]) + "_missing.h"
     source = f'#include <{name}>\nextern "C" __global__ void k() {{}}'
     problem = failing(lambda: cuda.module(source).k[1, 1]())
     assert f"hint: <{name}> is for code on the CPU" in str(problem)
