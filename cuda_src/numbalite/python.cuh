@@ -329,7 +329,7 @@ NUMBALITE_FUNCTION auto array_at(T *pointer, Extents... extents) {
     return reshaped(array<T, 1, layout::C>{pointer, {}, {}}, extents...);
 }
 /* An element as an array of length 1. */
-template <class T> NUMBALITE_FUNCTION array<T, 1, layout::C> of_one(T &element) {
+template <class T> NUMBALITE_FUNCTION array<const T, 1, layout::C> of_one(const T &element) {
     return {&element, {1}, {sizeof(T)}};
 }
 /* The field of type T at an offset of each record. */

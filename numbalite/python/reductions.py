@@ -49,8 +49,9 @@ def _reduction(name: str) -> Rule:
                 "Along an axis the result would be a new array: write the loop.",
             )
         (array,) = call.args
-        dtype = getattr(array.type, "dtype", None)
-        if not isinstance(array.type, types.Array) or not is_number(dtype):
+        is_one = is_number(array.type)  # a number, or an array without dimensions
+        dtype = array.type if is_one else getattr(array.type, "dtype", None)
+        if not is_one and not (isinstance(array.type, types.Array) and is_number(dtype)):
             call.fail(f"takes an array of numbers, not {rules.described(array.type)}")
         if is_complex(dtype) and not complex_too:
             call.fail(f"takes real numbers, not {dtype}")
@@ -58,9 +59,7 @@ def _reduction(name: str) -> Rule:
             call.of.may_raise(ValueError, (_EMPTY,))
         t = result(dtype)
         of = f"<{spelled(t)}>" if is_template else ""
-        text = subscripts.as_view(array).text
-        if array.type.ndim == 0:
-            text = f"py::of_one({text})"
+        text = f"py::of_one({array.text})" if is_one else subscripts.as_view(array).text
         return call.made(t, f"np_{name}{of}({text})", loads=True)
 
     return rule
