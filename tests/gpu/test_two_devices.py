@@ -583,7 +583,7 @@ streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
 gc.collect()
 gc.freeze()
 def live():
-    recorded.forget()
+    traced.forget()
     gc.collect()
     for gpu in cuda.gpus.lst[:2]:
         with gpu:

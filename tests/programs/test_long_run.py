@@ -327,7 +327,7 @@ def clear():
     for things in (arrays, streams, events, hosts, graphs, others):
         things.items.clear()
     cudaufunc._casts.clear()
-    recorded.forget()
+    traced.forget()
     for number in range(DEVICES):
         with cuda.gpus[number]:
             cuda.memory_pool().trim()
