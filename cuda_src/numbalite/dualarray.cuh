@@ -8,7 +8,7 @@
 #ifndef NUMBALITE_DUALARRAY_CUH
 #define NUMBALITE_DUALARRAY_CUH
 
-#include "numbalite/array.cuh"
+#include "numbalite.cuh"
 #include "numbalite/complex.cuh"
 #include "numbalite/dual.cuh"
 

@@ -84,7 +84,7 @@ def test_warnings_are_notes(notebook):
         no_gpu, first, slow, others, silent
     )
     assert simulated.output_type == performance.output_type == "display_data"
-    assert simulated.data["text/plain"].startswith("note: kernels run on the CPU simulator")
+    assert simulated.data["text/plain"].startswith("note: no CUDA driver was found: kernels run on")
     assert performance.data["text/plain"] == "note: line 2: slow"
     assert "Note: " in performance.data["text/html"]
     assert foreign.name == "stderr" and "not ours" in foreign.text

@@ -278,7 +278,7 @@ def rows_in_python(lengths, columns, out, n):
     for row in range(cuda.grid(1), n, cuda.gridsize(1)):
         total = float32(0)
         for j in range(lengths[row]):
-            total += columns[row * 8 + j]  # element
+            total += float32(columns[row * 8 + j])  # element
         out[row] = total  # result
 
 
