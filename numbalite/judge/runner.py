@@ -27,7 +27,6 @@ def serve() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     from numbalite import config, cuda
 
-    config.STOPPABLE = True  # limits stop kernels on a GPU
     cuda.get_current_device()
     simulated = cuda.is_simulated()
     _reply(pipe, {"simulated": simulated, "device": _device(), "isolated": sys.argv[2] == "1"})
@@ -37,6 +36,8 @@ def serve() -> None:
             asked, given = pickle.loads(pipe.recv_bytes())
         except EOFError:
             return
+        # Limits stop kernels on a GPU. Times are those of kernels without this option.
+        config.STOPPABLE = asked in ("open", "call")
         if asked == "open":
             submission = given
             header, arrays = _guarded(_opened, submission)
