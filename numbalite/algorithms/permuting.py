@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.kernels.decorators import builtin
+from numbalite.algorithms.order import kernel
 from numbalite.ndarray.arrays import device_array
 
 if TYPE_CHECKING:
@@ -20,17 +19,11 @@ THREADS = 256
 MAX_BLOCKS = 1 << 16
 
 
-@functools.cache
-def kernel(name: str) -> Any:
-    """The kernel of permute.cuh of this name, which may have template arguments."""
-    return builtin('#include "numbalite/permute.cuh"\n', name)
-
-
 def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:
     """Launches a kernel of permute.cuh with one thread per element for `count` elements, up to the maximum grid
     size."""
     grid = min(-(-count // THREADS), MAX_BLOCKS)
-    kernel(name)[grid, THREADS, stream](*arguments)
+    kernel("permute", name)[grid, THREADS, stream](*arguments)
 
 
 def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:

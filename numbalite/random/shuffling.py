@@ -13,6 +13,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.algorithms import permuting
+from numbalite.algorithms.order import kernel
 from numbalite.ndarray.arrays import DeviceNDArray, device_array, to_device
 from numbalite.ndarray.foreign import if_cuda_array
 from numbalite.random import parameters
@@ -36,13 +37,13 @@ def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray
     if n <= _SHORT:
         place = bits.place.take(lines * _SHORT // 2)
         grid = min(lines, permuting.MAX_BLOCKS)
-        permuting.kernel("nl_permute_short")[grid, permuting.THREADS, stream](
+        kernel("permute", "nl_permute_short")[grid, permuting.THREADS, stream](
             out, lines, n, m, *place
         )
     else:
         blocks = min(-(-m // (8 * permuting.THREADS)), max(permuting.MAX_BLOCKS // lines, 1))
         place = bits.place.take(lines * 6)
-        permuting.kernel("nl_permute_long")[lines * blocks, permuting.THREADS, stream](
+        kernel("permute", "nl_permute_long")[lines * blocks, permuting.THREADS, stream](
             out, lines, n, m, *place, blocks
         )
     return out
