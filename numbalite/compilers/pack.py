@@ -140,7 +140,7 @@ def contents() -> bytes:
     """A digest of the names and contents of the files from which images for GPUs are made."""
     source = headers.cuda_src()
     folders = [f"{source}/{name}" for name in ("numbalite", "templates", "templates/elements")]
-    paths = [f"{source}/numbalite.cuh"]
+    paths = [f"{source}/numbalite.cuh", f"{_PACKAGE}/types/describe.py"]
     for folder in (*folders, f"{_PACKAGE}/compilers"):
         paths += sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
     digest = cache.blake2b(digest_size=16)
