@@ -1,4 +1,4 @@
-"""Tasks: a function in NumPy that says what a kernel computes, with sizes and a launch configuration."""
+"""Tasks: a function in NumPy that defines what a kernel computes, with sizes and a launch configuration."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _here: dict[
     str, Any
-] = {}  # "worker": the worker of this process that has a device; "told": tell_of_sharing has issued its warning
+] = {}  # "worker": the worker of this process that has a device; "warned": tell_of_sharing has issued its warning
 
 
 class DevicePerWorker(WorkerPlugin):
@@ -69,13 +69,13 @@ def number_of(name: Any) -> int:
 def tell_of_sharing(device: int) -> None:
     """Warns once in a worker that uses device 0 of several by default. Called when a kernel is first loaded
     on a device."""
-    if "told" in _here or device != 0 or len(devices.gpus) < 2 or _is_chosen():
+    if "warned" in _here or device != 0 or len(devices.gpus) < 2 or _is_chosen():
         return
     try:
         worker = get_worker()
     except ValueError:  # no task of a worker
         return
-    _here["told"] = True
+    _here["warned"] = True
     warn(
         f"worker {worker.name} uses device 0 of {len(devices.gpus)}, as every worker does that was not told "
         "another: client.register_plugin(numbalite.runtime.workers.DevicePerWorker()) gives each its own",

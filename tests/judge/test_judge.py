@@ -179,7 +179,7 @@ WRONG = {
         HONEST["total"].replace("s[threadIdx.x] = t;\n        __syncthreads();", "s[threadIdx.x] = t;"),
         "cuda.checks finds a mistake",
     ),
-    "reads what nobody wrote": (
+    "reads unwritten elements": (
         "total",
         HONEST["total"].replace("s[threadIdx.x] = t;", "if (threadIdx.x < 200) s[threadIdx.x] = t;"),
         "cuda.checks finds a mistake",
