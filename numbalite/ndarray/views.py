@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, config, errors
-from numbalite.ndarray.assign import on_device
+from numbalite.ndarray import assign
 from numbalite.ndarray.flat import Flat
 from numbalite.runtime import shapes
 from numbalite.runtime.traced import traced
@@ -62,13 +62,20 @@ class Views:
         if order == "A":
             order = self._own_order()
         if copy:
-            source, strides = self.copy(order), shapes.packed(shape, self.itemsize, order)
-        elif order == "C" and self.is_c_contiguous():
+            return self._copied_to(shape, order)
+        if order == "C" and self.is_c_contiguous():
             return self._view(shape, None, self.dtype)
-        else:
-            source = self
-            strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
-        return None if strides is None else source._geometry(shape, strides)
+        strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
+        return None if strides is None else self._geometry(shape, strides)
+
+    def _copied_to(self, shape, order):
+        """A new array of that shape, which owns its memory as NumPy's copies do."""
+        with assign.on_device(self.device):
+            result = _core.device_empty(shape, self.dtype, order)
+        if self.size:
+            target = result._geometry(self.shape, shapes.packed(self.shape, self.itemsize, order))
+            assign.copy(self, target, self.stream, apart=True)
+        return result._bind(self.stream) if self.stream else result
 
     def _own_order(self):
         return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
@@ -144,7 +151,7 @@ class Views:
 
     @traced
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
-        """A view without the axes of length one, or without the axes `axis`."""
+        """A view without the axes of length one, or without the axes `axis`; the array itself if it has none."""
         shape, strides = self.shape, self.strides
         if axis is None:
             gone = [i for i, length in enumerate(shape) if length == 1]
@@ -159,6 +166,8 @@ class Views:
                 raise ValueError(
                     "cannot select an axis to squeeze out which has size not equal to one"
                 )
+        if not gone and not stream:
+            return self
         kept = [i for i in range(self.ndim) if i not in gone]
         result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
         return result.bind(stream) if stream else result
@@ -202,7 +211,7 @@ class Views:
             half = self.itemsize // 2 if self.size else 0
             return self._view(self.shape, self.strides, self.dtype.char.lower(), half)
         strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
-        with on_device(self.device):
+        with assign.on_device(self.device):
             zeros = _core.device_empty(self.shape, self.dtype, strides=strides)
         zeros.fill(0)
         return zeros

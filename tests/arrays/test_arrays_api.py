@@ -304,6 +304,9 @@ def test_squeeze():
     same(device.squeeze(), host.squeeze())
     same(device.squeeze(0), host.squeeze(0))
     same(device.squeeze(axis=(0, 2)), host.squeeze(axis=(0, 2)))
+    bare = device.squeeze()
+    for _ in range(3):  # traced calls, too
+        assert bare.squeeze() is bare and np.squeeze(bare) is bare and bare.squeeze(()) is bare
     with pytest.raises(ValueError):
         device.squeeze(1)
 

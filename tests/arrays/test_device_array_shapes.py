@@ -150,8 +150,10 @@ def test_random_ravels(seed):
             same(got, expected)
             if order != "K" and host.size:
                 assert (got.address == device.address) == np.shares_memory(expected, host_base)
+                assert got.flags["OWNDATA"] == expected.flags.owndata
             made = device.flatten(order)
             same(made, host.flatten(order))
+            assert made.flags["OWNDATA"]
             assert not host.size or made.address != device.address
     with pytest.raises(ValueError, match="order must be one of"):
         device.ravel("X")
