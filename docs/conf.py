@@ -22,7 +22,7 @@ html_title = f"numbalite {version}"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "kernels", "notebooks", "search"]
 root_doc = "docs/index"
-include_patterns = ["README.md", "docs/**", "notebooks/**"]
+include_patterns = ["README.md", "CHANGELOG.md", "SECURITY.md", "docs/**", "notebooks/**"]
 exclude_patterns = [
     "docs/_ext/**",
     # Sphinx skips the checkout's other folders.
