@@ -199,7 +199,7 @@ def by_size(floor):
     yield curve("sum, float32", SIZES, summed)
 
 
-@figure("bandwidth", "The same as bandwidth", "bytes moved", "GB/s")
+@figure("bandwidth", "Bandwidth on the device, by array size", "bytes moved", "GB/s")
 def as_bandwidth(floor):
     measured = FIGURES["sizes"].get("curves") or []
     each = {"add, float32": 12, "add, int8": 3, "sum, float32": 4}

@@ -1,7 +1,7 @@
 """Compares numbalite's speed with the floor measured in the same run, and with the peers that are installed.
 
-    python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--readme]
-    python tests/bench/run.py --from FILE --readme      the table of an earlier run
+    python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--write]
+    python tests/bench/run.py --from FILE --write      the table of an earlier run
     python tests/bench/run.py --sweep [--seconds 200] [--after "sum f4"]  array functions against CuPy and torch
     python tests/bench/run.py --shapes [--only sum]     array functions with 300 shapes, against CuPy and torch
     python tests/bench/run.py --host [--shapes] [--only sum,fft]   the host's part of calls, without a GPU
@@ -188,7 +188,9 @@ def main():
     parser.add_argument(
         "--small", action="store_true", help="a try of all rows; its times say nothing"
     )
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the table into docs/performance.md"
+    )
     parser.add_argument(
         "--from", dest="source", help="do not measure: take the results of this file"
     )
@@ -222,10 +224,12 @@ def main():
     record = (
         json.loads(pathlib.Path(options.source).read_text()) if options.source else run(options)
     )
-    if options.readme:
-        import readme
+    if options.write:
+        import speed_table
 
-        readme.update(pathlib.Path(__file__).resolve().parents[2] / "README.md", record)
+        speed_table.update(
+            pathlib.Path(__file__).resolve().parents[2] / "docs" / "performance.md", record
+        )
     return 1 if any("FAILED" in line for line in record["left_out"]) else 0
 
 

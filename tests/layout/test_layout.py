@@ -340,8 +340,9 @@ def test_no_binaries_in_the_tree():
         assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
 
 
-def test_readme_maps_every_package():
-    readme = (ROOT / "README.md").read_text()
+def test_the_map_lists_every_package():
+    page = (ROOT / "docs" / "contributing.md").read_text()
+    package_map = page.partition("\n## The packages\n")[2].partition("\n## ")[0]
     tops = {
         path.relative_to(ROOT).parts[0] for path in ours() if len(path.relative_to(ROOT).parts) > 1
     }
@@ -349,8 +350,8 @@ def test_readme_maps_every_package():
     for parent in ("cext", "cuda_src", "numbalite", "tests"):
         inside = {path.relative_to(ROOT).parts for path in ours()}
         packages |= {f"{parts[1]}/" for parts in inside if parts[0] == parent and len(parts) > 2}
-    missing = sorted(package for package in packages if package not in readme)
-    assert not missing, f"README.md's map lacks {missing}"
+    missing = sorted(package for package in packages if package not in package_map)
+    assert not missing, f"the map in docs/contributing.md lacks {missing}"
 
 
 def test_every_package_says_where_to_begin():

@@ -1,4 +1,4 @@
-"""The results as README's table: what `run.py --readme` writes between two marker comments."""
+"""The table of docs/performance.md: `run.py --write` writes it between two marker comments."""
 
 import pathlib
 
