@@ -2,5 +2,14 @@
 
 With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h maps them
 to a file of that folder. `data` reads these files, `report` shows them, `program` is the command. Uses no other
-package. Begin with data.py.
+package. Begin with data.py. coverage.py loads the package as a plug-in (plugin.py).
 """
+
+
+def coverage_init(registry, options) -> None:
+    """Called by coverage.py, if its configuration has `plugins = ["numbalite.coverage"]`."""
+    from numbalite.coverage.plugin import KernelPlugin
+
+    kernels = KernelPlugin()
+    registry.add_configurer(kernels)
+    registry.add_file_tracer(kernels)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 
 FOLDER = ".numbalite_coverage"
 """The default folder, in the working directory."""
-_QUOTES = ('"""', "'''")
+_NO_STATEMENT = re.compile(r"""\s*("{3}|'{3}|else\s*:)\s*(#.*)?""")
+"""Rows of a Python file that the compiler has for lines of a kernel: the closing quotes, where the closing brace of the
+function would be, and `else:`, where the block before ends."""
 
 
 class FileCoverage:
@@ -57,11 +60,11 @@ class FileCoverage:
         except OSError:
             return []
 
-    def forget_quotes(self) -> None:
-        """The line of the closing quotes is that of the function's closing brace, which is not in a Python file."""
+    def forget_non_statements(self) -> None:
+        """Removes the rows of a Python file that are not statements."""
         text = self.source() if self.path.endswith(".py") else []
         for line in list(self.lines):
-            if line <= len(text) and text[line - 1].strip() in _QUOTES:
+            if line <= len(text) and _NO_STATEMENT.fullmatch(text[line - 1]):
                 del self.lines[line]
 
 
@@ -78,7 +81,7 @@ def read(folder: str) -> dict[str, FileCoverage]:
             continue
         _add(found, table, data[:size])
     for one in found.values():
-        one.forget_quotes()
+        one.forget_non_statements()
     return dict(sorted(found.items()))
 
 

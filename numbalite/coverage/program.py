@@ -31,10 +31,6 @@ def main(arguments: list[str]) -> int:
         commands.add_parser("lcov", help="a tracefile of lcov"),
     ]
     commands.add_parser("erase", help="remove the data")
-    combine = commands.add_parser(
-        "combine", help="add the lines of Python bodies to coverage.py's data"
-    )
-    combine.add_argument("file", nargs="?", default=".coverage", help="coverage.py's data file")
     for parser_of in commands.choices.values():
         parser_of.add_argument("--data", default=config.COVERAGE or data.FOLDER,
                                metavar="FOLDER", help="the folder of the data (%(default)s)")  # fmt: skip
@@ -121,26 +117,4 @@ def _lcov(chosen):
 
 def _erase(chosen):
     data.clear(chosen.data)
-    return 0
-
-
-def _combine(chosen):
-    try:
-        from coverage import CoverageData  # type: ignore[import-not-found]
-    except ImportError:
-        print("numbalite coverage combine: pip install coverage", file=sys.stderr)
-        return 1
-    if not os.path.exists(chosen.file):
-        print(f"numbalite coverage combine: there is no {chosen.file}", file=sys.stderr)
-        return 1
-    theirs = CoverageData(basename=os.path.abspath(chosen.file))
-    theirs.read()
-    if theirs.has_arcs():
-        print(f"numbalite coverage combine: {chosen.file} has branches of Python; it must be made without --branch",
-              file=sys.stderr)  # fmt: skip
-        return 1
-    measured = theirs.measured_files()
-    ours = {path: one.executed for path, one in data.read(chosen.data).items() if path in measured}
-    theirs.add_lines(ours)
-    print(f"{sum(map(len, ours.values()))} lines of {len(ours)} files")
     return 0

@@ -22,6 +22,7 @@ LATER = {
     ),
     "numbalite.compilers.source": ("cxx.scanner", "a hit of the cache reads no tokens"),
     "numbalite.course.*": ("*", LESSON),
+    "numbalite.coverage": ("coverage.plugin", "the plug-in imports coverage.py"),
     "numbalite.cuda": (
         "algorithms.masks ndarray.serialize types ufuncs.cudaufunc",
         "dask, type names and what computes are loaded when they are asked for",

@@ -1,5 +1,6 @@
 """Line and branch coverage of kernels: compared with `clang --coverage` of the same text, and as a user sees it."""
 
+import json
 import os
 import pathlib
 import random
@@ -258,6 +259,7 @@ def test_several_runs_and_processes_are_merged(covered, tmp_path):
 
 
 FORKED = """
+import json
 import os
 import numpy as np
 from numbalite import cuda
@@ -365,3 +367,88 @@ def test_damaged_data_are_ignored(covered, tmp_path):
 )
 def test_ranges(numbers, text):
     assert report.ranges(numbers) == text
+
+
+# --- coverage.py's own reports
+
+CUDA = """
+extern "C" __global__ void doubled(float *x, int n) {
+    int i = threadIdx.x;
+    if (i < n)
+        x[i] *= 2;
+    else
+        x[0] = 7;
+}
+"""
+PYTHON = """
+import pathlib
+unused = cuda.module(pathlib.Path(__file__).with_name("k.cu"))
+unused.doubled[1, 4](np.ones(4, np.float32), 4)
+
+def other():
+    return 5
+
+ignored = 5 if np.pi < 3 else 4  # pragma: no cover
+"""
+
+
+@pytest.fixture
+def reported(tmp_path):
+    """reported(*options) runs a program under coverage.py with the plug-in; returns the files of its JSON report."""
+    pytest.importorskip("coverage")
+    folder = tmp_path / "src"
+    folder.mkdir()
+    (folder / "k.cu").write_text(CUDA)
+    (folder / "program.py").write_text(MIXED + PYTHON)
+    (folder / "plain.py").write_text("a = 1\nif a > 2:\n    a = 3\n")
+    (tmp_path / ".coveragerc").write_text("[run]\nplugins = numbalite.coverage\nsource = src\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim"}
+    environment.pop("NUMBALITE_COVERAGE", None)
+
+    def command(*arguments):
+        run = [sys.executable, "-m", "coverage", *arguments]
+        done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def report(*options):
+        command("run", *options, "src/program.py")
+        command("json")
+        command("html")
+        found = json.loads((tmp_path / "coverage.json").read_text())
+        return {os.path.basename(path): one for path, one in found["files"].items()}
+
+    return report
+
+
+def test_lines_in_reports_of_coverage_py(reported):
+    found = reported()
+    text = MIXED + PYTHON
+    program, cuda_file = found["program.py"], found["k.cu"]
+    missing = [at(text, "x[0] = 9"), at(text, "x[0] = 3"), at(text, "return 5")]
+    assert program["missing_lines"] == missing
+    assert {at(text, "x[i] += 1"), at(text, "x[i] = 2"), at(text, "import pathlib")} <= set(
+        program["executed_lines"]
+    )
+    assert program["excluded_lines"] == [at(text, "ignored")]
+    assert cuda_file["missing_lines"] == [at(CUDA, "x[0] = 7")]
+    assert found["plain.py"]["executed_lines"] == []
+
+
+def test_branches_in_reports_of_coverage_py(reported):
+    found = reported("--branch")
+    text = MIXED + PYTHON
+    partial = {line for line, end in found["program.py"]["missing_branches"]}
+    assert partial == {at(text, "if (i < n)"), at(text, "if i < x.size")}
+    assert found["k.cu"]["missing_branches"][0][0] == at(CUDA, "if (i < n)")
+    assert found["k.cu"]["summary"]["num_branches"] == 2
+    assert at(text, "return 5") in found["program.py"]["missing_lines"]
+
+
+def test_data_of_an_earlier_run_are_dropped_with_those_of_coverage_py(reported, tmp_path):
+    reported()
+    program = tmp_path / "src" / "program.py"
+    program.write_text(program.read_text().replace("np.zeros(8), 8)", "np.zeros(8), 7)"))
+    assert at(MIXED, "x[0] = 9") not in reported()["program.py"]["missing_lines"]
+    program.write_text(program.read_text().replace("np.zeros(8), 7)", "np.zeros(8), 8)"))
+    assert at(MIXED, "x[0] = 9") not in reported("--append")["program.py"]["missing_lines"]
+    assert at(MIXED, "x[0] = 9") in reported()["program.py"]["missing_lines"]
