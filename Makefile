@@ -2,6 +2,7 @@
 # make test      everything, on the GPU if there is one, else on the simulator  (ARGS="-k vadd" picks)
 # make bench     speed, beside the floor measured in the same run and the peers that are installed
 # make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
+# make coverage  lines and branches of cext that the tests execute, by gcov; build-coverage/report/index.html
 # make docs      the site, into build/site/index.html; warnings are errors
 # make fuzz      hostile input, SECONDS=60 for each target  (TARGETS="dlpack images" ENGINE=libfuzzer)
 # make lint      ruff, clang-format and mypy
@@ -22,7 +23,7 @@ export PYTHON CC
 
 SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 
-.PHONY: demo test bench docs sanitize fuzz lint format clean build
+.PHONY: demo test bench docs sanitize coverage coverage-report fuzz lint format clean build
 .DEFAULT_GOAL := test
 
 # What building and the demo need comes within a minute; the tools of tests, style and docs only with the
@@ -116,6 +117,25 @@ sanitize: $(BUILD)/.built
 	$(PREFIX_$(SAN)) $(abspath $(PY)) -m pytest -q -c ../pyproject.toml --rootdir .. -p no:cacheprovider \
 	    $(WORKERS_$(SAN)) $(addprefix ../,$(TESTS_$(SAN))) $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
 
+# ---- coverage of the C sources ----------------------------------------------------------------------
+# Each process adds its counters to files beside the objects when it ends.
+build-coverage/.built: $(VENV)/.tools setup.py $(SOURCES) $(shell find numbalite cuda_src -type f -not -name '*.so' -not -name '*.pyc')
+	rm -rf build-coverage
+	CC=gcc NUMBALITE_GCOV=1 $(PY) setup.py --quiet build --build-base build-coverage --build-lib build-coverage/lib
+	@touch $@
+
+coverage: build-coverage/.built
+	find build-coverage -name '*.gcda' -delete
+	-cd build-coverage && PYTHONPATH=lib:.. PYTHONDONTWRITEBYTECODE=1 $(abspath $(PY)) -m pytest -q \
+	    -c ../pyproject.toml --rootdir .. -p no:cacheprovider $(WORKERS) ../tests \
+	    $(addprefix --ignore=../tests/,$(IGNORED)) $(ARGS)
+	$(MAKE) --no-print-directory coverage-report
+
+coverage-report:
+	mkdir -p build-coverage/report
+	$(PY) -m gcovr --root . --filter cext/ --object-directory build-coverage --exclude-unreachable-branches \
+	    --html-details build-coverage/report/index.html --json build-coverage/report/coverage.json --txt-metric branch --txt - build-coverage
+
 clean:
-	rm -rf build build-address build-thread build-fuzz dist *.egg-info $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis bench.json
+	rm -rf build build-address build-thread build-coverage build-fuzz dist *.egg-info $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis bench.json
 	find numbalite tests -name '*.so' -delete -o -name __pycache__ -prune -exec rm -rf {} +

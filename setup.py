@@ -1,6 +1,7 @@
 """Builds numbalite._core from every C file under cext/; everything else is in pyproject.toml.
 
 NUMBALITE_SANITIZE=address,undefined (or thread) builds an instrumented extension;
+NUMBALITE_GCOV=1 builds one that counts its lines and branches (make coverage);
 NUMBALITE_WERROR=1 turns warnings into errors.
 """
 
@@ -20,6 +21,10 @@ if os.environ.get("NUMBALITE_WERROR"):
 if sanitize:
     flags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-O1"]
     link.append(f"-fsanitize={sanitize}")
+if os.environ.get("NUMBALITE_GCOV"):
+    # Atomic counters: calls run in several threads.
+    flags += ["--coverage", "-fprofile-update=atomic", "-O1"]
+    link.append("--coverage")
 
 
 def files(folder, pattern):
