@@ -119,7 +119,7 @@ def test_inspect_asm():
 
 
 def test_inspect_sass():
-    from numbalite.kernels.inspection import find_tool
+    from numbalite.compilers.disassembler import find_tool
 
     try:
         several.inspect_asm()
