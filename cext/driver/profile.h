@@ -19,14 +19,16 @@
     X(shared_load_wavefronts) \
     X(shared_store_requests) \
     X(shared_store_wavefronts) \
-    X(bank_conflicts) \
+    X(shared_load_conflicts) \
+    X(shared_store_conflicts) \
     X(variable_load_requests) \
     X(global_atomic_requests) \
     X(shared_atomic_requests) \
     X(atomic_passes) \
     X(requests) \
     X(lanes) \
-    X(barrier_waits)
+    X(barrier_waits) \
+    X(loop_iterations)
 
 enum {
 #define NL_PROFILE_DECLARE(name) NL_PROFILE_##name,
@@ -35,10 +37,15 @@ enum {
         NL_PROFILE_COUNT
 };
 
+/* The widths to which adjacent accesses of a line may be merged: 8 and 16 bytes. */
+enum { NL_PROFILE_WIDTHS = 2, NL_PROFILE_REUSE = 26 };
+#define NL_PROFILE_WIDTH(level) (8u << (level))
+
 typedef struct nl_profile_line {
     const char *file; /* never freed; "" if the line is unknown */
     int line;
-    uint64_t counters[NL_PROFILE_COUNT];
+    uint64_t counters[NL_PROFILE_COUNT];                   /* as written */
+    uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* with merged accesses */
 } nl_profile_line;
 
 typedef struct nl_profile {
@@ -50,7 +57,12 @@ typedef struct nl_profile {
     uint64_t shared_bytes;   /* dynamic */
     uint64_t loaded_sectors; /* distinct 32-byte sectors of device memory that were read */
     uint64_t stored_sectors; /* and written */
-    int incomplete;          /* the launch failed, or there was not enough memory to count */
+    /* Sectors of global loads by the number of other cache lines of 128 bytes that the block has
+     * loaded since it last loaded the line. Entry 0: the block has not loaded the sector before, or
+     * more lines than an L1 cache holds ago. Entry 1 + 2 * n: at least 2^n - 1, entry 2 + 2 * n: at
+     * least 1.5 * 2^n - 1. */
+    uint64_t reuse[NL_PROFILE_REUSE];
+    int incomplete; /* the launch failed, or there was not enough memory to count */
     unsigned count;
     struct nl_profile *next;
     nl_profile_line lines[];

@@ -20,16 +20,24 @@ static PyObject *profile_close(PyObject *Py_UNUSED(module), PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *make_line(const nl_profile_line *line) {
-    PyObject *counters = PyTuple_New(NL_PROFILE_COUNT);
-    for (Py_ssize_t i = 0; counters && i < NL_PROFILE_COUNT; i++) {
-        PyObject *value = PyLong_FromUnsignedLongLong(line->counters[i]);
+static PyObject *make_numbers(const uint64_t *numbers, Py_ssize_t count) {
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t i = 0; made && i < count; i++) {
+        PyObject *value = PyLong_FromUnsignedLongLong(numbers[i]);
         if (!value)
-            Py_CLEAR(counters);
+            Py_CLEAR(made);
         else
-            PyTuple_SET_ITEM(counters, i, value);
+            PyTuple_SET_ITEM(made, i, value);
     }
-    return counters ? Py_BuildValue("(siN)", line->file, line->line, counters) : NULL;
+    return made;
+}
+
+/* Py_BuildValue's N frees the others if one is NULL. */
+static PyObject *make_line(const nl_profile_line *line) {
+    return Py_BuildValue("(siN(NN))", line->file, line->line,
+                         make_numbers(line->counters, NL_PROFILE_COUNT),
+                         make_numbers(line->widened[0], NL_PROFILE_COUNT),
+                         make_numbers(line->widened[1], NL_PROFILE_COUNT));
 }
 
 static PyObject *make_lines(const nl_profile *p) {
@@ -54,10 +62,11 @@ static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
     PyObject *lines = make_lines(p), *made = NULL;
     if (lines)
         made = Py_BuildValue(
-            "(ssK(III)(III)KKKNN)", p->kernel, p->symbol, (unsigned long long)p->image, p->grid[0],
+            "(ssK(III)(III)KKKNNN)", p->kernel, p->symbol, (unsigned long long)p->image, p->grid[0],
             p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2],
             (unsigned long long)p->shared_bytes, (unsigned long long)p->loaded_sectors,
-            (unsigned long long)p->stored_sectors, PyBool_FromLong(p->incomplete), lines);
+            (unsigned long long)p->stored_sectors, make_numbers(p->reuse, NL_PROFILE_REUSE),
+            PyBool_FromLong(p->incomplete), lines);
     nl_mem_free(p);
     return made;
 }
@@ -68,8 +77,10 @@ static PyMethodDef methods[] = {
      "where the driver has no counters."},
     {"profile_take", profile_take, METH_O,
      "profile_take(token): the oldest finished launch, as (kernel, symbol, sum of the image, grid, "
-     "block, dynamic shared bytes, distinct sectors read, distinct sectors written, is incomplete, "
-     "((file, line, counters), ...)); None if there is none."},
+     "block, dynamic shared bytes, distinct sectors read, distinct sectors written, sectors by "
+     "reuse "
+     "distance, is incomplete, ((file, line, counters, (counters with accesses of 8 bytes, of 16 "
+     "bytes)), ...)); None if there is none."},
     {"profile_close", profile_close, METH_O,
      "profile_close(token): keeps no counters for it any more."},
     {NULL, NULL, 0, NULL},

@@ -216,9 +216,9 @@ typedef struct nl_sim_checker {
     /* A local variable is read before it was written (uninitialized.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
-    /* The thread begins another iteration of a loop, or has left it
+    /* The thread begins another iteration of a loop; pc NULL: it has left the loop
      * (numbalite/compilers/sim/loops.py). */
-    void (*loop)(unsigned number, int leaves);
+    void (*loop)(unsigned number, const void *pc);
 } nl_sim_checker;
 
 enum {

@@ -263,10 +263,10 @@ NUMBALITE_SIM_HOOK void nl_sim_signal_fence(int) {}
 
 /* For images that count accesses: iterations of loops (numbalite/compilers/sim/loops.py). */
 NUMBALITE_SIM_HOOK void nl_sim_loop_repeat(unsigned number) {
-    numbalite_sim::checker->loop(number, 0);
+    numbalite_sim::checker->loop(number, NUMBALITE_SIM_PC);
 }
 NUMBALITE_SIM_HOOK void nl_sim_loop_leave(unsigned number) {
-    numbalite_sim::checker->loop(number, 1);
+    numbalite_sim::checker->loop(number, nullptr);
 }
 
 #include "arithmetic.h"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from numbalite import _core
-from numbalite.profiler import advice, html, source, text
+from numbalite.profiler import advice, caches, execution, html, reconcile, source, text, timing
+from numbalite.profiler.caches import Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from numbalite.profiler.caches import Traffic
     from numbalite.profiler.gpus import GPU
-    from numbalite.profiler.resources import Occupancy, Resources
+    from numbalite.profiler.resources import Compiled, Occupancy
 
 COUNTERS: tuple = _core.profile_counters
 """The names of the simulator's counters."""
 RATIOS = (
+    "bank_conflicts",
     "sectors_per_request",
     "load_sectors_per_request",
     "store_sectors_per_request",
@@ -26,23 +29,16 @@ RATIOS = (
 )
 
 
-class Range(NamedTuple):
-    """A figure of which the limits are certain, and the value between them is not."""
-
-    low: float
-    high: float
-
-
 class Counters:
     """Sums over warps. A request is one access of a warp.
 
     ``global_load_requests``, ``global_load_sectors``, ``global_load_bytes``, and the same for stores: requests, the
     sectors of 32 bytes that they touch, the bytes that the threads ask for. ``shared_load_requests`` and
     ``shared_load_wavefronts``, and the same for stores: requests, and the passes over the 32 banks that they need;
-    ``bank_conflicts`` are the passes that conflicts add. ``global_atomic_requests``, ``shared_atomic_requests``,
+    ``shared_load_conflicts``, and ``bank_conflicts`` of both: the passes that conflicts add. ``global_atomic_requests``, ``shared_atomic_requests``,
     ``atomic_passes``: the sum of the largest number of threads with one address. ``variable_load_requests``: reads of
-    the module's ``__device__`` and ``__constant__`` variables, which are not among the loads of global memory. ``barrier_waits``: warps that waited at a barrier of the block. ``requests`` and ``lanes``:
-    of all kinds, and the threads that took part.
+    the module's ``__device__`` and ``__constant__`` variables, which are not among the loads of global memory. ``barrier_waits``: warps that waited at a barrier of the block.
+    ``loop_iterations``: iterations of warps. ``requests`` and ``lanes``: of all kinds, and the threads that took part.
     """
 
     __slots__ = COUNTERS
@@ -57,7 +53,8 @@ class Counters:
     shared_load_wavefronts: int
     shared_store_requests: int
     shared_store_wavefronts: int
-    bank_conflicts: int
+    shared_load_conflicts: int
+    shared_store_conflicts: int
     variable_load_requests: int
     global_atomic_requests: int
     shared_atomic_requests: int
@@ -65,6 +62,7 @@ class Counters:
     requests: int
     lanes: int
     barrier_waits: int
+    loop_iterations: int
 
     def __init__(self, values: Iterable = ()) -> None:
         for name in COUNTERS:
@@ -97,9 +95,19 @@ class Counters:
         return _ratio(self.global_store_sectors, self.global_store_requests)
 
     @property
+    def bank_conflicts(self) -> int:
+        """The passes over the banks that conflicts add, of loads and stores."""
+        return self.shared_load_conflicts + self.shared_store_conflicts
+
+    @property
     def atomic_requests(self) -> int:
         """Atomic operations of warps, in global and in shared memory."""
         return self.global_atomic_requests + self.shared_atomic_requests
+
+    @property
+    def shared_atomic_passes(self) -> int:
+        """The part of ``atomic_passes`` in shared memory, by the number of requests."""
+        return round(_ratio(self.atomic_passes, self.atomic_requests) * self.shared_atomic_requests)
 
     @property
     def atomic_serialisation(self) -> float:
@@ -121,14 +129,27 @@ def _ratio(a, b):
 
 
 class Line(Counters):
-    """The counters of one line. ``file``, ``number``, and its ``text``."""
+    """The counters of one line. ``file``, ``number``, and its ``text``. ``as_written``: the counters before the
+    machine code was considered; ``widened``: with adjacent accesses merged to 8 and to 16 bytes."""
 
-    __slots__ = ("file", "number")
+    __slots__ = ("as_written", "file", "number", "widened")
 
-    def __init__(self, file: str, number: int, values: Iterable = ()) -> None:
+    def __init__(self, file: str, number: int, values: Iterable = (), widened: tuple = ()) -> None:
         super().__init__(values)
         self.file = file
         self.number = number
+        self.as_written: dict = {name: getattr(self, name) for name in COUNTERS}
+        self.widened: tuple = tuple(dict(zip(COUNTERS, one, strict=True)) for one in widened)
+
+    @property
+    def key(self) -> tuple:
+        """(file, number)"""
+        return self.file, self.number
+
+    @property
+    def is_used(self) -> bool:
+        """Has it accesses or barriers?"""
+        return bool(self.requests or self.barrier_waits)
 
     @property
     def text(self) -> str:
@@ -165,12 +186,14 @@ class _WithLines(Counters):
         if own is None:
             own = self._lines[line.file, line.number] = Line(line.file, line.number)
         own._add(line._values())
+        for name, value in line.as_written.items():
+            own.as_written[name] += value
         self._add(line._values())
 
     @property
     def lines(self) -> tuple:
         """The lines with accesses or barriers, in the order of the source."""
-        return tuple(self._lines[key] for key in sorted(self._lines))
+        return tuple(self._lines[key] for key in sorted(self._lines) if self._lines[key].is_used)
 
     def line(self, number: int, file: str | None = None) -> Line:
         """One line of the user's file; ``file``, or the end of its path, where kernels come from several."""
@@ -196,36 +219,94 @@ class Launch(_WithLines):
     """One launch: its counters, and what the compiler for the GPU made of its kernel."""
 
     __slots__ = (
-        "_touched",
+        "_prediction",
         "block",
+        "code",
         "gpu",
         "grid",
         "is_complete",
         "kernel",
+        "loaded_sectors",
         "occupancy_detail",
         "resources",
+        "reuse",
         "shared_bytes",
+        "stored_sectors",
+        "traffic",
         "unavailable",
+        "work",
+        "written_because",
     )
 
-    def __init__(self, gpu: GPU, record: tuple, resources: Resources | str) -> None:
-        kernel, _, _, grid, block, shared, loaded, stored, incomplete, lines = record
-        super().__init__(Line(*line) for line in lines)
+    def __init__(
+        self, gpu: GPU, record: tuple, compiled: Compiled | str, as_written: bool = False
+    ) -> None:
+        kernel, _, _, grid, block, shared, loaded, stored, reuse, incomplete, lines = record
         self.kernel: str = kernel
         self.gpu = gpu
         self.grid: tuple = grid
         self.block: tuple = block
         self.is_complete = not incomplete
         """Did it run to its end, with all accesses counted?"""
-        self._touched = loaded * advice.SECTOR, stored * advice.SECTOR
-        self.unavailable = resources if isinstance(resources, str) else ""
+        self.loaded_sectors: int = loaded
+        """Sectors that were loaded, each counted once."""
+        self.stored_sectors: int = stored
+        self.reuse: tuple = reuse
+        """Sectors by reuse distance (caches.py)."""
+        self._compile(compiled, shared, as_written)
+        super().__init__(self._reconciled([Line(*line) for line in lines]))
+        self.traffic: Traffic = caches.traffic(self)
+        """Bytes between the levels of memory, and hit rates."""
+        self._prediction = None
+
+    def _compile(self, compiled, shared, as_written):
+        is_there = not isinstance(compiled, str)
+        self.unavailable: str = "" if is_there else compiled
         """Why there are no registers and no occupancy; "" if there are."""
-        self.resources = None if isinstance(resources, str) else resources
+        self.resources = compiled.resources if is_there else None
         self.shared_bytes: int = shared + (self.resources.shared_bytes if self.resources else 0)
         """Shared memory of a block, static and dynamic; without the static one where it is unavailable."""
         self.occupancy_detail: Occupancy | None = None
         if self.resources:
-            self.occupancy_detail = self.resources.occupancy(gpu, self.threads, shared)
+            self.occupancy_detail = self.resources.occupancy(self.gpu, self.threads, shared)
+        code = compiled.code if is_there else compiled
+        self.written_because: str = code if isinstance(code, str) else ""
+        """Why the counters are as written; "" if they are those of the machine code."""
+        if as_written:
+            self.written_because = "this was requested"
+        self.code = None if self.written_because else code
+
+    def _reconciled(self, lines):
+        self.work = None
+        if self.code is not None:
+            reconcile.reconcile(lines, self.code)
+            counts = execution.counts(self.code, lines, self.blocks * self.warps_of_block)
+            self.work = timing.work(self.code, counts)
+        return lines
+
+    @property
+    def counters_are(self) -> str:
+        """ "as compiled" if the machine code determines the accesses, else "as written"."""
+        return "as written" if self.written_because else "as compiled"
+
+    @property
+    def warps_of_block(self) -> int:
+        """The warps of a block."""
+        return -(-self.threads // 32)
+
+    @property
+    def resident_blocks(self) -> int:
+        """The blocks that a multiprocessor runs at once; without the machine code, as many as their threads allow."""
+        most = min(self.gpu.blocks, self.gpu.warps // self.warps_of_block)
+        if self.occupancy_detail:
+            most = self.occupancy_detail.blocks
+        return max(1, min(most, -(-self.blocks // self.gpu.multiprocessors)))
+
+    @property
+    def shared_of_multiprocessor(self) -> int:
+        """The shared memory of the resident blocks, which is not available to the L1 cache."""
+        used = self.resident_blocks * (self.shared_bytes + self.gpu.reserved_shared_bytes)
+        return min(used, self.gpu.shared_bytes) if self.shared_bytes else 0
 
     @property
     def threads(self) -> int:
@@ -260,39 +341,56 @@ class Launch(_WithLines):
         return self.occupancy_detail.limit if self.occupancy_detail else None
 
     @property
+    def spills(self) -> int | None:
+        """Instructions that store a register in local memory; None without the machine code."""
+        return self.code.spills if self.code else None
+
+    @property
     def dram_bytes(self) -> Range:
-        """What is copied between DRAM and the caches, which are empty before the launch. At least each sector that is
-        read is copied once. At most all that is requested is, twice for an atomic."""
-        loaded, stored = self._touched
-        if loaded + stored <= self.gpu.l2_bytes // 2:
-            return Range(loaded, loaded + stored)  # what was written may still be in the L2 cache
-        sectors = self.global_load_sectors + self.global_store_sectors
-        return Range(
-            loaded,
-            max(
-                loaded + stored,
-                sectors * advice.SECTOR + 2 * advice.SECTOR * 32 * self.global_atomic_requests,
-            ),
-        )
+        """What is copied between DRAM and the caches, which are empty before the launch."""
+        return self.traffic.dram_bytes
+
+    @property
+    def l1_hit_rate(self) -> Range:
+        """Of the sectors of global loads, those that the L1 cache has; from 0 to 1."""
+        return self.traffic.l1_hit_rate
+
+    @property
+    def l2_hit_rate(self) -> Range:
+        """Of the sectors that the L2 cache is asked for or is given, those that DRAM does not have to load."""
+        return self.traffic.l2_hit_rate
+
+    @property
+    def _predicted(self):
+        if self._prediction is None:
+            self._prediction = timing.predict(self)
+        return self._prediction
+
+    @property
+    def time(self) -> float:
+        """The predicted time in seconds. Without the machine code, arithmetic and latency are not in it."""
+        return self._predicted.time
+
+    @property
+    def time_range(self) -> Range:
+        """The range in which the time is expected; high is infinite without the machine code."""
+        return self._predicted.range
 
     @property
     def time_at_least(self) -> float:
-        """A time in seconds that the GPU cannot be faster than; the kernel's own arithmetic is not in it."""
-        return max(self._times().values())
+        """A time in seconds that the GPU cannot be faster than."""
+        return self._predicted.least
 
     @property
     def bound(self) -> str:
-        """What that time is: "DRAM" or "shared memory"."""
-        times = self._times()
-        return max(times, key=lambda name: times[name])
+        """What the time is: "DRAM", "L2", "L1", "shared memory", "issue", "float32", "float64", "special functions",
+        "latency", "too few blocks" or "launch"."""
+        return self._predicted.bound
 
-    def _times(self):
-        wavefronts = self.shared_load_wavefronts + self.shared_store_wavefronts
-        units = min(self.gpu.multiprocessors, self.blocks)
-        return {
-            "DRAM": self.dram_bytes.low / self.gpu.dram_bytes_per_second,
-            "shared memory": wavefronts / units / (self.gpu.clock_mhz * 1e6),
-        }
+    @property
+    def units(self) -> dict:
+        """The time of each unit in seconds, longest first."""
+        return self._predicted.units
 
     @property
     def advice(self) -> tuple:
@@ -312,9 +410,16 @@ class Launch(_WithLines):
             "occupancy": self.occupancy,
             "occupancy_limit": self.occupancy_limit,
             "unavailable": self.unavailable,
+            "spills": self.spills,
+            "counters_are": self.counters_are,
+            "written_because": self.written_because,
             "dram_bytes": self.dram_bytes,
-            "time_at_least": self.time_at_least,
+            "l1_hit_rate": self.l1_hit_rate,
+            "l2_hit_rate": self.l2_hit_rate,
+            "time": self.time,
+            "time_range": [self.time_range.low, _finite(self.time_range.high)],
             "bound": self.bound,
+            "units": self.units,
             "advice": self.advice,
             "counters": super().as_dict(),
             "lines": lines_as_dicts(self.lines),
@@ -322,6 +427,10 @@ class Launch(_WithLines):
 
     def __repr__(self) -> str:
         return f"<Launch of {self.kernel}, grid {self.grid}, block {self.block}: {_nonzero(self)}>"
+
+
+def _finite(value):
+    return None if value == float("inf") else value
 
 
 def lines_as_dicts(lines) -> list:
@@ -348,8 +457,13 @@ class KernelProfile(_WithLines):
         return tuple(dict.fromkeys(text for launch in self.launches for text in launch.advice))
 
     @property
+    def time(self) -> float:
+        """The sum of the predicted times of its launches, in seconds."""
+        return sum(launch.time for launch in self.launches)
+
+    @property
     def time_at_least(self) -> float:
-        """The sum over its launches, in seconds."""
+        """The sum of the times that its launches need at least."""
         return sum(launch.time_at_least for launch in self.launches)
 
     def as_dict(self) -> dict:
@@ -357,6 +471,7 @@ class KernelProfile(_WithLines):
         return {
             "kernel": self.name,
             "launches": [launch.as_dict() for launch in self.launches],
+            "time": self.time,
             "time_at_least": self.time_at_least,
             "advice": self.advice,
             "counters": super().as_dict(),

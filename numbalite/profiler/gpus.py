@@ -34,6 +34,18 @@ class GPU(NamedTuple):
     """The most for a block."""
     reserved_shared_bytes: int
     """Of each block, for the system."""
+    l1_latency: int
+    """In cycles, as the other latencies, of an idle GPU."""
+    shared_latency: int
+    l2_latency: int
+    dram_latency: int
+    l2_bytes_per_clock: int
+    """What all multiprocessors together can read."""
+    float32_per_clock: int
+    """Results of a multiprocessor."""
+    float64_per_clock: int
+    dram_efficiency: float
+    """The part of the bandwidth that large copies reach."""
     sources: dict
 
     def __repr__(self) -> str:

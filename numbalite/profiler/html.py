@@ -24,7 +24,7 @@ def of_profile(p: profile) -> str:
     if not kernels:
         return f"<p>{escape(text.of_profile(p))}</p>"
     parts = [of_kernel(kernel) for kernel in kernels.values()]
-    return "".join([*parts, f"<p><small>{escape(text.AS_WRITTEN)}</small></p>"])
+    return "".join([*parts, f"<p><small>{escape(text.basis(p))}</small></p>"])
 
 
 def of_kernel(kernel: KernelProfile) -> str:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite.compilers import compile_source, profiled
 from numbalite.errors import CompileError, CudaSupportError
+from numbalite.profiler import machinecode
 
 if TYPE_CHECKING:
     from numbalite.profiler.gpus import GPU
+    from numbalite.profiler.machinecode import MachineCode
 
 WARP = 32
 _REGISTER_UNIT, _SHARED_UNIT, _PARTITIONS = 256, 128, 4
@@ -72,14 +74,22 @@ def _up(value, unit):
     return -(-value // unit) * unit
 
 
-def of_launch(gpu: GPU, image: int, symbol: str) -> Resources | str:
-    """Of the kernel of a launch, by the sum of the image that it ran and the kernel's name there; or why there are
-    none, a sentence."""
+class Compiled(NamedTuple):
+    """A kernel as NVRTC compiles it for a GPU."""
+
+    resources: Resources
+    code: MachineCode | str
+    """The machine code; or why it is not available, a sentence."""
+
+
+def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
+    """The kernel of a launch, by the sum of the image that it ran and the kernel's name there; or why it is not
+    available, a sentence."""
     found = profiled(image)
     if found is None:
         return "the source of the kernel is not available"
     try:
-        made = compile_source(found[0], ("cuda", *gpu.capability))
+        made = compile_source(found[0].replace(lineinfo=True), ("cuda", *gpu.capability))
     except CudaSupportError as problem:
         return f"NVRTC is not available: {problem}"
     except CompileError as problem:
@@ -90,9 +100,10 @@ def of_launch(gpu: GPU, image: int, symbol: str) -> Resources | str:
     if lowered is None:
         return "the kernel is not in NVRTC's image"
     try:
-        return read(made.data, lowered)
+        resources = read(made.data, lowered)
     except (ValueError, IndexError, StructError) as problem:
         return f"NVRTC's image cannot be read: {problem}"
+    return Compiled(resources, machinecode.of_cubin(made.data, lowered))
 
 
 def read(cubin: bytes, symbol: str) -> Resources:

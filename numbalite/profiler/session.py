@@ -22,6 +22,9 @@ class profile:
     kernel, ``p.lines`` and ``p.line(12)`` the lines. Printed, it is a table of the source with counters. Only the
     simulator can count: on a GPU, entering the block is a CudaSupportError.
 
+    If nvdisasm is installed, the machine code for the chosen GPU determines which accesses a line has and how wide they
+    are; else, and with ``as_written=True``, each access of the source is counted.
+
     A launch that is counted is not checked, and one in a block of ``cuda.checks()`` inside of this one is not counted.
 
     >>> @cuda.jit
@@ -33,11 +36,12 @@ class profile:
     8.0
     """
 
-    def __init__(self, gpu: str | gpus.GPU | None = None) -> None:
+    def __init__(self, gpu: str | gpus.GPU | None = None, as_written: bool = False) -> None:
         self.gpu = gpus.find(gpu)
+        self._as_written = as_written
         self._token = 0
         self._launches: list = []
-        self._resources: dict = {}
+        self._kernels: dict = {}
 
     def __enter__(self) -> profile:
         _core.open()
@@ -65,14 +69,14 @@ class profile:
 
     def _collect(self):
         while self._token and (record := _core.profile_take(self._token)) is not None:
-            self._launches.append(Launch(self.gpu, record, self._resources_of(record)))
+            compiled = self._compiled(record)
+            self._launches.append(Launch(self.gpu, record, compiled, self._as_written))
 
-    def _resources_of(self, record):
+    def _compiled(self, record):
         key = record[2], record[1]
-        if key not in self._resources:
-            # Compiling for the GPU is no launch of this thread.
-            self._resources[key] = resources.of_launch(self.gpu, *key)
-        return self._resources[key]
+        if key not in self._kernels:
+            self._kernels[key] = resources.of_launch(self.gpu, *key)
+        return self._kernels[key]
 
     @property
     def launches(self) -> tuple:
@@ -130,7 +134,14 @@ class profile:
     def as_dict(self) -> dict:
         """All of it, for JSON."""
         kernels = [kernel.as_dict() for kernel in self.kernels.values()]
-        return {"gpu": self.gpu.name, "counters": "as written", "kernels": kernels}
+        return {"gpu": self.gpu.name, "counters": self.counters_are, "kernels": kernels}
+
+    @property
+    def counters_are(self) -> str:
+        """ "as compiled" if the machine code determines the accesses of all launches, else "as written"."""
+        launches = self.launches
+        is_compiled = launches and all(not launch.written_because for launch in launches)
+        return "as compiled" if is_compiled else "as written"
 
     def __repr__(self) -> str:
         return text.of_profile(self)

@@ -9,9 +9,6 @@ if TYPE_CHECKING:
     from numbalite.profiler.session import profile
 
 MAX_SOURCE = 60
-AS_WRITTEN = (
-    "Counters are as written: the compiler for the GPU may merge, widen or remove accesses."
-)
 COLUMNS = (
     ("loads", "sect/req", "stores", "sect/req", "shared", "waves/req", "atomics", "lanes", "waits"),
     (
@@ -27,6 +24,17 @@ COLUMNS = (
     ),
 )
 """The heads of the columns, and what they mean."""
+
+
+def basis(p: profile) -> str:
+    """A sentence: what determines the counters."""
+    if p.counters_are == "as compiled":
+        return f"Widths and numbers of accesses are those of NVRTC's machine code for the {p.gpu.name}."
+    reasons = dict.fromkeys(launch.written_because for launch in p.launches)
+    return (
+        "Counters are as written: the compiler for the GPU may merge, widen or remove accesses "
+        f"({'; '.join(filter(None, reasons))})."
+    )
 
 
 def cells(counters: Counters) -> tuple:
@@ -76,13 +84,33 @@ def facts(launch: Launch) -> list:
             f"{launch.shared_bytes} bytes of shared memory, occupancy {launch.occupancy:.0%} (limited by "
             f"{launch.occupancy_limit})"
         )
-    low, high = launch.dram_bytes
-    amount = _bytes(high) if low == high else f"{_bytes(low)} to {_bytes(high)}"
-    time = f"{amount} from and to DRAM; at least {_time(launch.time_at_least)}, bound by {launch.bound}"
-    facts = [first, time]
+    facts = [first, _caches(launch), _prediction(launch)]
     if not launch.is_complete:
         facts.append("the launch did not run to its end: its counters are too small")
     return facts
+
+
+def _caches(launch):
+    parts = [f"{_interval(launch.dram_bytes, _bytes)} from and to DRAM"]
+    if launch.global_load_sectors:
+        parts.append(f"L1 hit rate {_interval(launch.l1_hit_rate, '{:.0%}'.format)}")
+    if launch.traffic.l2_bytes.high:
+        parts.append(f"L2 hit rate {_interval(launch.l2_hit_rate, '{:.0%}'.format)}")
+    return ", ".join(parts)
+
+
+def _prediction(launch):
+    low, high = launch.time_range
+    if launch.work is None:
+        return f"at least {_time(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"
+    return (
+        f"predicted: {_time(launch.time)} ({_time(low)} to {_time(high)}), bound by {launch.bound}"
+    )
+
+
+def _interval(found, show):
+    low, high = map(show, found)
+    return low if low == high else f"{low} to {high}"
 
 
 def _shape(dim):
@@ -110,7 +138,7 @@ def of_profile(p: profile) -> str:
     kernels = p.kernels
     if not kernels:
         return f"profile for the {p.gpu.name}: no kernel was launched"
-    return "\n\n".join([*map(of_kernel, kernels.values()), AS_WRITTEN])
+    return "\n\n".join([*map(of_kernel, kernels.values()), basis(p)])
 
 
 def of_kernel(kernel: KernelProfile) -> str:

@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "sim/check/arena.h"
 #include "sim/check/launch.h"
-#include "sim/check/request.h"
-#include "sim/debuginfo/lines.h"
+#include "sim/check/requests.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
@@ -42,6 +41,7 @@ struct nl_sim_profile {
     nl_mutex lock;
     int incomplete;
     uint64_t loaded, stored;
+    uint64_t reuse[NL_PROFILE_REUSE];
     uint64_t *loaded_bits, *stored_bits; /* one bit for each sector of simulated memory */
     size_t bits_size;                    /* bytes */
     unsigned count, capacity;
@@ -169,6 +169,7 @@ static void fill(nl_profile *out, const nl_sim_job *job, const struct nl_sim_pro
     out->shared_bytes = job->launch.shared_bytes;
     out->loaded_sectors = p->loaded;
     out->stored_sectors = p->stored;
+    memcpy(out->reuse, p->reuse, sizeof out->reuse);
     out->incomplete = p->incomplete;
     out->count = p->count;
     if (p->count)
@@ -203,7 +204,7 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
 
 void nl_sim_profile_enter(nl_sim_worker *w) {
     struct nl_sim_profile_part *part = nl_mem_zalloc(sizeof *part, NULL);
-    if (part && !(part->requests = nl_sim_requests_create())) {
+    if (part && !(part->requests = nl_sim_requests_create(w->job->image))) {
         nl_mem_free(part);
         part = NULL;
     }
@@ -232,11 +233,22 @@ static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
     return line;
 }
 
-static void add(struct nl_sim_profile *p, nl_sim_site site, const uint64_t *counters) {
-    nl_profile_line *line = find_line(p, site);
+static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
+    nl_profile_line *line = find_line(p, site->place);
     p->incomplete |= line == NULL;
-    for (unsigned i = 0; line && i < NL_PROFILE_COUNT; i++)
-        line->counters[i] += counters[i];
+    for (unsigned i = 0; line && i < NL_PROFILE_COUNT; i++) {
+        line->counters[i] += site->counters[i];
+        for (unsigned k = 0; k < NL_PROFILE_WIDTHS; k++)
+            line->widened[k][i] += site->widened[k][i];
+    }
+}
+
+static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
+    nl_sim_request_site site = {.place = barrier->site};
+    site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
+    for (unsigned k = 0; k < NL_PROFILE_WIDTHS; k++)
+        site.widened[k][NL_PROFILE_barrier_waits] = barrier->waits;
+    add(p, &site);
 }
 
 void nl_sim_profile_leave(nl_sim_worker *w) {
@@ -248,16 +260,13 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
     unsigned count;
     const nl_sim_request_site *sites = nl_sim_requests_sites(part->requests, &count);
     nl_mutex_lock(&p->lock);
-    for (unsigned i = 0; i < count; i++) {
-        nl_sim_site site = {.file = NULL};
-        (void)nl_sim_lines_find(w->job->image, sites[i].pc, &site);
-        add(p, site, sites[i].counters);
-    }
-    for (unsigned i = 0; i < part->barrier_count; i++) {
-        uint64_t counters[NL_PROFILE_COUNT] = {[NL_PROFILE_barrier_waits] =
-                                                   part->barriers[i].waits};
-        add(p, part->barriers[i].site, counters);
-    }
+    for (unsigned i = 0; i < count; i++)
+        add(p, &sites[i]);
+    for (unsigned i = 0; i < part->barrier_count; i++)
+        add_waits(p, &part->barriers[i]);
+    const uint64_t *reuse = nl_sim_requests_reuse(part->requests);
+    for (unsigned i = 0; i < NL_PROFILE_REUSE; i++)
+        p->reuse[i] += reuse[i];
     p->loaded += part->loaded;
     p->stored += part->stored;
     p->incomplete |= nl_sim_requests_are_starved(part->requests);
@@ -272,8 +281,8 @@ void nl_sim_profile_begin_block(nl_sim_worker *w) {
 }
 
 void nl_sim_profile_end_block(nl_sim_worker *w) {
-    for (unsigned i = 0; w->profile && i < w->warps; i++)
-        nl_sim_requests_close(w->profile->requests, i);
+    if (w->profile)
+        nl_sim_requests_close_all(w->profile->requests, w->warps);
 }
 
 static void count_waits(nl_sim_worker *w) {
@@ -413,12 +422,17 @@ void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t 
         access_range(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
 }
 
-void nl_sim_profile_loop(unsigned number, int leaves) {
+void nl_sim_profile_loop(unsigned number, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (!w->profile)
         return;
-    if (leaves)
-        nl_sim_requests_leave(w->profile->requests, w->current, number);
-    else
-        nl_sim_requests_repeat(w->profile->requests, w->current, number);
+    nl_sim_requests *requests = w->profile->requests;
+    if (!pc) {
+        nl_sim_requests_leave(requests, w->current, number);
+        return;
+    }
+    nl_sim_requests_repeat(requests, w->current, number);
+    while (nl_sim_requests_add(requests, w->current, pc, 0, 1, NL_SIM_REQUEST_LOOP,
+                               NL_SIM_REQUEST_LOAD))
+        nl_sim_scheduler_preempt(w);
 }

@@ -2,7 +2,7 @@
  *
  * A launch with nl_checks.profile runs an image of its kernel that calls this code at every access
  * (sim/check/check.h). Each worker groups the accesses of its warps into requests
- * (sim/check/request.h). At the end of the launch the counters are summed by line of the user's
+ * (sim/check/requests.h). At the end of the launch the counters are summed by line of the user's
  * source, and the result is kept until Python takes it. */
 #ifndef NL_SIM_CHECK_PROFILE_H
 #define NL_SIM_CHECK_PROFILE_H
@@ -36,8 +36,8 @@ void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lan
  * access is repeated. */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
-/* The running thread begins the next iteration of loop `number`, or leaves the loop. */
-void nl_sim_profile_loop(unsigned number, int leaves);
+/* The running thread begins the next iteration of loop `number`, or (pc NULL) leaves the loop. */
+void nl_sim_profile_loop(unsigned number, const void *pc);
 void nl_sim_profile_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
                          const void *pc);
 

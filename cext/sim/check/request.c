@@ -1,98 +1,7 @@
-/* sim/check/request: each warp has a list of open requests and a hash table that finds a request by
- * its site, loop iteration and sequence number. */
+/* sim/check/request: arithmetic on the addresses of a warp's lanes. */
 #include "sim/check/request.h"
 
-#include <string.h>
-#include "base/mem.h"
-
-enum {
-    LANES = NL_SIM_REQUEST_LANES,
-    WARPS = NL_SIM_REQUEST_WARPS,
-    MAX_OPEN = 4096, /* open requests of a warp */
-    SLOTS = 2 * MAX_OPEN,
-    MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
-    SECTOR = 32,
-    BANKS = 32,
-    BANK_BYTES = 4,
-};
-
-typedef struct request {
-    uint64_t iteration;
-    uint32_t site, number, mask;
-    uintptr_t address[LANES];
-} request;
-
-/* The number of accesses of each lane of a warp at a site, in the lane's last iteration there. */
-typedef struct visits {
-    uint32_t epoch;
-    uint32_t number[LANES];
-    uint64_t iteration[LANES];
-} visits;
-
-typedef struct loop {
-    unsigned id;
-    uint64_t count;
-} loop;
-
-typedef struct lane {
-    unsigned depth;
-    loop loops[MAX_LOOPS];
-    uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
-    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
-} lane;
-
-typedef struct warp {
-    uint32_t epoch; /* increases when the warp's requests are closed; never 0 */
-    unsigned open;
-    unsigned capacity;
-    request *requests;
-    uint32_t *slots; /* SLOTS entries: index of a request plus one; 0: free */
-    unsigned visits_capacity;
-    visits *visits; /* indexed by site */
-} warp;
-
-struct nl_sim_requests {
-    int starved;
-    unsigned count, capacity;
-    nl_sim_request_site *sites;
-    unsigned table_size; /* a power of two */
-    uint32_t *table;     /* hash table of sites: index plus one; 0: free */
-    warp warps[WARPS];
-    lane lanes[WARPS * LANES];
-};
-
-nl_sim_requests *nl_sim_requests_create(void) {
-    nl_sim_requests *r = nl_mem_zalloc(sizeof *r, NULL);
-    if (!r)
-        return NULL;
-    for (unsigned i = 0; i < WARPS; i++)
-        r->warps[i].epoch = 1;
-    return r;
-}
-
-void nl_sim_requests_destroy(nl_sim_requests *r) {
-    if (!r)
-        return;
-    for (unsigned i = 0; i < WARPS; i++) {
-        nl_mem_free(r->warps[i].requests);
-        nl_mem_free(r->warps[i].slots);
-        nl_mem_free(r->warps[i].visits);
-    }
-    nl_mem_free(r->sites);
-    nl_mem_free(r->table);
-    nl_mem_free(r);
-}
-
-const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *r, unsigned *count) {
-    *count = r->count;
-    return r->sites;
-}
-
-int nl_sim_requests_are_starved(const nl_sim_requests *r) {
-    return r->starved;
-}
-
-/* Counting */
+enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, BANKS = 32, BANK_BYTES = 4 };
 
 static uint64_t count_sectors(const uintptr_t *address, uint32_t mask, unsigned size) {
     uintptr_t seen[LANES * 4];
@@ -114,6 +23,26 @@ static uint64_t count_sectors(const uintptr_t *address, uint32_t mask, unsigned 
  * less. */
 static unsigned lanes_of_pass(unsigned size) {
     return size <= 4 ? LANES : size <= 8 ? LANES / 2 : LANES / 4;
+}
+
+/* Do all pairs of lanes whose numbers differ in one bit have equal addresses? */
+static int are_pairs_equal(const uintptr_t *address, uint32_t mask, unsigned bit) {
+    for (unsigned i = 0; i < LANES; i++) {
+        unsigned other = i ^ bit;
+        if (mask >> i & mask >> other & 1 && address[i] != address[other])
+            return 0;
+    }
+    return 1;
+}
+
+/* Loads of 8 and 16 bytes: if all pairs of neighbours (or all pairs with a distance of two) have
+ * equal addresses, one pass serves twice as many lanes
+ * (https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228). */
+static unsigned lanes_of_load(const uintptr_t *address, uint32_t mask, unsigned size) {
+    unsigned lanes = lanes_of_pass(size);
+    int is_packed =
+        lanes < LANES && (are_pairs_equal(address, mask, 1) || are_pairs_equal(address, mask, 2));
+    return is_packed ? 2 * lanes : lanes;
 }
 
 static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
@@ -138,8 +67,8 @@ static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned siz
 
 /* Returns the number of passes, and sets *least to the number without bank conflicts. */
 static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size,
-                                 uint64_t *least) {
-    unsigned lanes = lanes_of_pass(size);
+                                 int is_store, uint64_t *least) {
+    unsigned lanes = is_store ? lanes_of_pass(size) : lanes_of_load(address, mask, size);
     uint32_t part = lanes == LANES ? UINT32_MAX : (1u << lanes) - 1;
     uint64_t count = 0;
     *least = 0;
@@ -182,15 +111,20 @@ static void count_global(const uintptr_t *address, uint32_t mask, unsigned size,
 
 static void count_shared(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
                          uint64_t *c) {
-    uint64_t least, wavefronts = count_wavefronts(address, mask, size, &least);
+    uint64_t least, wavefronts = count_wavefronts(address, mask, size, is_store, &least);
     c[is_store ? NL_PROFILE_shared_store_requests : NL_PROFILE_shared_load_requests]++;
     c[is_store ? NL_PROFILE_shared_store_wavefronts : NL_PROFILE_shared_load_wavefronts] +=
         wavefronts;
-    c[NL_PROFILE_bank_conflicts] += wavefronts - least;
+    c[is_store ? NL_PROFILE_shared_store_conflicts : NL_PROFILE_shared_load_conflicts] +=
+        wavefronts - least;
 }
 
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *c) {
+    if (space == NL_SIM_REQUEST_LOOP) {
+        c[NL_PROFILE_loop_iterations]++;
+        return;
+    }
     c[NL_PROFILE_requests]++;
     c[NL_PROFILE_lanes] += (uint64_t)__builtin_popcount(mask);
     if (kind == NL_SIM_REQUEST_ATOMIC) {
@@ -207,195 +141,10 @@ void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size
     case NL_SIM_REQUEST_SHARED:
         count_shared(address, mask, size, is_store, c);
         break;
+    case NL_SIM_REQUEST_LOOP:
+        break;
     case NL_SIM_REQUEST_VARIABLE:
         c[NL_PROFILE_variable_load_requests]++;
         break;
     }
-}
-
-void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
-    warp *w = &r->warps[index];
-    for (unsigned i = 0; i < w->open; i++) {
-        const request *q = &w->requests[i];
-        nl_sim_request_site *s = &r->sites[q->site];
-        nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
-    }
-    if (w->open)
-        memset(w->slots, 0, SLOTS * sizeof *w->slots);
-    w->open = 0;
-    w->epoch++;
-}
-
-void nl_sim_requests_begin(nl_sim_requests *r) {
-    for (unsigned i = 0; i < WARPS * LANES; i++) {
-        r->lanes[i].depth = 0;
-        r->lanes[i].iteration = 0;
-        r->lanes[i].waited = 0;
-    }
-}
-
-/* Sites and requests */
-
-static uint64_t mix(uint64_t a, uint64_t b) {
-    uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
-    return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-}
-
-static void insert_site(nl_sim_requests *r, uint32_t index) {
-    const nl_sim_request_site *s = &r->sites[index];
-    uint64_t at = mix((uintptr_t)s->pc, (uint64_t)s->size * 16 + s->space * 4 + s->kind) >> 20;
-    while (r->table[at & (r->table_size - 1)])
-        at++;
-    r->table[at & (r->table_size - 1)] = index + 1;
-}
-
-static int grow_sites(nl_sim_requests *r) {
-    unsigned capacity = r->capacity ? 2 * r->capacity : 64;
-    nl_sim_request_site *sites = nl_mem_resize(r->sites, capacity * sizeof *sites, NULL);
-    if (!sites)
-        return -1;
-    r->sites = sites;
-    uint32_t *table = nl_mem_zalloc(4 * (size_t)capacity * sizeof *table, NULL);
-    if (!table)
-        return -1;
-    nl_mem_free(r->table);
-    r->table = table;
-    r->table_size = 4 * capacity;
-    r->capacity = capacity;
-    for (unsigned i = 0; i < r->count; i++)
-        insert_site(r, i);
-    return 0;
-}
-
-/* The index of a site, which is added if it is new; -1 without memory. */
-static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
-                         nl_sim_request_space space, nl_sim_request_kind kind) {
-    uint64_t at = mix((uintptr_t)pc, (uint64_t)size * 16 + space * 4 + kind) >> 20;
-    for (; r->table_size; at++) {
-        uint32_t found = r->table[at & (r->table_size - 1)];
-        if (!found)
-            break;
-        const nl_sim_request_site *s = &r->sites[found - 1];
-        if (s->pc == pc && s->size == size && s->space == space && s->kind == kind)
-            return found - 1;
-    }
-    if (r->count == r->capacity && grow_sites(r) < 0)
-        return -1;
-    r->sites[r->count] =
-        (nl_sim_request_site){.pc = pc, .size = size, .space = space, .kind = kind};
-    insert_site(r, r->count);
-    return r->count++;
-}
-
-/* The visits of a warp to a site; NULL without memory. */
-static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
-    if (site >= w->visits_capacity) {
-        visits *all = nl_mem_resize(w->visits, r->capacity * sizeof *all, NULL);
-        if (!all)
-            return NULL;
-        memset(all + w->visits_capacity, 0, (r->capacity - w->visits_capacity) * sizeof *all);
-        w->visits = all;
-        w->visits_capacity = r->capacity;
-    }
-    visits *v = &w->visits[site];
-    if (v->epoch != w->epoch) {
-        memset(v, 0, sizeof *v);
-        v->epoch = w->epoch;
-    }
-    return v;
-}
-
-static int reserve(warp *w) {
-    if (!w->slots && !(w->slots = nl_mem_zalloc(SLOTS * sizeof *w->slots, NULL)))
-        return -1;
-    if (w->open < w->capacity)
-        return 0;
-    unsigned capacity = w->capacity ? 2 * w->capacity : 64;
-    request *all = nl_mem_resize(w->requests, capacity * sizeof *all, NULL);
-    if (!all)
-        return -1;
-    w->requests = all;
-    w->capacity = capacity;
-    return 0;
-}
-
-int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
-                        unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
-    unsigned index = thread / LANES, bit = thread % LANES;
-    warp *w = &r->warps[index];
-    lane *l = &r->lanes[thread];
-    int64_t site = find_site(r, pc, size, space, kind);
-    visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
-    if (!v || reserve(w) < 0) {
-        r->starved = 1;
-        return 0;
-    }
-    uint32_t number = v->iteration[bit] == l->iteration ? v->number[bit] : 0;
-    uint64_t at = mix(mix(l->iteration, (uint64_t)site), number) >> 20;
-    uint32_t found;
-    for (; (found = w->slots[at % SLOTS]) != 0; at++) {
-        request *q = &w->requests[found - 1];
-        if (q->site == site && q->number == number && q->iteration == l->iteration)
-            break;
-    }
-    if (!found && w->open == MAX_OPEN) {
-        if (l->waited != w->epoch) {
-            l->waited = w->epoch;
-            return 1;
-        }
-        nl_sim_requests_close(r, index);
-        return nl_sim_requests_add(r, thread, pc, address, size, space, kind);
-    }
-    if (!found) {
-        request *q = &w->requests[w->open++];
-        q->iteration = l->iteration;
-        q->site = (uint32_t)site;
-        q->number = number;
-        q->mask = 0;
-        w->slots[at % SLOTS] = found = w->open;
-    }
-    request *q = &w->requests[found - 1];
-    q->mask |= 1u << bit;
-    q->address[bit] = address;
-    v->iteration[bit] = l->iteration;
-    v->number[bit] = number + 1;
-    return 0;
-}
-
-/* Loops */
-
-static void hash_loops(lane *l) {
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < l->depth; i++)
-        hash = mix(mix(hash, l->loops[i].id + 1), l->loops[i].count);
-    l->iteration = hash;
-}
-
-/* The index of the lane's innermost loop with this id, or the lane's depth if there is none. */
-static unsigned find_loop(const lane *l, unsigned loop_id) {
-    unsigned i = l->depth;
-    while (i > 0 && l->loops[i - 1].id != loop_id)
-        i--;
-    return i ? i - 1 : l->depth;
-}
-
-void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    lane *l = &r->lanes[thread];
-    unsigned at = find_loop(l, loop_id);
-    if (at == MAX_LOOPS)
-        return;
-    if (at == l->depth)
-        l->loops[at] = (loop){.id = loop_id};
-    l->loops[at].count++;
-    l->depth = at + 1;
-    hash_loops(l);
-}
-
-void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    lane *l = &r->lanes[thread];
-    unsigned at = find_loop(l, loop_id);
-    if (at == l->depth)
-        return;
-    l->depth = at;
-    hash_loops(l);
 }

@@ -1,24 +1,19 @@
-/* sim/check/request: groups the accesses of a warp's lanes into the requests that a GPU would make,
- * and counts them.
- *
- * The engine runs lanes one after the other. Each instruction of the image that accesses memory is
- * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
- * the same request as the n-th access of another lane of its warp there. A request is open until
- * the lanes of its warp synchronize. Then the addresses of its lanes are evaluated: distinct
- * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
+/* sim/check/request: one request, an access of a warp to memory, and its cost: distinct sectors of
+ * 32 bytes, passes over the 32 banks, lanes with equal addresses. */
 #ifndef NL_SIM_CHECK_REQUEST_H
 #define NL_SIM_CHECK_REQUEST_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include "driver/profile.h"
+#include "sim/debuginfo/lines.h"
 
-enum { NL_SIM_REQUEST_LANES = 32, NL_SIM_REQUEST_WARPS = 32 };
+enum { NL_SIM_REQUEST_LANES = 32 };
 
 typedef enum nl_sim_request_space {
     NL_SIM_REQUEST_GLOBAL,
     NL_SIM_REQUEST_SHARED,
     NL_SIM_REQUEST_VARIABLE,
+    NL_SIM_REQUEST_LOOP, /* no access: an iteration of a loop */
 } nl_sim_request_space;
 typedef enum nl_sim_request_kind {
     NL_SIM_REQUEST_LOAD,
@@ -29,35 +24,20 @@ typedef enum nl_sim_request_kind {
 /* One instruction and the address space that it accessed. */
 typedef struct nl_sim_request_site {
     const void *pc;
-    unsigned size; /* bytes per lane */
+    nl_sim_site place; /* in the user's source; file NULL: unknown */
+    uint32_t line;     /* a number that is equal for the sites of a source line */
+    unsigned size;     /* bytes per lane */
     nl_sim_request_space space;
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
+    uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT];
 } nl_sim_request_site;
 
-typedef struct nl_sim_requests nl_sim_requests;
-
-/* The requests of one worker. NULL without memory. */
-nl_sim_requests *nl_sim_requests_create(void);
-void nl_sim_requests_destroy(nl_sim_requests *requests);
-
-/* Adds an access of a lane. Returns 1 if too many requests of its warp are open: then the caller
- * must let the other lanes of the warp run, and call this again. */
-int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
-                        uintptr_t address, unsigned size, nl_sim_request_space space,
-                        nl_sim_request_kind kind);
-/* repeat: a lane begins the next iteration of a loop. leave: it has left the loop. */
-void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
-void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
-/* The lanes of a warp have synchronized or ended: counts the warp's requests. */
-void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
-/* The threads of a block begin: no lane is in a loop. */
-void nl_sim_requests_begin(nl_sim_requests *requests);
-
-/* The sites; call this after all warps were closed. */
-const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
-/* Has memory run out? Then the counters are too small. */
-int nl_sim_requests_are_starved(const nl_sim_requests *requests);
+typedef struct nl_sim_request {
+    uint64_t iteration;
+    uint32_t site, number, mask;
+    uintptr_t address[NL_SIM_REQUEST_LANES];
+} nl_sim_request;
 
 /* Adds the counters of one request to `counters`. mask: the participating lanes. */
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,

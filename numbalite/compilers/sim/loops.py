@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 
 from numbalite.compilers.sim.ir import LABEL as _LABEL
+from numbalite.compilers.sim.ir import debug_of
 
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]+")')
 _TERMINATOR = re.compile(r"^  (br|switch|ret|unreachable|indirectbr|resume)\b")
@@ -42,7 +43,8 @@ def mark(text: str, first: int) -> tuple[str, int]:
         for label in body:
             block = blocks[label]
             if head in block.targets:
-                before.setdefault(block.end, []).append(_call(_REPEAT, number))
+                where = debug_of(lines[block.end])
+                before.setdefault(block.end, []).append(_call(_REPEAT, number) + where)
             leaves.update(target for target in block.targets if target not in body)
         for label in sorted(leaves):
             at = _after_phis(lines, blocks[label].start)

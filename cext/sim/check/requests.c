@@ -1,0 +1,354 @@
+/* sim/check/requests: each warp has a list of open requests and a hash table that finds a request
+ * by its site, loop iteration and sequence number. */
+#include "sim/check/requests.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "sim/check/reuse.h"
+#include "sim/check/widen.h"
+#include "sim/engine/worker.h"
+
+enum {
+    LANES = NL_SIM_REQUEST_LANES,
+    WARPS = NL_SIM_REQUESTS_WARPS,
+    MAX_OPEN = NL_SIM_WIDEN_MAX, /* open requests of a warp */
+    SLOTS = 2 * MAX_OPEN,
+    MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
+    SECTOR = 32,
+};
+
+typedef nl_sim_request request;
+
+/* The number of accesses of each lane of a warp at a site, in the lane's last iteration there. */
+typedef struct visits {
+    uint32_t epoch;
+    uint32_t number[LANES];
+    uint64_t iteration[LANES];
+} visits;
+
+typedef struct loop {
+    unsigned id;
+    uint64_t count;
+} loop;
+
+typedef struct lane {
+    unsigned depth;
+    loop loops[MAX_LOOPS];
+    uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
+    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
+} lane;
+
+typedef struct warp {
+    uint32_t epoch; /* increases when the warp's requests are closed; never 0 */
+    unsigned open;
+    unsigned capacity;
+    request *requests;
+    uint32_t *slots; /* SLOTS entries: index of a request plus one; 0: free */
+    unsigned visits_capacity;
+    visits *visits; /* indexed by site */
+} warp;
+
+struct nl_sim_requests {
+    const nl_sim_object *image;
+    nl_sim_widen *widen;
+    nl_sim_reuse *reuse;
+    int starved;
+    unsigned count, capacity;
+    nl_sim_request_site *sites;
+    unsigned table_size; /* a power of two */
+    uint32_t *table;     /* hash table of sites: index plus one; 0: free */
+    warp warps[WARPS];
+    lane lanes[WARPS * LANES];
+};
+
+nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image) {
+    nl_sim_requests *r = nl_mem_zalloc(sizeof *r, NULL);
+    if (!r)
+        return NULL;
+    r->image = image;
+    r->widen = nl_sim_widen_create();
+    r->reuse = nl_sim_reuse_create();
+    if (!r->widen || !r->reuse) {
+        nl_sim_requests_destroy(r);
+        return NULL;
+    }
+    for (unsigned i = 0; i < WARPS; i++)
+        r->warps[i].epoch = 1;
+    return r;
+}
+
+void nl_sim_requests_destroy(nl_sim_requests *r) {
+    if (!r)
+        return;
+    for (unsigned i = 0; i < WARPS; i++) {
+        nl_mem_free(r->warps[i].requests);
+        nl_mem_free(r->warps[i].slots);
+        nl_mem_free(r->warps[i].visits);
+    }
+    nl_sim_widen_destroy(r->widen);
+    nl_sim_reuse_destroy(r->reuse);
+    nl_mem_free(r->sites);
+    nl_mem_free(r->table);
+    nl_mem_free(r);
+}
+
+const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *r, unsigned *count) {
+    *count = r->count;
+    return r->sites;
+}
+
+const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *r) {
+    return nl_sim_reuse_histogram(r->reuse);
+}
+
+int nl_sim_requests_are_starved(const nl_sim_requests *r) {
+    return r->starved;
+}
+
+/* Counting */
+
+/* Loads the sectors of a request, one cache line after another. */
+static void load(nl_sim_requests *r, const request *q, unsigned size) {
+    uint32_t rest = q->mask;
+    while (rest) {
+        uintptr_t line = q->address[__builtin_ctz(rest)] / NL_SIM_REUSE_LINE;
+        unsigned sectors = 0;
+        for (uint32_t mask = rest; mask; mask &= mask - 1) {
+            int i = __builtin_ctz(mask);
+            if (q->address[i] / NL_SIM_REUSE_LINE != line)
+                continue;
+            rest &= ~(1u << i);
+            unsigned first = q->address[i] % NL_SIM_REUSE_LINE / SECTOR;
+            unsigned last = (unsigned)(q->address[i] + size - 1) / SECTOR % 4;
+            sectors |= (2u << (last < first ? 3 : last)) - (1u << first);
+        }
+        nl_sim_reuse_load(r->reuse, line, sectors);
+    }
+}
+
+static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
+    const request *q = &w->requests[n];
+    const nl_sim_request_site *s = &r->sites[q->site];
+    if (s->space == NL_SIM_REQUEST_GLOBAL && s->kind == NL_SIM_REQUEST_LOAD)
+        load(r, q, s->size);
+}
+
+static void count_and_close(nl_sim_requests *r, warp *w) {
+    for (unsigned i = 0; i < w->open; i++) {
+        const request *q = &w->requests[i];
+        nl_sim_request_site *s = &r->sites[q->site];
+        nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
+    }
+    if (w->open) {
+        nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
+        memset(w->slots, 0, SLOTS * sizeof *w->slots);
+    }
+    w->open = 0;
+    w->epoch++;
+}
+
+void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
+    warp *w = &r->warps[index];
+    for (unsigned i = 0; i < w->open; i++)
+        load_nth(r, w, i);
+    count_and_close(r, w);
+}
+
+void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
+    unsigned most = 0;
+    for (unsigned i = 0; i < warps; i++)
+        most = r->warps[i].open > most ? r->warps[i].open : most;
+    for (unsigned n = 0; n < most; n++) {
+        for (unsigned i = 0; i < warps; i++) {
+            if (n < r->warps[i].open)
+                load_nth(r, &r->warps[i], n);
+        }
+    }
+    for (unsigned i = 0; i < warps; i++)
+        count_and_close(r, &r->warps[i]);
+}
+
+void nl_sim_requests_begin(nl_sim_requests *r) {
+    nl_sim_reuse_begin(r->reuse);
+    for (unsigned i = 0; i < WARPS * LANES; i++) {
+        r->lanes[i].depth = 0;
+        r->lanes[i].iteration = 0;
+        r->lanes[i].waited = 0;
+    }
+}
+
+/* Sites and requests */
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static void insert_site(nl_sim_requests *r, uint32_t index) {
+    const nl_sim_request_site *s = &r->sites[index];
+    uint64_t at = mix((uintptr_t)s->pc, (uint64_t)s->size * 16 + s->space * 4 + s->kind) >> 20;
+    while (r->table[at & (r->table_size - 1)])
+        at++;
+    r->table[at & (r->table_size - 1)] = index + 1;
+}
+
+static int grow_sites(nl_sim_requests *r) {
+    unsigned capacity = r->capacity ? 2 * r->capacity : 64;
+    nl_sim_request_site *sites = nl_mem_resize(r->sites, capacity * sizeof *sites, NULL);
+    if (!sites)
+        return -1;
+    r->sites = sites;
+    uint32_t *table = nl_mem_zalloc(4 * (size_t)capacity * sizeof *table, NULL);
+    if (!table)
+        return -1;
+    nl_mem_free(r->table);
+    r->table = table;
+    r->table_size = 4 * capacity;
+    r->capacity = capacity;
+    for (unsigned i = 0; i < r->count; i++)
+        insert_site(r, i);
+    return 0;
+}
+
+/* The number of the first site of a source line; without one, the number of sites. */
+static uint32_t find_source_line(const nl_sim_requests *r, nl_sim_site place) {
+    uint32_t i = 0;
+    while (i < r->count && !nl_sim_same_site(r->sites[i].place, place))
+        i++;
+    return i;
+}
+
+/* The index of a site, which is added if it is new; -1 without memory. */
+static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
+                         nl_sim_request_space space, nl_sim_request_kind kind) {
+    uint64_t at = mix((uintptr_t)pc, (uint64_t)size * 16 + space * 4 + kind) >> 20;
+    for (; r->table_size; at++) {
+        uint32_t found = r->table[at & (r->table_size - 1)];
+        if (!found)
+            break;
+        const nl_sim_request_site *s = &r->sites[found - 1];
+        if (s->pc == pc && s->size == size && s->space == space && s->kind == kind)
+            return found - 1;
+    }
+    if (r->count == r->capacity && grow_sites(r) < 0)
+        return -1;
+    nl_sim_request_site *made = &r->sites[r->count];
+    *made = (nl_sim_request_site){.pc = pc, .size = size, .space = space, .kind = kind};
+    (void)nl_sim_lines_find(r->image, pc, &made->place);
+    made->line = find_source_line(r, made->place);
+    insert_site(r, r->count);
+    return r->count++;
+}
+
+/* The visits of a warp to a site; NULL without memory. */
+static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
+    if (site >= w->visits_capacity) {
+        visits *all = nl_mem_resize(w->visits, r->capacity * sizeof *all, NULL);
+        if (!all)
+            return NULL;
+        memset(all + w->visits_capacity, 0, (r->capacity - w->visits_capacity) * sizeof *all);
+        w->visits = all;
+        w->visits_capacity = r->capacity;
+    }
+    visits *v = &w->visits[site];
+    if (v->epoch != w->epoch) {
+        memset(v, 0, sizeof *v);
+        v->epoch = w->epoch;
+    }
+    return v;
+}
+
+static int reserve(warp *w) {
+    if (!w->slots && !(w->slots = nl_mem_zalloc(SLOTS * sizeof *w->slots, NULL)))
+        return -1;
+    if (w->open < w->capacity)
+        return 0;
+    unsigned capacity = w->capacity ? 2 * w->capacity : 64;
+    request *all = nl_mem_resize(w->requests, capacity * sizeof *all, NULL);
+    if (!all)
+        return -1;
+    w->requests = all;
+    w->capacity = capacity;
+    return 0;
+}
+
+int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
+                        unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
+    unsigned index = thread / LANES, bit = thread % LANES;
+    warp *w = &r->warps[index];
+    lane *l = &r->lanes[thread];
+    int64_t site = find_site(r, pc, size, space, kind);
+    visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
+    if (!v || reserve(w) < 0) {
+        r->starved = 1;
+        return 0;
+    }
+    uint32_t number = v->iteration[bit] == l->iteration ? v->number[bit] : 0;
+    uint64_t at = mix(mix(l->iteration, (uint64_t)site), number) >> 20;
+    uint32_t found;
+    for (; (found = w->slots[at % SLOTS]) != 0; at++) {
+        request *q = &w->requests[found - 1];
+        if (q->site == site && q->number == number && q->iteration == l->iteration)
+            break;
+    }
+    if (!found && w->open == MAX_OPEN) {
+        if (l->waited != w->epoch) {
+            l->waited = w->epoch;
+            return 1;
+        }
+        nl_sim_requests_close(r, index);
+        return nl_sim_requests_add(r, thread, pc, address, size, space, kind);
+    }
+    if (!found) {
+        request *q = &w->requests[w->open++];
+        q->iteration = l->iteration;
+        q->site = (uint32_t)site;
+        q->number = number;
+        q->mask = 0;
+        w->slots[at % SLOTS] = found = w->open;
+    }
+    request *q = &w->requests[found - 1];
+    q->mask |= 1u << bit;
+    q->address[bit] = address;
+    v->iteration[bit] = l->iteration;
+    v->number[bit] = number + 1;
+    return 0;
+}
+
+/* Loops */
+
+static void hash_loops(lane *l) {
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < l->depth; i++)
+        hash = mix(mix(hash, l->loops[i].id + 1), l->loops[i].count);
+    l->iteration = hash;
+}
+
+/* The index of the lane's innermost loop with this id, or the lane's depth if there is none. */
+static unsigned find_loop(const lane *l, unsigned loop_id) {
+    unsigned i = l->depth;
+    while (i > 0 && l->loops[i - 1].id != loop_id)
+        i--;
+    return i ? i - 1 : l->depth;
+}
+
+void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
+    lane *l = &r->lanes[thread];
+    unsigned at = find_loop(l, loop_id);
+    if (at == MAX_LOOPS)
+        return;
+    if (at == l->depth)
+        l->loops[at] = (loop){.id = loop_id};
+    l->loops[at].count++;
+    l->depth = at + 1;
+    hash_loops(l);
+}
+
+void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
+    lane *l = &r->lanes[thread];
+    unsigned at = find_loop(l, loop_id);
+    if (at == l->depth)
+        return;
+    l->depth = at;
+    hash_loops(l);
+}

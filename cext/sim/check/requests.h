@@ -1,0 +1,47 @@
+/* sim/check/requests: groups the accesses of a warp's lanes into the requests that a GPU would
+ * make, and counts them.
+ *
+ * The engine runs lanes one after the other. Each instruction of the image that accesses memory is
+ * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
+ * the same request as the n-th access of another lane of its warp there. A request is open until
+ * the lanes of its warp synchronize. Then the addresses of its lanes are evaluated: distinct
+ * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses. */
+#ifndef NL_SIM_CHECK_REQUESTS_H
+#define NL_SIM_CHECK_REQUESTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "sim/check/request.h"
+
+enum { NL_SIM_REQUESTS_WARPS = 32 };
+
+typedef struct nl_sim_requests nl_sim_requests;
+
+/* The requests of one worker, which runs code of this image. NULL without memory. */
+nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image);
+void nl_sim_requests_destroy(nl_sim_requests *requests);
+
+/* Adds an access of a lane. Returns 1 if too many requests of its warp are open: then the caller
+ * must let the other lanes of the warp run, and call this again. */
+int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
+                        uintptr_t address, unsigned size, nl_sim_request_space space,
+                        nl_sim_request_kind kind);
+/* repeat: a lane begins the next iteration of a loop. leave: it has left the loop. */
+void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
+void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
+/* The lanes of a warp have synchronized or ended: counts the warp's requests. */
+void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
+/* The same for all warps of a block. Their requests are loaded in turn, as warps run at about the
+ * same speed. */
+void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
+/* The threads of a block begin: no lane is in a loop. */
+void nl_sim_requests_begin(nl_sim_requests *requests);
+
+/* The sites; call this after all warps were closed. */
+const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
+/* Sectors of global loads by reuse distance, NL_PROFILE_REUSE entries. */
+const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *requests);
+/* Has memory run out? Then the counters are too small. */
+int nl_sim_requests_are_starved(const nl_sim_requests *requests);
+
+#endif

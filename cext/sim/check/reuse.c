@@ -1,0 +1,139 @@
+/* sim/check/reuse: each load has a time. A bit is set for the last load of each line, so the
+ * distance is the number of bits after the line's last load. */
+#include "sim/check/reuse.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/mem.h"
+
+enum {
+    TIMES = 16384,
+    KEPT = TIMES / 4, /* lines that stay when the times are used up: twice the largest L1 cache */
+    SLOTS = 2 * TIMES,
+    WORD = 64,
+};
+
+typedef struct entry {
+    uintptr_t line;
+    uint32_t epoch; /* of the block; other entries are free */
+    uint16_t time;
+    uint8_t sectors; /* that were loaded */
+} entry;
+
+struct nl_sim_reuse {
+    uint32_t epoch;
+    unsigned now;
+    uint64_t last[TIMES / WORD]; /* bit: the load at this time is the last one of its line */
+    entry slots[SLOTS];
+    entry kept[KEPT];
+    uint64_t histogram[NL_PROFILE_REUSE];
+};
+
+nl_sim_reuse *nl_sim_reuse_create(void) {
+    nl_sim_reuse *r = nl_mem_zalloc(sizeof *r, NULL);
+    if (r)
+        r->epoch = 1;
+    return r;
+}
+
+void nl_sim_reuse_destroy(nl_sim_reuse *r) {
+    nl_mem_free(r);
+}
+
+const uint64_t *nl_sim_reuse_histogram(const nl_sim_reuse *r) {
+    return r->histogram;
+}
+
+static void forget_times(nl_sim_reuse *r) {
+    memset(r->last, 0, (r->now + WORD - 1) / WORD * sizeof *r->last);
+    r->now = 0;
+}
+
+static void forget_lines(nl_sim_reuse *r) {
+    if (++r->epoch == 0) {
+        memset(r->slots, 0, sizeof r->slots);
+        r->epoch = 1;
+    }
+}
+
+void nl_sim_reuse_begin(nl_sim_reuse *r) {
+    forget_times(r);
+    forget_lines(r);
+}
+
+/* The number of last loads from time `first` on. */
+static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
+    unsigned count = 0;
+    if (first < TIMES)
+        count = (unsigned)__builtin_popcountll(r->last[first / WORD] >> first % WORD);
+    for (unsigned i = first / WORD + 1; i * WORD < r->now; i++)
+        count += (unsigned)__builtin_popcountll(r->last[i]);
+    return count;
+}
+
+/* The line's entry, or a free one. */
+static entry *find(nl_sim_reuse *r, uintptr_t line) {
+    size_t at = (size_t)((uint64_t)line * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    entry *e = &r->slots[at % SLOTS];
+    while (e->epoch == r->epoch && e->line != line)
+        e = &r->slots[++at % SLOTS];
+    return e;
+}
+
+static int compare_times(const void *a, const void *b) {
+    return (int)((const entry *)a)->time - (int)((const entry *)b)->time;
+}
+
+/* The time of which KEPT last loads are later, or 0. */
+static unsigned find_first_kept(const nl_sim_reuse *r) {
+    unsigned first = TIMES;
+    while (first >= WORD && count_after(r, first - WORD) <= KEPT)
+        first -= WORD;
+    return first;
+}
+
+static void keep_newest_lines(nl_sim_reuse *r) {
+    unsigned first = find_first_kept(r), count = 0;
+    for (unsigned i = 0; i < SLOTS && count < KEPT; i++) {
+        const entry *e = &r->slots[i];
+        if (e->epoch == r->epoch && e->time >= first)
+            r->kept[count++] = *e;
+    }
+    qsort(r->kept, count, sizeof *r->kept, compare_times);
+    nl_sim_reuse_begin(r);
+    for (unsigned i = 0; i < count; i++) {
+        entry *e = find(r, r->kept[i].line);
+        *e = r->kept[i];
+        e->epoch = r->epoch;
+        e->time = (uint16_t)i;
+        r->last[i / WORD] |= UINT64_C(1) << i % WORD;
+    }
+    r->now = count;
+}
+
+/* The histogram's index of a distance: two entries for each power of two. */
+static unsigned bucket(unsigned distance) {
+    unsigned n = distance + 1, power = 31 - (unsigned)__builtin_clz(n);
+    unsigned half = power && n >= (3u << power) / 2;
+    unsigned index = 1 + 2 * power + half;
+    return index < NL_PROFILE_REUSE ? index : 0;
+}
+
+void nl_sim_reuse_load(nl_sim_reuse *r, uintptr_t line, unsigned sectors) {
+    if (r->now == TIMES)
+        keep_newest_lines(r);
+    entry *e = find(r, line);
+    unsigned loaded = 0;
+    if (e->epoch == r->epoch) {
+        loaded = e->sectors & sectors;
+        r->histogram[bucket(count_after(r, e->time + 1u))] += (uint64_t)__builtin_popcount(loaded);
+        r->last[e->time / WORD] &= ~(UINT64_C(1) << e->time % WORD);
+    } else {
+        *e = (entry){.line = line, .epoch = r->epoch};
+    }
+    r->histogram[0] += (uint64_t)__builtin_popcount(sectors & ~loaded);
+    e->sectors |= (uint8_t)sectors;
+    e->time = (uint16_t)r->now;
+    r->last[r->now / WORD] |= UINT64_C(1) << r->now % WORD;
+    r->now++;
+}

@@ -1,0 +1,26 @@
+/* sim/check/reuse: counts the reuse distances of a block's loads from global memory.
+ *
+ * The reuse distance of a load is the number of other cache lines that were loaded since the last
+ * load of its line. A cache of n lines with LRU replacement hits if the distance is less than n.
+ * Therefore one histogram of distances gives the hit rates of caches of all sizes. */
+#ifndef NL_SIM_CHECK_REUSE_H
+#define NL_SIM_CHECK_REUSE_H
+
+#include <stdint.h>
+#include "driver/profile.h"
+
+enum { NL_SIM_REUSE_LINE = 128, NL_SIM_REUSE_SECTOR = 32 };
+
+typedef struct nl_sim_reuse nl_sim_reuse;
+
+/* NULL without memory. */
+nl_sim_reuse *nl_sim_reuse_create(void);
+void nl_sim_reuse_destroy(nl_sim_reuse *reuse);
+/* A block begins: no line was loaded. */
+void nl_sim_reuse_begin(nl_sim_reuse *reuse);
+/* Loads sectors of one line. sectors: one bit for each. */
+void nl_sim_reuse_load(nl_sim_reuse *reuse, uintptr_t line, unsigned sectors);
+/* Sectors by distance, NL_PROFILE_REUSE entries; see nl_profile.reuse. */
+const uint64_t *nl_sim_reuse_histogram(const nl_sim_reuse *reuse);
+
+#endif

@@ -1,0 +1,132 @@
+/* sim/check/widen: a hash table of requests by source line and address finds the neighbours of a
+ * request. */
+#include "sim/check/widen.h"
+
+#include <string.h>
+#include "base/mem.h"
+
+enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MAX_BYTES = 16 };
+
+struct nl_sim_widen {
+    uint16_t slots[SLOTS]; /* index of a request plus one; 0: free */
+    uint8_t is_merged[NL_SIM_WIDEN_MAX];
+};
+
+nl_sim_widen *nl_sim_widen_create(void) {
+    return nl_mem_zalloc(sizeof(nl_sim_widen), NULL);
+}
+
+void nl_sim_widen_destroy(nl_sim_widen *w) {
+    nl_mem_free(w);
+}
+
+static uintptr_t first_address(const nl_sim_request *q) {
+    return q->address[__builtin_ctz(q->mask)];
+}
+
+static int can_widen(const nl_sim_request_site *s, unsigned bytes) {
+    return s->kind != NL_SIM_REQUEST_ATOMIC &&
+           (s->space == NL_SIM_REQUEST_GLOBAL || s->space == NL_SIM_REQUEST_SHARED) &&
+           s->size < bytes;
+}
+
+static size_t hash(uintptr_t address, uint32_t line) {
+    uint64_t x = ((uint64_t)address ^ (uint64_t)line << 48) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)(x >> 40);
+}
+
+static void insert(nl_sim_widen *w, const nl_sim_request *requests, unsigned index,
+                   const nl_sim_request_site *sites) {
+    const nl_sim_request *q = &requests[index];
+    size_t at = hash(first_address(q), sites[q->site].line);
+    while (w->slots[at % SLOTS])
+        at++;
+    w->slots[at % SLOTS] = (uint16_t)(index + 1);
+}
+
+/* Does each lane of b access the bytes at `offset` from those that it accesses in a? */
+static int is_neighbour(const nl_sim_request *a, const nl_sim_request *b, uintptr_t offset) {
+    if (a->mask != b->mask)
+        return 0;
+    for (uint32_t mask = a->mask; mask; mask &= mask - 1) {
+        int i = __builtin_ctz(mask);
+        if (b->address[i] != a->address[i] + offset)
+            return 0;
+    }
+    return 1;
+}
+
+static int is_aligned(const nl_sim_request *q, unsigned bytes) {
+    for (uint32_t mask = q->mask; mask; mask &= mask - 1) {
+        if (q->address[__builtin_ctz(mask)] % bytes)
+            return 0;
+    }
+    return 1;
+}
+
+/* The index of an unmerged request of the same line and kind at `offset` from q, or -1. */
+static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
+                          const nl_sim_request_site *sites, const nl_sim_request *q,
+                          uintptr_t offset) {
+    const nl_sim_request_site *s = &sites[q->site];
+    size_t at = hash(first_address(q) + offset, s->line);
+    for (uint16_t found; (found = w->slots[at % SLOTS]) != 0; at++) {
+        const nl_sim_request *other = &requests[found - 1];
+        const nl_sim_request_site *t = &sites[other->site];
+        if (!w->is_merged[found - 1] && t->line == s->line && t->kind == s->kind &&
+            t->space == s->space && t->size == s->size && is_neighbour(q, other, offset))
+            return found - 1;
+    }
+    return -1;
+}
+
+/* Is the request the first one of an access of so many bytes? Then marks its parts as merged. */
+static int merge(nl_sim_widen *w, const nl_sim_request *requests, const nl_sim_request_site *sites,
+                 unsigned index, unsigned bytes) {
+    const nl_sim_request *q = &requests[index];
+    unsigned size = sites[q->site].size, parts = bytes / size;
+    int found[MAX_BYTES];
+    if (bytes % size || !is_aligned(q, bytes))
+        return 0;
+    for (unsigned i = 1; i < parts; i++) {
+        found[i] = find_neighbour(w, requests, sites, q, (uintptr_t)i * size);
+        if (found[i] < 0)
+            return 0;
+    }
+    for (unsigned i = 1; i < parts; i++)
+        w->is_merged[found[i]] = 1;
+    w->is_merged[index] = 1;
+    return 1;
+}
+
+static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
+                     nl_sim_request_site *sites, unsigned level) {
+    memset(w->is_merged, 0, count);
+    for (unsigned bytes = NL_PROFILE_WIDTH(level); bytes > 1; bytes /= 2) {
+        for (unsigned i = 0; i < count; i++) {
+            const nl_sim_request *q = &requests[i];
+            nl_sim_request_site *s = &sites[q->site];
+            if (!w->is_merged[i] && can_widen(s, bytes) && merge(w, requests, sites, i, bytes))
+                nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind,
+                                     s->widened[level]);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const nl_sim_request *q = &requests[i];
+        nl_sim_request_site *s = &sites[q->site];
+        if (!w->is_merged[i])
+            nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind,
+                                 s->widened[level]);
+    }
+}
+
+void nl_sim_widen_count(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
+                        nl_sim_request_site *sites) {
+    memset(w->slots, 0, sizeof w->slots);
+    for (unsigned i = 0; i < count; i++) {
+        if (can_widen(&sites[requests[i].site], MAX_BYTES))
+            insert(w, requests, i, sites);
+    }
+    for (unsigned level = 0; level < NL_PROFILE_WIDTHS; level++)
+        count_at(w, requests, count, sites, level);
+}

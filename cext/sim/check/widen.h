@@ -1,0 +1,21 @@
+/* sim/check/widen: counts the requests of a warp as if a compiler had merged adjacent accesses of a
+ * source line into accesses of 8 or 16 bytes.
+ *
+ * Whether it has is decided later, by the machine code (numbalite/profiler/reconcile.py). */
+#ifndef NL_SIM_CHECK_WIDEN_H
+#define NL_SIM_CHECK_WIDEN_H
+
+#include "sim/check/request.h"
+
+enum { NL_SIM_WIDEN_MAX = 4096 };
+
+typedef struct nl_sim_widen nl_sim_widen;
+
+/* NULL without memory. */
+nl_sim_widen *nl_sim_widen_create(void);
+void nl_sim_widen_destroy(nl_sim_widen *widen);
+/* Adds the requests to sites[...].widened. At most NL_SIM_WIDEN_MAX requests. */
+void nl_sim_widen_count(nl_sim_widen *widen, const nl_sim_request *requests, unsigned count,
+                        nl_sim_request_site *sites);
+
+#endif

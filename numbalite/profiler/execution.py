@@ -1,0 +1,107 @@
+"""How often the warps of a launch execute each basic block of the machine code: an estimate.
+
+The requests of a line, counted on the simulator, are distributed over the blocks that contain the line's accesses: first
+to the block with the most of them, an unrolled loop, then to those that follow it. Iterations of loops without memory
+accesses are counted by line. Other blocks are executed as often as the loop around them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from numbalite.profiler.reconcile import KINDS, Places
+
+if TYPE_CHECKING:
+    from numbalite.profiler.machinecode import MachineCode
+
+_ARITHMETIC = ("FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "MUFU", "HFMA2")
+
+
+def counts(code: MachineCode, lines, warps: int) -> list:
+    """For each block, the number of times that a warp executes it, summed over the warps."""
+    found: list = [[] for _ in code.blocks]
+    places = Places(lines)
+    for requests, blocks in _evidence(code, lines, places):
+        for block, count in _distribute(requests, blocks, code, warps):
+            found[block].append(count)
+    known = {block: max(values) for block, values in enumerate(found) if values}
+    for loop, iterations in _loops_without_accesses(code, lines, places, known).items():
+        for block in range(code.loops[loop].first, code.loops[loop].last + 1):
+            if code.blocks[block].loops[-1] == loop:
+                known[block] = iterations
+    return [_count(block, code, known, warps) for block in range(len(code.blocks))]
+
+
+def _evidence(code, lines, places):
+    """(requests of a line, {block: the line's accesses in it}), for each kind of access."""
+    accesses: dict = {}
+    for number, block in enumerate(code.blocks):
+        for instruction in block.instructions:
+            key = places.find(instruction.frames), instruction.kind
+            if instruction.kind:
+                blocks = accesses.setdefault(key, {})
+                blocks[number] = blocks.get(number, 0) + 1
+    by_key = {line.key: line for line in lines}
+    for (key, kind), blocks in accesses.items():
+        if key in by_key and kind in (*KINDS, "global_atomic", "shared_atomic"):
+            yield getattr(by_key[key], f"{kind}_requests"), blocks
+
+
+def _distribute(requests, blocks, code, warps):
+    """(block, its count): blocks with most accesses first, as a loop runs before the loop of its remainder."""
+    rest = requests / warps
+    ordered = sorted(blocks.items(), key=lambda row: (-row[1], -len(code.blocks[row[0]].loops)))
+    for at, (block, count) in enumerate(ordered):
+        is_last = at == len(ordered) - 1
+        times = rest / count if is_last else math.floor(rest / count + 1e-9)
+        if not code.blocks[block].loops and not is_last:
+            times = min(times, 1)
+        rest -= times * count
+        yield block, times * warps
+
+
+def _loops_without_accesses(code, lines, places, known):
+    """Loop -> iterations of its machine code, for innermost loops whose blocks have no evidence."""
+    iterations = {line.key: line.loop_iterations for line in lines if line.loop_iterations}
+    inner = {block.loops[-1] for block in code.blocks if block.loops}
+    sizes: dict = {}
+    for loop in inner:
+        own = [n for n, block in enumerate(code.blocks) if block.loops[-1:] == (loop,)]
+        instructions = [i for n in own for i in code.blocks[n].instructions]
+        keys = {places.find(i.frames) for i in instructions} & iterations.keys()
+        if keys and not any(n in known for n in own):
+            key = max(keys, key=lambda key: iterations[key])
+            sizes.setdefault(key, []).append((unrolled(instructions), loop))
+    found = {}
+    for key, loops in sizes.items():
+        parts, (most, main) = len(loops), max(loops)
+        found[main] = iterations[key] / most
+        if parts > 1:  # the others run the remainder
+            found.update({loop: 0 for _, loop in loops if loop != main})
+    return found
+
+
+def unrolled(instructions) -> int:
+    """How many iterations of the source an iteration of the machine code has: the same arithmetic occurs so often."""
+    times: dict = {}
+    for instruction in instructions:
+        if instruction.name in _ARITHMETIC:
+            key = instruction.name, instruction.frames[:1]
+            times[key] = times.get(key, 0) + 1
+    return math.gcd(*times.values()) or 1
+
+
+def _count(block, code, known, warps):
+    if block in known:
+        return known[block]
+    for loop in reversed(code.blocks[block].loops):
+        around = code.loops[loop]
+        inside = [
+            known[other]
+            for other in range(around.first, around.last + 1)
+            if other in known and code.blocks[other].loops[-1] == loop
+        ]
+        if inside:
+            return max(inside)
+    return warps

@@ -1,0 +1,188 @@
+"""The predicted time of a launch, and what it is bound by.
+
+Each unit of the GPU has a time: what the launch asks of it, divided by its rate. A warp has a time, too: the latencies
+that it waits for one after the other. As many warps as are resident overlap. The longest of these times, after the time
+that an empty kernel takes, is the prediction. Two constants were fitted to times that docs/performance.md and
+tests/bench record for an H200: additions of 2^28 float32 by one element a thread and by a loop over the grid.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from numbalite.profiler.caches import Range
+
+EMPTY = 1.4e-6
+"""Seconds that a kernel of one small block takes in a graph, on an H200."""
+SCHEDULERS = 4
+_BLOCK_CYCLES = 740
+"""From the end of a block to the first instruction of the next one in its place; fitted."""
+_LOADED = 4
+"""At full bandwidth the latency of DRAM is 1 + 4 times that of an idle GPU; fitted."""
+_DEPENDENT = 3
+"""Cycles from an instruction to the next one of its warp, on average."""
+_BARRIER = 30
+_SPREAD = 0.3
+"""The time may be so much longer or shorter than predicted, as a part of it."""
+_EXACT = ("shared memory", "float32", "float64", "special functions")
+_REGISTER = re.compile(r"\bR(\d+)\b")
+_FLOAT64 = ("DADD", "DMUL", "DFMA", "DSETP")
+_FLOAT32 = ("FADD", "FMUL", "FFMA", "FSETP", "FMNMX")
+_SPECIAL, _SPECIAL_PER_CLOCK = "MUFU", 16
+
+
+class Work(NamedTuple):
+    """What the warps of a launch execute, from the machine code and its counts."""
+
+    instructions: float
+    float32: float
+    float64: float
+    special: float
+    global_waits: float
+    """How often a warp waits for a load from global memory."""
+    shared_waits: float
+    barriers: float
+
+
+class Prediction(NamedTuple):
+    """A time in seconds, its range, and the time of each unit, longest first."""
+
+    time: float
+    range: Range
+    least: float
+    """The GPU cannot be faster."""
+    bound: str
+    units: dict
+
+
+def work(code, counts) -> Work:
+    """Sums over the blocks of the machine code."""
+    total = [0.0] * len(Work._fields)
+    for block, count in zip(code.blocks, counts, strict=True):
+        names = [instruction.name for instruction in block.instructions]
+        waits = _waits(block.instructions)
+        row = (
+            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64),
+            _number(names, (_SPECIAL,)), waits["global"], waits["shared"], _number(names, ("BAR",)),
+        )  # fmt: skip
+        total = [sum_ + count * value for sum_, value in zip(total, row, strict=True)]
+    return Work(*total)
+
+
+def _number(names, wanted):
+    return sum(name in wanted for name in names)
+
+
+def _waits(instructions):
+    """How often an instruction reads a register that an earlier load of the block fills; loads that were issued
+    before it are waited for together."""
+    pending: dict = {"global": set(), "shared": set()}
+    waits = dict.fromkeys(pending, 0)
+    for instruction in instructions:
+        first, _, others = instruction.operands.partition(",")
+        kind = instruction.kind
+        is_load = kind in ("global_load", "shared_load", "generic_load", "local_load")
+        read = set(map(int, _REGISTER.findall(others if is_load else instruction.operands)))
+        for space, registers in pending.items():
+            if read & registers:
+                waits[space] += 1
+                registers.clear()
+        if is_load and (target := _REGISTER.search(first)):
+            start, count = int(target[1]), max(1, instruction.width // 4)
+            space = "shared" if kind == "shared_load" else "global"
+            pending[space].update(range(start, start + count))
+    for space, registers in pending.items():
+        waits[space] += bool(registers)
+    return waits
+
+
+def predict(launch) -> Prediction:
+    """The time of a launch for its GPU."""
+    gpu = launch.gpu
+    clock = gpu.clock_mhz * 1e6
+    share = (
+        -(-launch.blocks // gpu.multiprocessors) / launch.blocks
+    )  # of the busiest multiprocessor
+    bandwidth = gpu.dram_bytes_per_second * gpu.dram_efficiency
+    units = {
+        "DRAM": launch.dram_bytes.middle / bandwidth,
+        "L2": launch.traffic.l2_bytes.middle / (gpu.l2_bytes_per_clock * clock),
+        "L1": _l1_cycles(launch) * share / clock,
+        "shared memory": _shared_cycles(launch) * share / clock,
+    }
+    done = launch.work
+    if done is not None:
+        units["issue"] = done.instructions * share / SCHEDULERS / clock
+        units["float32"] = done.float32 * share * 32 / gpu.float32_per_clock / clock
+        units["float64"] = done.float64 * share * 32 / gpu.float64_per_clock / clock
+        units["special functions"] = done.special * share * 32 / _SPECIAL_PER_CLOCK / clock
+        units["latency"] = _latency(launch, done, max(units.values()))
+    return _decide(launch, units)
+
+
+def _l1_cycles(launch):
+    """A cycle for each request, and for each 4 sectors."""
+    sectors = launch.global_load_sectors + launch.global_store_sectors
+    requests = launch.global_load_requests + launch.global_store_requests
+    return max(requests, sectors / 4)
+
+
+def _shared_cycles(launch):
+    return (
+        launch.shared_load_wavefronts + launch.shared_store_wavefronts + launch.shared_atomic_passes
+    )
+
+
+def _latency(launch, done, others):
+    """The time of a multiprocessor's warps, that overlap as far as they are resident at once."""
+    gpu, warps = launch.gpu, launch.blocks * launch.warps_of_block
+    clock = gpu.clock_mhz * 1e6
+    blocks = -(-launch.blocks // gpu.multiprocessors)
+    resident = min(launch.resident_blocks, blocks)
+    at_once = max(1.0, resident * launch.warps_of_block / SCHEDULERS)
+    instructions = done.instructions / warps
+    fixed = instructions * max(_DEPENDENT, at_once)
+    fixed += done.shared_waits / warps * gpu.shared_latency + done.barriers / warps * _BARRIER
+    rounds = max(1.0, blocks / resident)
+    time = others
+    for _ in range(20):  # the latency depends on the bandwidth that results
+        busy = min(1.0, launch.dram_bytes.middle / gpu.dram_bytes_per_second / max(time, 1e-9))
+        life = fixed + done.global_waits / warps * _global_latency(launch, busy)
+        cycles = rounds * life + (rounds - 1) * _BLOCK_CYCLES
+        time = (time + max(others, cycles / clock)) / 2
+    return cycles / clock
+
+
+def _global_latency(launch, busy):
+    gpu, rates = launch.gpu, launch.traffic
+    l1, l2 = rates.l1_hit_rate.middle, rates.l2_hit_rate.middle
+    dram = gpu.dram_latency * (1 + _LOADED * busy * busy)
+    return l1 * gpu.l1_latency + (1 - l1) * (l2 * gpu.l2_latency + (1 - l2) * dram)
+
+
+def _decide(launch, units):
+    longest = max(units, key=lambda name: units[name])
+    bound = longest
+    if units[longest] < EMPTY:
+        bound = "launch"
+    elif longest == "latency" and launch.blocks < launch.gpu.multiprocessors:
+        bound = "too few blocks"
+    dram = _dram_range(launch)
+    least = max(EMPTY, dram.low, *(t for name, t in units.items() if name in _EXACT))
+    low = max(least, (1 - _SPREAD) * max(t for name, t in units.items() if name != "DRAM"))
+    if launch.work is None:  # arithmetic and latency are not in it
+        low, high = least, float("inf")
+    else:
+        high = EMPTY + max(units[longest], dram.high) * (1 + _SPREAD)
+    ordered = dict(sorted(units.items(), key=lambda row: -row[1]))
+    return Prediction(EMPTY + units[longest], Range(low, high), least, bound, ordered)
+
+
+def _dram_range(launch):
+    """Seconds: at the bandwidth of the data sheet, and at what copies reach."""
+    gpu, size = launch.gpu, launch.dram_bytes
+    return Range(
+        size.low / gpu.dram_bytes_per_second,
+        size.high / (gpu.dram_bytes_per_second * gpu.dram_efficiency),
+    )

@@ -1,0 +1,160 @@
+"""Counters by the machine code of a GPU. machine_code/kernels.sass is what ``nvdisasm -gi -c`` of CUDA 13 prints for
+kernels.cu, compiled by NVRTC for compute capability 9.0; where nvdisasm is installed, it is called, too."""
+
+import pathlib
+
+import numpy as np
+import pytest
+from kit.needs import needs_nvrtc
+
+from numbalite import cuda
+from numbalite.compilers import disassembler
+from numbalite.profiler import execution, machinecode
+
+pytestmark = [pytest.mark.sim, needs_nvrtc]
+
+FOLDER = pathlib.Path(__file__).parent / "machine_code"
+SASS = (FOLDER / "kernels.sass").read_text()
+KERNELS = cuda.module(FOLDER / "kernels.cu")
+TOOL = disassembler.find_tool("nvdisasm")
+
+
+@pytest.fixture(
+    params=[
+        "recorded",
+        pytest.param("nvdisasm", marks=pytest.mark.skipif(not TOOL, reason="no nvdisasm")),
+    ]
+)
+def disassembled(request, monkeypatch):
+    """The machine code of the kernels, as it was recorded and as it is here."""
+    if request.param == "recorded":
+        monkeypatch.setattr(
+            machinecode, "of_cubin", lambda _, symbol: machinecode.parse(SASS, symbol)
+        )
+
+
+def marked(profiled, mark):
+    (line,) = [line for line in profiled.lines if mark in line.text]
+    return line
+
+
+def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(disassembled):
+    n = 32
+    a, b, c = (cuda.to_device(np.ones((n, n), np.float32)) for _ in range(3))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.product[(n // 16, n // 16), (16, 16)](a, b, c, n)
+    (launch,) = p.launches
+    inner = marked(launch, "// inner")
+    steps = n // 16 * (n // 16) ** 2 * 8  # of 16 products, by each warp
+    assert launch.counters_are == "as compiled"
+    assert inner.as_written["shared_load_requests"] == 32 * steps
+    assert inner.shared_load_requests == (16 + 4) * steps
+    # A wide read has two rows of the tile, each for 16 threads: two passes.
+    assert inner.shared_load_wavefronts == (16 + 4 * 2) * steps
+    assert inner.active_lanes == 32
+    assert launch.work.barriers == 2 * steps
+    assert launch.work.float32 == 16 * steps
+    assert launch.spills == 0
+
+
+def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merges_them(
+    disassembled,
+):
+    x, out = cuda.to_device(np.ones(128, np.float32)), cuda.to_device(np.zeros(32, np.float32))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.sum_four[1, 32](x, out)
+    code = p.launches[0].code
+    wide = {i.width for i in code.instructions if i.kind == "global_load"}
+    line = marked(p.launches[0], "// four")
+    requests = 128 // 4 // 32 * 16 // max(wide)
+    assert wide in ({4}, {16})
+    assert (line.global_load_requests, line.global_load_sectors) == (requests, 16 * requests)
+    assert line.global_load_bytes == 512
+
+
+def test_a_value_that_is_in_a_register_is_not_read_again(disassembled):
+    x, out = cuda.to_device(np.ones(32, np.float32)), cuda.to_device(np.zeros(64, np.float32))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.twice[1, 32](x, out)
+    launch = p.launches[0]
+    assert launch.global_load_requests == 1
+    assert marked(launch, "// once").global_load_requests == 1
+    assert marked(launch, "// again").global_load_requests == 0
+    assert launch.global_store_requests == 2
+    assert out.copy_to_host().tolist() == [1] * 32 + [2] * 32
+
+
+@pytest.mark.parametrize("n", [1, 5, 1000])
+def test_arithmetic_in_a_loop_without_accesses_is_counted(disassembled, n):
+    x = cuda.to_device(np.zeros(64, np.float32))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.steps[3, 64](x, 0.25, n)
+    assert p.launches[0].work.float32 == pytest.approx(6 * n, abs=6 * 8)
+
+
+def test_counters_as_written_can_be_requested(disassembled):
+    x, out = cuda.to_device(np.ones(128, np.float32)), cuda.to_device(np.zeros(32, np.float32))
+    with cuda.profile(as_written=True) as p:
+        KERNELS.sum_four[1, 32](x, out)
+    assert p.counters_are == "as written"
+    assert marked(p.launches[0], "// four").global_load_requests == 4
+    assert p.launches[0].spills is None
+    assert "as written" in repr(p)
+
+
+def test_without_a_disassembler_the_output_says_so(monkeypatch):
+    monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
+    x = cuda.to_device(np.ones(64, np.float32))
+    with cuda.profile() as p:
+        KERNELS.steps[1, 64](x, 0.25, 3)
+    assert "nvdisasm was not found" in p.launches[0].written_because
+    assert "as written" in repr(p)
+    assert "nvdisasm was not found" in p._repr_html_()
+    assert p.launches[0].registers > 0
+    assert p.launches[0].time_range.high == float("inf")
+    assert "arithmetic and latency are not predicted" in repr(p)
+
+
+# --- reading the listing
+
+
+def test_blocks_and_loops_of_the_listing():
+    code = machinecode.parse(SASS, "product")
+    loops = [block for block in code.blocks if block.loops]
+    loads = [i for block in loops for i in block.instructions if i.kind == "shared_load"]
+    assert sorted({i.width for i in loads}) == [4, 16]
+    assert [i.width for i in loads].count(16) == 4
+    assert all(i.frames[0][0] == "kernels.cu" for i in loads)
+    assert not code.blocks[0].loops
+    with pytest.raises(LookupError):
+        machinecode.parse(SASS, "other")
+
+
+INLINED = """
+.text.f:
+	//## File "array.cuh", line 35 inlined at "user.py", line 6
+	//## File "user.py", line 6
+        /*0000*/                   S2R R0, SR_TID.X ;
+        /*0010*/              @!P0 EXIT ;
+.L_x_1:
+	//## File "user.py", line 7
+        /*0020*/                   LDL.64 R4, [R1+0x8] ;
+        /*0030*/                   STL [R1+-0x8], R4 ;
+        /*0040*/                   STL [R9], R4 ;
+        /*0050*/               @P1 BRA `(.L_x_1) ;
+        /*0060*/                   EXIT ;
+.L_x_2:
+        /*0070*/                   BRA `(.L_x_2);
+.L_x_3:
+"""
+
+
+def test_inlined_calls_and_spills():
+    code = machinecode.parse(INLINED, "f")
+    first = code.blocks[0].instructions[0]
+    assert first.frames == (("array.cuh", 35), ("user.py", 6))
+    assert code.blocks[0].instructions[1].guard == "@!P0"
+    assert [block.loops for block in code.blocks] == [(), (0,), (), ()]
+    assert code.spills == 1
+    assert code.blocks[1].instructions[0].width == 8
+    assert execution.counts(code, [], 5) == [5, 5, 5, 5]
