@@ -385,7 +385,7 @@ def _short(number):
 def table(results):
     codes = ["e", "f", "d", "F", "D", "b", "h", "i", "q"]
     names = [np.dtype(code).name for code in codes[:5]]
-    lines = [f"| ours, NumPy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    lines = [f"| numbalite, NumPy | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     for name in CASES:
         row = []
         for code in codes[:5]:
