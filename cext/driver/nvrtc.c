@@ -11,7 +11,7 @@
 #define OLDEST_MAJOR 12
 /* The same text as in numbalite/compilers/toolkit.py. */
 #define INSTALL \
-    "pip install \"cuda-toolkit[nvrtc,cudart,crt,cccl]==13.*\" (for a driver older than 580 " \
+    "pip install \"cuda-toolkit[nvrtc,cudart,crt]>=13.3,==13.*\" (for a driver older than 580 " \
     "\"cuda-toolkit[nvrtc,cudart,cccl]==12.*\")"
 
 static struct {
@@ -19,6 +19,8 @@ static struct {
     NL_NVRTC_CALLS(NL_DECLARE)
 #undef NL_DECLARE
     const char *(*GetErrorString)(nvrtcResult status);
+    /* NULL before NVRTC 13.3 */
+    nvrtcResult (*InstallBundledHeaders)(const char *folder, int flags, const char **log);
 } nvrtc;
 
 static nl_mutex open_lock = NL_MUTEX_INIT;
@@ -71,6 +73,8 @@ static int find_calls(void *library, nl_error *err) {
     NL_NVRTC_CALLS(NL_FIND)
     NL_FIND(GetErrorString, )
 #undef NL_FIND
+    symbol = dlsym(library, "nvrtcInstallBundledHeaders");
+    memcpy(&nvrtc.InstallBundledHeaders, &symbol, sizeof symbol);
     if (missing == NULL)
         return 0;
     return nl_error_set(err, NL_ERR_SUPPORT,
@@ -138,6 +142,23 @@ int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
     }
     nl_mem_free(all);
     return status;
+}
+
+int nl_nvrtc_install_headers(const char *folder, nl_error *err) {
+    const char *log = NULL;
+    if (need_open(err) < 0)
+        return -1;
+    if (nvrtc.InstallBundledHeaders == NULL) {
+        return nl_error_set(err, NL_ERR_SUPPORT, "NVRTC %d.%d contains no headers: 13.3 is needed",
+                            open_major, open_minor);
+    }
+    nvrtcResult status = nvrtc.InstallBundledHeaders(folder, 0, &log);
+    if (check(status, "nvrtcInstallBundledHeaders", err) < 0) {
+        if (log != NULL)
+            nl_error_prefix(err, "%.900s", log);
+        return -1;
+    }
+    return 0;
 }
 
 typedef nvrtcResult (*size_call)(nvrtcProgram program, size_t *size);

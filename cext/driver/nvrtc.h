@@ -11,6 +11,9 @@
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
 /* The compute capabilities that NVRTC supports, as 75, 90, ...; at most `capacity` are written. */
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
+/* Writes the headers that NVRTC 13.3 and newer contain into `folder`. Takes about a second: call
+ * without the interpreter's lock. NL_ERR_SUPPORT for older versions. */
+int nl_nvrtc_install_headers(const char *folder, nl_error *err);
 
 typedef struct nl_nvrtc_source {
     const char *text, *name;

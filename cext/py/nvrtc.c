@@ -33,6 +33,20 @@ static PyObject *nvrtc_archs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(un
     return list;
 }
 
+static PyObject *nvrtc_install_headers(PyObject *Py_UNUSED(module), PyObject *argument) {
+    nl_error err;
+    int status;
+    PyObject *folder = NULL;
+    if (!PyUnicode_FSConverter(argument, &folder))
+        return NULL;
+    const char *text = PyBytes_AS_STRING(folder);
+    NL_UNLOCKED(status = nl_nvrtc_install_headers(text, &err));
+    Py_DECREF(folder);
+    if (status < 0)
+        return nl_py_raise(&err);
+    Py_RETURN_NONE;
+}
+
 /* A tuple of str, and C strings that are valid as long as the tuple. */
 typedef struct {
     PyObject *items;
@@ -181,6 +195,8 @@ static PyMethodDef methods[] = {
      "nvrtc_open(path): loads NVRTC (None: from where the system looks) -> (major, minor)"},
     {"nvrtc_archs", nvrtc_archs, METH_NOARGS,
      "Architectures that NVRTC compiles for: [75, 80, ...]"},
+    {"nvrtc_install_headers", nvrtc_install_headers, METH_O,
+     "nvrtc_install_headers(folder): writes the headers that NVRTC 13.3 and newer contain"},
     {"nvrtc_compile", nvrtc_compile, METH_VARARGS,
      "nvrtc_compile(source, name, headers, options, expressions) -> dict\n\nheaders: {name: text}. "
      "The dict has status (0: good), log (str), cubin and ptx (bytes or None), lowered "

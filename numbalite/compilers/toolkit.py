@@ -2,7 +2,8 @@
 
 The usual locations are searched directly, which takes microseconds: pip packages (nvidia/cu13, nvidia/cuda_nvrtc, ...), a
 conda environment, CUDA_PATH or CUDA_HOME, the linker's path, /usr/local/cuda. cuda-pathfinder, which searches more
-locations and takes 0.1 s, is used only if they have no library. This module loads no library.
+locations and takes 0.1 s, is used only if they have no library. This module loads no library, except that bundled.py
+may load NVRTC for its headers.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 
 from numbalite import config
+from numbalite.compilers import bundled
 from numbalite.errors import CudaSupportError
 
 OLDEST = 12  # major version of the oldest supported NVRTC
@@ -19,7 +21,7 @@ _NEWEST = 19  # major version of the newest NVRTC that is searched
 
 # The packages of the extras cuda13 and cuda12 (pyproject.toml).
 INSTALL = (
-    'pip install "cuda-toolkit[nvrtc,cudart,crt,cccl]==13.*" (for a driver older than 580 '
+    'pip install "cuda-toolkit[nvrtc,cudart,crt]>=13.3,==13.*" (for a driver older than 580 '
     '"cuda-toolkit[nvrtc,cudart,cccl]==12.*")'
 )
 
@@ -246,8 +248,8 @@ def _choose(driver):
     )
 
 
-def _candidates(path):
-    """Candidates for the include folders of the NVRTC library at `path`, nearest first."""
+def _near(path):
+    """Candidates for the include folders that belong to the NVRTC library at `path`."""
     if path:
         for real in dict.fromkeys((path, os.path.realpath(path))):
             home = os.path.dirname(os.path.dirname(real))
@@ -255,6 +257,10 @@ def _candidates(path):
             if os.path.basename(home) == "cuda_nvrtc":  # the packages of CUDA 12: one each
                 for name in ("cuda_runtime", "cuda_cccl", "curand", "cuda_nvcc"):
                     yield os.path.join(os.path.dirname(home), name, "include")
+
+
+def _elsewhere():
+    """Candidates for include folders of other toolkits, nearest first."""
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
         targets = os.path.join(root, "targets")
@@ -273,6 +279,8 @@ _PARTS = (
     ("cccl", "cuda/std/version"),
     ("curand", "curand_kernel.h"),
 )
+
+_BUNDLED = ("cudart", "cccl")  # the parts whose headers NVRTC 13.3 and newer contain
 
 # The pip packages with these parts, for CUDA 13 and for 12.
 _PART_PACKAGES = {
@@ -317,14 +325,26 @@ def _mathdx_directories():
 _directories: dict[tuple, tuple] = {}
 
 
+def _bundled(path):
+    """The folder of the headers that NVRTC contains, or None; `path` is as for include_directories."""
+    try:
+        return bundled.directory(path or nvrtc_library().path)
+    except CudaSupportError:
+        return None
+
+
 def include_directories(path: str | None = None) -> tuple:
     """The toolkit's include folders, for the NVRTC library at `path` (None: any)."""
     state = (path, *map(config.outside, _VARIABLES), tuple(sys.path))
     known = _directories.get(state)
-    if known is None:
+    if known is None or not all(map(os.path.isdir, known)):
         missing = dict(_PARTS)
         result: list[str] = []
-        for folder in _candidates(path):
+        for folder in _near(path):
+            _take(folder, missing, result)
+        if any(part in missing for part in _BUNDLED) and (folder := _bundled(path)):
+            _take(folder, missing, result)
+        for folder in _elsewhere():
             _take(folder, missing, result)
             if not missing:
                 break

@@ -1,13 +1,15 @@
 """Where NVRTC and headers are looked for, what a source includes, which options it is compiled with."""
 
 import os
+import pathlib
 import re
+import shutil
 import sys
 
 import pytest
 
 from numbalite import compilers, errors
-from numbalite.compilers import Source, files, headers, linking, nvrtc, toolkit
+from numbalite.compilers import Source, bundled, files, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _key as unit_key
 from numbalite.cxx.slip import Lines, Slip
 
@@ -146,6 +148,69 @@ def test_what_is_missing_of_cuda_12_can_be_installed(tmp_path):
     toolkit._directories.clear()
     found = toolkit.include_directories(library)
     assert toolkit.missing_parts(found, 12) == []
+
+
+@pytest.fixture
+def bundle(tmp_path, monkeypatch):
+    """An NVRTC whose bundled headers are two files; a list of the folders that were written."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+    written = []
+
+    def fill(working, path):
+        touch(pathlib.Path(working) / "cuda_fp16.h")
+        touch(pathlib.Path(working) / "cccl/cuda/std/version")
+        written.append(working)
+        return True
+
+    monkeypatch.setattr(bundled, "_fill", fill)
+    return written
+
+
+def with_version(folder, version):
+    touch(folder / f"libnvrtc-builtins.so.{version}")
+    return touch(folder / f"libnvrtc.so.{version.partition('.')[0]}")
+
+
+@pytest.mark.parametrize("version, expected", [("13.3", 1), ("14.0", 1), ("13.2", 0), ("12.9", 0)])
+def test_bundled_headers_precede_other_toolkits(tmp_path, monkeypatch, bundle, version, expected):
+    library = with_version(tmp_path / "site/nvidia/cu13/lib", version)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    other = tmp_path / "toolkit/include"
+    for name in ("cuda_fp16.h", "crt/host_defines.h", "cuda/std/version"):
+        touch(other / name)
+    found = toolkit.include_directories(library)
+    assert len(bundle) == expected
+    assert found[-1] == str(other) and len(found) == (3 if expected else 1)
+    if expected:
+        assert os.path.isfile(f"{found[0]}/cuda_fp16.h") and found[1] == f"{found[0]}/cccl"
+
+
+def test_bundled_headers_supply_only_missing_parts(tmp_path, bundle):
+    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    root = tmp_path / "site/nvidia/cu13/include"
+    touch(root / "cuda_fp16.h")
+    touch(root / "crt/host_defines.h")
+    first, second = toolkit.include_directories(library)
+    assert first == str(root) and second.endswith("/cccl") and len(bundle) == 1
+    touch(root / "cccl/cuda/std/version")
+    toolkit._directories.clear()
+    assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
+
+
+def test_bundled_headers_are_written_once_and_again_after_their_removal(tmp_path, bundle):
+    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    first = toolkit.include_directories(library)
+    toolkit._directories.clear()
+    assert toolkit.include_directories(library) == first and len(bundle) == 1
+    shutil.rmtree(first[0])
+    assert toolkit.include_directories(library) == first and len(bundle) == 2
+    assert toolkit.include_directories() == first
+
+
+def test_without_a_cache_there_are_no_bundled_headers(tmp_path, monkeypatch, bundle):
+    library = with_version(tmp_path / "site/nvidia/cu13/lib", "13.5")
+    monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
+    assert toolkit.include_directories(library) == () and not bundle
 
 
 def test_mathdx_is_found_beside_whatever_toolkit_there_is(tmp_path):

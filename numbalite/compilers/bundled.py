@@ -1,0 +1,59 @@
+"""The headers that NVRTC 13.3 and newer contain: cuda_fp16.h, cooperative groups, CCCL and others.
+
+They are written once into a folder of the disk cache, if a source needs headers and no package next to NVRTC has them.
+The CUDA runtime's headers (cuda_runtime.h) and cuRAND are not among them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from numbalite.compilers import cache, folders
+from numbalite.errors import NumbaliteError
+
+SINCE = (13, 3)
+_BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+)\.(\d+)")
+_PROBE = "cuda_fp16.h"
+
+_failed: set[str] = set()  # folders that could not be written in this process
+
+
+def version(path: str) -> tuple | None:
+    """The version of the NVRTC at `path`, by the name of the library next to it that contains its headers; the library
+    is not loaded. None if there is no such file."""
+    home = os.path.dirname(os.path.realpath(path))
+    try:
+        found = [match for name in os.listdir(home) if (match := _BUILTINS.match(name))]
+    except OSError:
+        return None
+    return max(((int(match[1]), int(match[2])) for match in found), default=None)
+
+
+def directory(path: str) -> str | None:
+    """The include folder of the headers in the NVRTC at `path`; None if it has none, or without a disk cache."""
+    if (version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
+        return None
+    real = os.path.realpath(path)
+    status = os.stat(real)
+    key = cache.digest("bundled headers", real, status.st_size, status.st_mtime_ns)
+    folder = os.path.join(parent, f"{cache.PRELUDE}{key.hex()}")
+    found = folders.find(folder, _PROBE)
+    if found is None and folder not in _failed:
+        folders.make(folder, lambda working: _fill(working, path))
+        found = folders.find(folder, _PROBE)
+        if found is None:
+            _failed.add(folder)
+    return found
+
+
+def _fill(working, path):
+    from numbalite import _core
+
+    try:
+        if _core.nvrtc_open(path) != version(path):
+            return False  # the process has opened another NVRTC
+        _core.nvrtc_install_headers(working)
+    except (NumbaliteError, OSError):
+        return False
+    return True
