@@ -243,10 +243,10 @@ template <class Call, class... In, class... Out> struct ufunc<Call, types<In...>
             put(Call::apply(value, load(reinterpret_cast<const X *>(x + k * stride))), &value);
         *out = value;
     }
-    template <class A, class B, class R>
+    template <class A, class B>
     static bool is_reduction(char *const *data, size n, const size *strides, types<A, B>,
-                             types<R>) {
-        if (!__is_same(A, R) || data[0] != data[2] || strides[0] != 0 || strides[2] != 0)
+                             types<A>) {
+        if (data[0] != data[2] || strides[0] != 0 || strides[2] != 0)
             return false;
         reduce<A, B>(reinterpret_cast<A *>(data[0]), data[1], n, strides[1]);
         return true;

@@ -52,12 +52,13 @@ template <class T, class U, int N> struct number_sum<U, nl_dual<T, N>> {
 template <class T, class U, int N> struct number_sum<nl_dual<T, N>, nl_dual<U, N>> {
     typedef nl_dual<typename number_sum<T, U>::type, N> type;
 };
-template <class T, int N, class U> struct dual_sum<nl_dual<T, N>, U> {
-    typedef typename if_number<U, typename number_sum<nl_dual<T, N>, U>::type>::type type;
-};
-template <class U, class T, int N> struct dual_sum<U, nl_dual<T, N>> {
-    typedef typename if_number<U, typename number_sum<U, nl_dual<T, N>>::type>::type type;
-};
+template <class D, class U, class = int> struct sum_with_number {};
+template <class D, class U>
+struct sum_with_number<D, U, typename if_number<U, int>::type> : number_sum<D, U> {};
+template <class T, int N, class U>
+struct dual_sum<nl_dual<T, N>, U> : sum_with_number<nl_dual<T, N>, U> {};
+template <class U, class T, int N>
+struct dual_sum<U, nl_dual<T, N>> : sum_with_number<nl_dual<T, N>, U> {};
 template <class T, class U, int N> struct dual_sum<nl_dual<T, N>, nl_dual<U, N>> {
     typedef typename number_sum<nl_dual<T, N>, nl_dual<U, N>>::type type;
 };

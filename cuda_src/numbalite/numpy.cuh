@@ -226,7 +226,7 @@ NUMBALITE_NP T np_reciprocal(const T &x) {
 }
 NUMBALITE_NP auto np_absolute(const T &x) {
     if constexpr (nl_detail::np_is_complex<T>)
-        return ::hypot(x.re, x.im);
+        return abs(x);
     else if constexpr (nl_detail::np_is_integer<T>)
         return x < T(0) ? np_negative(x) : x;
     else
@@ -423,7 +423,7 @@ NUMBALITE_NP bool np_isinf(const T &x) {
 }
 NUMBALITE_NP T np_sign(const T &x) {
     if constexpr (nl_detail::np_is_complex<T>) {
-        auto size = ::hypot(x.re, x.im);
+        auto size = abs(x);
         bool re = np_isinf(x.re), im = np_isinf(x.im);
         if (np_isinf(size) && !(re && im)) /* the direction of the infinite part */
             return re ? T(np_sign(x.re), 0) : T(0, np_sign(x.im));

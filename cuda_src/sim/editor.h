@@ -16,6 +16,7 @@
 #include "../numbalite/none.cuh"
 #include "../numbalite/foreign.cuh"
 #include "../numbalite/dual.cuh"
+#include "../numbalite/dualcomplex.cuh"
 #include "../numbalite/dualarray.cuh"
 #include "../numbalite/python.cuh"
 #include "../numbalite/vectors.cuh"

@@ -34,6 +34,7 @@ except ImportError as problem:
     ) from problem
 
 from numbalite import _core, cuda
+from numbalite.ufuncs import differentiation
 from numbalite.ufuncs.differentiation import derivative
 from numbalite.ufuncs.fuse import Fused
 
@@ -212,6 +213,8 @@ def _primitive_of_ufunc(ufunc):
         return ufunc(*args, **keywords)
 
     def vjp(argnum, answer, args, keywords):
+        if any(np.iscomplexobj(one) for one in (answer, *args)):
+            return lambda g: _complex_gradient(ufunc, args, g, argnum)
         shape = np.shape(args[argnum])
         return lambda g: _summed(g * derivative(ufunc, argnum)(*args, **keywords), shape)
 
@@ -221,6 +224,14 @@ def _primitive_of_ufunc(ufunc):
     defvjp_argnum(call, vjp)
     defjvp_argnum(call, jvp)
     return call
+
+
+def _complex_gradient(ufunc, args, g, argnum):
+    if any(isinstance(one, Box) for one in (g, *args)):
+        raise TypeError(
+            f"{ufunc.__name__}: functions of complex numbers have first derivatives only"
+        )
+    return differentiation.vjp(ufunc, args, g)[argnum]
 
 
 _of_autograd = ArrayBox.__array_ufunc__

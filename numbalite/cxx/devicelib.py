@@ -93,6 +93,7 @@ PARTS = {
         ("none", ("none_type", "is_none")),
         ("foreign", ("foreign_pointer",)),
         ("dual", ("nl_dual", "nl_seed")),
+        ("dualcomplex", ("nl_complex_seed", "nl_complex_tangent")),
         ("dualarray", ("nl_as_duals", "nl_seeds", "nl_results")),
         ("python", ("py", "NUMBALITE_RAISE", "NUMBALITE_DIVISOR", "NUMBALITE_ITEM")),
         ("vectors", tuple(f"{make}{t}4_16a" for make in ("", "make_") for t in _WIDE)),
@@ -143,6 +144,8 @@ def parts_for(identifiers: set, includes=()) -> list:
     wanted = {PARTS[name] for name in identifiers if name in PARTS}
     if "array" in identifiers and not identifiers.isdisjoint(("any", "C", "F")):
         wanted.add("layout")
+    if {"dual", "complex"} <= wanted:
+        wanted.add("dualcomplex")
     for part, words in REPLACED_BY.items():
         if any(word in include for word in words for include in includes):
             wanted.discard(part)

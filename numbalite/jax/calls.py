@@ -66,7 +66,10 @@ def call(
 
 @functools.lru_cache(4096)
 def _differentiable(described):
-    """The call of a ufunc, whose tangents are sums of tangents times derivatives."""
+    """The call of a ufunc, whose tangents are sums of tangents times derivatives.
+
+    A complex number has no single derivative: functions of these have reverse mode, by the gradients.
+    """
     primal = functools.partial(_call, described, "expand_dims")
     if described.not_differentiable:
         return primal
@@ -86,8 +89,14 @@ def _differentiable(described):
                 sums[o] = sums[o] + (value * tangent).astype(sums[o].dtype)
         return results, (type(results)(sums) if several else sums[0])
 
+    of_complex = _of_arrays(described, "expand_dims", (None,) * described.nin)
+
     def on_arrays(*args):
-        return function(*_arrays(described, args))
+        arrays = _arrays(described, args)
+        dtypes = [np.dtype(x.dtype) for x in arrays]
+        if any(one.kind == "c" for one in (*dtypes, *described.dtypes(dtypes))):
+            return of_complex(*arrays)
+        return function(*arrays)
 
     return on_arrays
 
@@ -174,6 +183,8 @@ def _fitted(gradient, x):
     """The gradient by an array that was broadcast: summed to its shape, in its dtype."""
     ahead = gradient.ndim - x.ndim
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
+    if not jnp.iscomplexobj(x):
+        gradient = gradient.real  # it has no imaginary part to vary
     return jnp.sum(gradient, axes).reshape(x.shape).astype(x.dtype)
 
 

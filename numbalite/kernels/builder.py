@@ -54,7 +54,10 @@ _OF_THE_HEAD = frozenset(["array", "layout", "any", "C", "F"])
 
 
 _FLOATING = ("float", "double")
-_FLOATING_ALIASES = {"float32": "float", "float64": "double"}
+_FLOATING_ALIASES = {
+    "float32": "float", "float64": "double",
+    "complex64": "numbalite::complex<float>", "complex128": "numbalite::complex<double>",
+}  # fmt: skip
 
 
 class _Users(str):

@@ -36,7 +36,7 @@ class Elementwise(Operation):
         )
         if given and not any(map(derivatives.is_differentiable, given)):
             self.not_differentiable = (
-                "no signature has a float32 or float64 input and only such results"
+                "no signature has an input of real or complex numbers and only such results"
             )
 
     @functools.cached_property
@@ -78,7 +78,7 @@ class Elementwise(Operation):
 
     def differentiated(self, inputs):
         signature = self._family.signature(inputs)
-        return tuple(i for i, t in enumerate(signature.args) if derivatives.is_floating(t))
+        return tuple(i for i, t in enumerate(signature.args) if derivatives.has_tangent(t))
 
     def derivative(self, by: int) -> Elementwise:
         """The derivative with respect to one input."""

@@ -40,11 +40,20 @@ class Rule:
     def backward(self, ctx: Any, *cotangents: Any) -> Any:
         inputs = self.saved(ctx)
         dtypes = dtypes_of(self.operation.name, inputs)
+        _check_real(self.operation.name, [*inputs, *cotangents])
         found = as_tuple(gradient(self.operator, dtypes)(*inputs, *cotangents))
         result: list = [None] * len(inputs)
         for i, one in zip(self.operation.differentiated(dtypes), found, strict=True):
             result[i] = fitted(one, inputs[i])
         return tuple(result)
+
+
+def _check_real(name, tensors):
+    if any(isinstance(x, torch.Tensor) and x.is_complex() for x in tensors):
+        raise TypeError(
+            f"{name}: gradients of complex tensors are not implemented: pass torch.view_as_real(x) to a ufunc of "
+            "real numbers, or use f.vjp(...)"
+        )
 
 
 class SecondOrder(Rule):

@@ -5,10 +5,13 @@ of float and double. Around it, a generated text gives the inputs their derivati
 results:
 
     derivative(i)   df/dx_i                           inputs as of f
-    jvp             f, and sum_i df/dx_i * t_i        inputs x..., t... (t for each floating input)
+    jvp             f, and sum_i df/dx_i * t_i        inputs x..., t... (t for each differentiable input)
     vjp             sum_o g_o * df_o/dx_i for each i  inputs x..., g... (g for each result)
 
 A derivative is a ufunc, so that it has derivatives, too: their duals are nested.
+
+A complex number z = x + iy is a pair of real numbers with two directions, so functions need not be holomorphic. As in
+JAX, the gradient for the cotangent g is Re(g df/dx) - i Re(g df/dy), which is g f'(z) for a holomorphic function.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from ..errors import SignatureError
 from . import element
 
 FLOATING = (types.float32, types.float64)
+_PARTS = {types.complex64: types.float32, types.complex128: types.float64}
+"""The type of the parts of complex numbers."""
 _BITS = frozenset(("reinterpret_cast", "memcpy", "union", "asm"))
 """Names of C++ that read the bits of a number: a dual has others."""
 _INNER = "nl_f"
@@ -42,6 +47,19 @@ class Order(NamedTuple):
 
 def is_floating(t: Any) -> bool:
     return t in FLOATING
+
+
+def has_tangent(t: Any) -> bool:
+    """Is this the type of real or complex numbers?"""
+    return is_floating(t) or is_complex(t)
+
+
+def is_complex(t: Any) -> bool:
+    return t in _PARTS
+
+
+def _directions(t: Any) -> int:
+    return 2 if is_complex(t) else 1
 
 
 class Derivative(DeviceFunction):
@@ -83,13 +101,18 @@ class Derivative(DeviceFunction):
     def signature_of(self, signature: types.Signature, more: tuple = ()) -> types.Signature:
         """The signature of the derivative for one of the function; ``more``: the types of tangents."""
         args, results = signature.args, element.returned(signature)
-        inputs = tuple(t for t in args if is_floating(t))
+        inputs = tuple(t for t in args if has_tangent(t))
         check(self.function.name, signature)
         if self.order.last == "jvp":
             return types.Signature(types.Tuple((*results, *results)), (*args, *(more or inputs)))
         if self.order.last == "vjp":
             return types.Signature(_one(inputs), (*args, *(more or results)))
         for i in self.order.inputs:
+            if is_complex(args[i]):
+                raise SignatureError(
+                    f"{self.function.name}: input {i} of {signature} is {args[i]}: the derivative by a complex "
+                    "number depends on the direction: use jvp or vjp"
+                )
             if not is_floating(args[i]):
                 raise SignatureError(
                     f"{self.function.name}: input {i} of {signature} is {args[i]}: derivatives are by "
@@ -110,17 +133,17 @@ def _one(found):
 
 
 def is_differentiable(signature: types.Signature) -> bool:
-    """Are the results and at least one input of this signature float32 or float64?"""
-    return any(map(is_floating, signature.args)) and all(
-        map(is_floating, element.returned(signature))
+    """Are the results and at least one input of this signature real or complex numbers?"""
+    return any(map(has_tangent, signature.args)) and all(
+        map(has_tangent, element.returned(signature))
     )
 
 
 def check(name: str, signature: types.Signature) -> None:
     if not is_differentiable(signature):
         raise SignatureError(
-            f"{name}: {signature} has no derivative: at least one input and all results must be float32 or "
-            "float64"
+            f"{name}: {signature} has no derivative: at least one input and all results must be float32, "
+            "float64, complex64 or complex128"
         )
 
 
@@ -146,7 +169,7 @@ class _Text:
         self.derivative, self.signature = derivative, signature
         self.args = args = derivative.primal_types(signature.args)
         self.last = derivative.order.last
-        self.floating = [i for i, t in enumerate(args) if is_floating(t)]
+        self.varying = [i for i, t in enumerate(args) if has_tangent(t)]
         self.results = self._results()
         self.inputs = derivative.order.inputs
         function, self.more = derivative.function, ""
@@ -160,7 +183,8 @@ class _Text:
             self.inputs, self.more = self.inputs[1:], f", ({result.cxx})1"
         self.levels = [1] * len(self.inputs)
         if self.last:
-            self.levels.append(len(self.floating) if self.last == "vjp" else 1)
+            count = sum(_directions(args[i]) for i in self.varying)
+            self.levels.append(count if self.last == "vjp" else 1)
         self.uses_rules = bool(derivative.function.rules and not derivative.order.inputs)
         self.inner = element.typed(function, typed)
 
@@ -178,25 +202,39 @@ class _Text:
             name = f"numbalite::nl_dual<{name}, {count}>"
         return name
 
+    def type_like(self, t: Any, levels: list) -> str:
+        """The type of real or complex numbers with these duals."""
+        dual = self.type_of(_PARTS.get(t, t).cxx, levels)
+        return f"numbalite::complex<{dual}>" if is_complex(t) else dual
+
     def argument(self, i: int) -> str:
         """The i-th argument of the function, with its derivatives."""
         t, text = self.args[i], f"x{i}"
-        if not is_floating(t):
+        if not has_tangent(t):
             return text
         for level, by in enumerate(self.inputs):
-            dual = self.type_of(t.cxx, self.levels[: level + 1])
+            dual = self.type_like(t, self.levels[: level + 1])
             text = f"numbalite::nl_seed<{dual}>({text}, 0)" if by == i else f"{dual}({text})"
-        dual, number = self.type_of(t.cxx, self.levels), self.floating.index(i)
+        number = self.varying.index(i)
         if self.last == "jvp":
-            inner = self.type_of(t.cxx, self.levels[:-1])
-            return f"{dual}({text}, {inner}(t{number}))"
+            return self.with_tangent(t, text, f"t{number}")
         if self.last == "vjp":
-            return f"numbalite::nl_seed<{dual}>({text}, {number})"
+            before = sum(_directions(self.args[k]) for k in self.varying[:number])
+            dual = self.type_of(_PARTS.get(t, t).cxx, self.levels)
+            seed = "nl_complex_seed" if is_complex(t) else "nl_seed"
+            return f"numbalite::{seed}<{dual}>({text}, {before})"
         return text
+
+    def with_tangent(self, t, text, tangent):
+        dual = self.type_of(_PARTS.get(t, t).cxx, self.levels)
+        if is_complex(t):
+            return f"numbalite::nl_complex_tangent<{dual}>({text}, {tangent})"
+        inner = self.type_of(t.cxx, self.levels[:-1])
+        return f"{dual}({text}, {inner}({tangent}))"
 
     def text(self) -> str:
         call = f"{_INNER}({', '.join(self.argument(i) for i in range(len(self.args)))}{self.more})"
-        duals = [self.type_of(t.cxx, self.levels) for t in self.results]
+        duals = [self.type_like(t, self.levels) for t in self.results]
         rest = ".tangent[0]" * len(self.inputs)
         count = len(self.results)
         if count == 1:
@@ -207,25 +245,47 @@ class _Text:
                 f"const {dual} r{o} = numbalite::get<{o}>(r);" for o, dual in enumerate(duals)
             ]
         if self.last == "jvp":
-            parts = ("value", "tangent[0]")
-            values = [f"r{o}.{part}{rest}" for part in parts for o in range(count)]
+            parts = (".value", ".tangent[0]")
+            values = [self.result(o, part + rest) for part in parts for o in range(count)]
         elif self.last == "vjp":
-            values = [
-                " + ".join(f"g{o} * r{o}.tangent[{k}]{rest}" for o in range(count))
-                for k in range(len(self.floating))
-            ]
+            values, first = [], 0
+            for i in self.varying:
+                values.append(self.gradient(i, first, rest))
+                first += _directions(self.args[i])
         else:
-            values = [f"r{o}{rest}" for o in range(count)]
+            values = [self.result(o, rest) for o in range(count)]
         return "\n".join([*lines, f"return {_tuple(values)};"])
+
+    def result(self, o: int, part: str) -> str:
+        """A part of the o-th result: its value, or one of its derivatives."""
+        t = self.results[o]
+        return f"{t.cxx}(r{o}.re{part}, r{o}.im{part})" if is_complex(t) else f"r{o}{part}"
+
+    def gradient(self, i: int, direction: int, rest: str) -> str:
+        """The gradient by the i-th argument, whose first direction is `direction`."""
+        t, count = self.args[i], len(self.results)
+
+        def sum_of(direction, sign=""):
+            terms = (self.term(o, f".tangent[{direction}]{rest}") for o in range(count))
+            return f"{sign}({' + '.join(terms)})"
+
+        if is_complex(t):
+            return f"{t.cxx}({sum_of(direction)}, {sum_of(direction + 1, '-')})"
+        return sum_of(direction)
+
+    def term(self, o, part):
+        if is_complex(self.results[o]):
+            return f"numbalite::nl_gradient(g{o}, {self.result(o, part)})"
+        return f"g{o} * r{o}{part}"
 
     def text_of_rules(self) -> str:
         """The text with the derivatives that the user gave."""
         xs = ", ".join(f"x{i}" for i in range(len(self.args)))
         if self.last == "vjp":
-            values = [f"nl_v{i}({xs}, g0)" for i in self.floating]
+            values = [f"nl_v{i}({xs}, g0)" for i in self.varying]
         else:
             one = f"({self.results[0].cxx})1"
-            terms = (f"t{k} * nl_v{i}({xs}, {one})" for k, i in enumerate(self.floating))
+            terms = (f"t{k} * nl_v{i}({xs}, {one})" for k, i in enumerate(self.varying))
             values = [f"{_INNER}({xs})", " + ".join(terms)]
         return f"return {_tuple(values)};"
 
@@ -233,14 +293,18 @@ class _Text:
         derivative = self.derivative
         names = [f"x{i}" for i in range(len(self.args))]
         if self.last == "jvp":
-            names += [f"t{k}" for k in range(len(self.floating))]
+            names += [f"t{k}" for k in range(len(self.varying))]
         elif self.last == "vjp":
             names += [f"g{o}" for o in range(len(self.results))]
         scope = {_INNER: self.inner}
         if self.uses_rules:
+            if any(map(is_complex, (*self.args, *self.results))):
+                raise SignatureError(
+                    f"{derivative.function.name}: {self.signature}: the rules of defvjp are for real numbers"
+                )
             result = self.results[0]
             rules = derivative.function.rules
-            for i in self.floating:
+            for i in self.varying:
                 typed = types.Signature(self.args[i], (*self.args, result))
                 scope[f"nl_v{i}"] = element.typed(rules[i], typed)
             text = self.text_of_rules()

@@ -12,7 +12,7 @@ import numpy as np
 from numbalite import _core, types
 
 from . import derivatives, element, operands
-from .derivatives import Derivative, Order, is_floating
+from .derivatives import Derivative, Order, has_tangent, is_floating
 from .generalderivatives import GeneralFamily, Made
 
 
@@ -158,7 +158,7 @@ class Family:
         signature = self.signature(tuple(map(operands.dtype_of_value, primals)))
         given = []
         for i, (t, tangent) in enumerate(zip(signature.args, tangents, strict=True)):
-            if is_floating(t):
+            if has_tangent(t):
                 given.append(0.0 if tangent is None else tangent)
             elif tangent is not None:
                 raise TypeError(f"{name}.jvp: primal {i} is {t}: its tangent is None")
@@ -173,7 +173,7 @@ class Family:
         signature = self.signature(tuple(map(operands.dtype_of_value, primals)))
         found = self._for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
         found = iter(found if isinstance(found, tuple) else (found,))
-        return tuple(next(found) if is_floating(t) else None for t in signature.args)
+        return tuple(next(found) if has_tangent(t) else None for t in signature.args)
 
     def define(self, rules):
         name, function = self.ufunc.__name__, self.function
@@ -239,8 +239,10 @@ def _has(signature, order):
 def _gradient(found, primal):
     """The gradient by an array that was broadcast: summed to its shape, in its dtype; None by integers."""
     dtype = np.dtype(operands.dtype_of_value(primal))
-    if dtype.kind != "f":
+    if dtype.kind not in "fc":
         return None
+    if dtype.kind == "f" and found.dtype.kind == "c":  # the primal has no imaginary part to vary
+        found = found.real
     shape = np.shape(primal)
     ahead = np.ndim(found) - len(shape)
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(shape) if n == 1))

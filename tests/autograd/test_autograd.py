@@ -99,6 +99,20 @@ def test_jacobian_and_complex_arrays():
     np.testing.assert_allclose(power(cuda.to_device(z)).copy_to_host(), power(z))
 
 
+@pytest.mark.parametrize("target", one(TARGETS, of="complex"))
+def test_ufuncs_of_complex_numbers(target):
+    signatures = ["complex128(complex128, float64)"]
+    f = vectorize(signatures, target=target, source="return exp(z * x);", args="z, x", name="f")
+    rng = np.random.default_rng()
+    z, x = rng.random(4) + 1j * rng.random(4), rng.random(4)
+    for i in (0, 1):
+        found = grad(lambda *args: anp.sum(anp.abs(f(*args)) ** 2), i)(z, x)
+        expected = grad(lambda z, x: anp.sum(anp.abs(anp.exp(z * x)) ** 2), i)(z, x)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    with pytest.raises(TypeError, match="first derivatives only"):
+        grad(grad(lambda x: anp.real(anp.sum(f(z, x)))))(0.5)
+
+
 def test_gradient_descent_finds_the_parameters():
     """`grad_and_loss` in the loop for which it was written."""
     sigmoid = vectorize(

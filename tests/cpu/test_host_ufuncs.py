@@ -94,6 +94,20 @@ def test_every_dtype_in_every_arrangement(add, dtype, n):
             np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize(
+    "types", some(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"])
+)
+def test_inputs_and_results_of_different_types(types, target):
+    """The result is a constant: what is tested is that the loops compile for types that do not convert."""
+    a, b, result = types
+    f = make(f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target)
+    for n in (3, 300):
+        found = f(np.ones(n, a), np.ones(n, b))
+        assert found.dtype == result and (found == 1).all()
+    if a == result and np.can_cast(a, b):  # a reduction reads its own output
+        assert f.reduce(np.ones(5, a)) == 1
+
+
 def test_bool(target):
     f = make("x && !y", "x, y", ["bool(bool, bool)"], target)
     x = np.array([0, 1, 2, 255, 0, 7, 1, 0, 3, 0], np.uint8).view(bool)  # any byte but 0 is true

@@ -143,6 +143,21 @@ def test_derivatives(case):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), found, wanted)
 
 
+def test_functions_of_complex_numbers():
+    signatures = ["complex128(complex128, float64)", *DDD]
+    f = call(ufunc("return exp(z * x) * z;", "z, x", signatures))
+    expected = lambda z, x: jnp.exp(z * x) * z
+    z, x = array(5) + 1j * array(5), array(5)
+    np.testing.assert_allclose(f(z, x), expected(z, x), rtol=1e-12)
+    for loss in (
+        lambda f: lambda *args: jnp.sum(jnp.abs(f(*args)) ** 2),
+        lambda f: lambda *args: jnp.sum(f(*args).real * 2 + f(*args).imag),
+    ):
+        found, wanted = (jax.grad(loss(one), (0, 1))(z, x) for one in (f, expected))
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), found, wanted)
+    check_grads(f, (x, x), order=2)  # the signature of real numbers
+
+
 def test_rules_of_the_user():
     f = call(ufunc("return x > 0 ? x : 0.01 * x;").defvjp("x > 0 ? g : 5 * g"))
     found = jax.grad(lambda x: f(x).sum())(jnp.array([-1.0, 1.0]))

@@ -1,0 +1,198 @@
+"""Derivatives of ufuncs of complex numbers: against differences, and the gradient against the directional derivative."""
+
+import cmath
+
+import numpy as np
+import pytest
+from kit.needs import needs_nvrtc
+from kit.sample import one, some
+
+import numbalite
+from numbalite import cuda, errors, vectorize
+
+TARGETS = ["cuda", "cpu", "parallel"]
+STEP = 1e-6
+FUNCTIONS = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh conj"
+).split()
+C = "complex128"
+
+
+def numbers(size=30):
+    """Random complex numbers, and some on both axes."""
+    rng = np.random.default_rng()
+    found = rng.uniform(-1.5, 1.5, size) + 1j * rng.uniform(-1.5, 1.5, size)
+    found[:4].imag = 0
+    found[4:8].real = 0
+    return found
+
+
+def on_a_cut(name, z):
+    """The points on a branch cut, or next to one."""
+    x, y = z.real, z.imag
+    cuts = {
+        **dict.fromkeys(("log", "log2", "log10", "sqrt"), (y == 0) & (x < 0)),
+        **dict.fromkeys(("asin", "acos", "atanh"), (y == 0) & (abs(x) >= 1)),
+        **dict.fromkeys(("asinh", "atan"), (x == 0) & (abs(y) >= 1)),
+        "log1p": (y == 0) & (x <= -1),
+        "acosh": (y == 0) & (x <= 1),
+    }
+    return cuts.get(name, np.zeros(len(z), bool))
+
+
+def of(signature, source, args, target):
+    return vectorize([signature], target=target, source=source, args=args, name="f")
+
+
+def check(f, args):
+    """The jvp against central differences, the vjp against the jvp: Re(g * Jt) is the sum of Re(gradient * t)."""
+    rng = np.random.default_rng()
+    tangents = [
+        numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
+    ]
+    value, tangent = f.jvp(tuple(args), tuple(tangents))
+    ahead = f(*[a + STEP * t for a, t in zip(args, tangents, strict=True)])
+    behind = f(*[a - STEP * t for a, t in zip(args, tangents, strict=True)])
+    np.testing.assert_allclose(value, f(*args), rtol=1e-12, atol=1e-14)
+    near = np.isclose(tangent, (ahead - behind) / (2 * STEP), rtol=3e-5, atol=1e-5)
+    assert near.mean() > 0.9  # a difference may see both sides of a branch
+    g = numbers(len(value)) if value.dtype.kind == "c" else rng.uniform(-1, 1, len(value))
+    gradients = f.vjp(tuple(args), g)
+    assert [one.dtype for one in gradients] == [a.dtype for a in args]
+    total = sum((gradient * t).real for gradient, t in zip(gradients, tangents, strict=True))
+    np.testing.assert_allclose(total, (g * tangent).real, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", one(TARGETS, of="complex functions"))
+def test_functions_of_complex_numbers(target):
+    calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
+    results = ", ".join([C] * len(FUNCTIONS))
+    f = of(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", target)
+    z, t = numbers(), numbers()
+    _, tangents = f.jvp((z,), (t,))
+    for name, tangent, a, b in zip(
+        FUNCTIONS, tangents, f(z + STEP * t), f(z - STEP * t), strict=True
+    ):
+        inside = ~on_a_cut(name, z)
+        expected = ((a - b) / (2 * STEP))[inside]
+        np.testing.assert_allclose(tangent[inside], expected, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
+TEXTS = {
+    "abs": (f"float64({C})", "return abs(z) + norm(z);", "z"),
+    "arg": (f"float64({C})", "return arg(z) * z.real() - z.imag();", "z"),
+    "polar": (f"{C}(float64, float64)", "return polar(x, y);", "x, y"),
+    "parts": (
+        f"{C}(float64, float64)",
+        "complex<double> z(x, y); z *= z; z += 1; return exp(z);",
+        "x, y",
+    ),
+    "mixed": (
+        f"{C}({C}, float64)",
+        "complex128 w = z * z + complex128(0, 1) * x; return w / (1.5 + norm(z)) * 2 + conj(w) * x;",
+        "z, x",
+    ),
+    "powers": (
+        f"{C}({C}, {C})",
+        "return pow(z, w) + pow(2.5, w) + pow(z, 2.5) + pow(z, 3) + pow(complex128(0.5, 1), w);",
+        "z, w",
+    ),
+    "branches": (
+        f"{C}({C})",
+        "auto w = z; for (int i = 0; i < 3; ++i) { if (norm(w) > 1) w = w / 2.0; else w = w * w + z; } return w;",
+        "z",
+    ),
+}
+
+
+@pytest.mark.parametrize("target", one(TARGETS, of="complex texts"))
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name, target):
+    signature, source, args = TEXTS[name]
+    f = of(signature, source, args, target)
+    real = np.random.default_rng().uniform(0.1, 1, 30)
+    kinds = signature[signature.index("(") + 1 : -1].split(", ")
+    check(f, [numbers() + 0.1 if kind == C else real for kind in kinds])
+
+
+@pytest.mark.parametrize("target", one(TARGETS, of="complex python"))
+def test_python_bodies(target):
+    @vectorize([f"{C}({C}, float64)"], target=target)
+    def f(z, x):
+        w = z * z + 1j * x
+        if abs(w) > 1:
+            w = w / (1 + abs(w))
+        return cmath.exp(w) * w.conjugate() * z + w.real
+
+    check(f, [numbers(), np.random.default_rng().uniform(0.1, 1, 30)])
+
+
+def ufuncs_of_numpy():
+    found = {u for u in vars(np).values() if isinstance(u, np.ufunc) and u.signature is None}
+    of_numbers = [u for u in found if {"D" * u.nin + "->D", "D" * u.nin + "->d"} & set(u.types)]
+    return sorted(of_numbers, key=lambda u: u.__name__)
+
+
+@pytest.mark.parametrize(
+    "ufunc", some(4, ufuncs_of_numpy(), "complex numpy"), ids=lambda u: u.__name__
+)
+def test_ufuncs_of_numpy(ufunc):
+    inputs, t = [numbers() + 0.1 for _ in range(ufunc.nin)], numbers()
+    fused = numbalite.fuse(lambda *args: ufunc(*args))
+    given = [cuda.to_device(x) for x in inputs]
+    value, tangent = fused.jvp(given, [cuda.to_device(t)] * ufunc.nin)
+    np.testing.assert_allclose(value.copy_to_host(), ufunc(*inputs), rtol=1e-12)
+    ahead, behind = ([x + step * t for x in inputs] for step in (STEP, -STEP))
+    expected = (ufunc(*ahead) - ufunc(*behind)) / (2 * STEP)
+    near = np.isclose(tangent.copy_to_host(), expected, rtol=1e-4, atol=1e-4)
+    assert near.mean() > 0.8  # a difference may see both sides of a cut or a jump
+
+
+def test_gradient_of_a_holomorphic_function_is_the_cotangent_times_the_derivative():
+    f = of("complex64(complex64)", "return sin(z);", "z", "cuda")
+    z, g = numbers().astype("c8"), numbers().astype("c8")
+    (gradient,) = f.vjp((z,), g)
+    assert gradient.dtype == np.complex64
+    np.testing.assert_allclose(gradient, g * np.cos(z), rtol=1e-4)
+
+
+def test_derivative_by_a_real_input_of_a_complex_function():
+    f = of(f"{C}({C}, float64)", "return exp(z * x);", "z, x", "cuda")
+    z, x = numbers(), np.linspace(0.1, 1, 30)
+    np.testing.assert_allclose(f.derivative(1)(z, x), z * np.exp(z * x), rtol=1e-12)
+    np.testing.assert_allclose(
+        f.derivative(1).derivative(1)(z, x), z * z * np.exp(z * x), rtol=1e-12
+    )
+    check(f.derivative(1), [z, x])
+    # A real primal of a complex input has a real gradient, summed over what it was broadcast to.
+    gradient = f.vjp((0.5, x), np.ones(30))[0]
+    np.testing.assert_allclose(gradient, (x * np.exp(0.5 * x)).sum(), rtol=1e-12)
+    assert np.asarray(gradient).dtype == np.float64
+
+
+def test_refusals():
+    f = of(f"{C}({C})", "return z * z;", "z", "cuda")
+    with pytest.raises(errors.SignatureError, match="input 0 of .* depends on the direction"):
+        f.derivative(0)
+    with pytest.raises(errors.SignatureError, match="rules of defvjp are for real numbers"):
+        of(f"{C}({C})", "return z;", "z", "cuda").defvjp("g").vjp((1j,), 1.0)
+    lost = of(f"{C}({C})", "double r = 0; r += abs(z); return r * z;", "z", "cuda")
+    lost.jvp((1j,), (1.0,))  # `double` is a dual here: the derivative is not lost
+    with pytest.raises(errors.CompileError):
+        of(f"{C}({C})", "float16 h = abs(z); return z * float(h);", "z", "cuda").jvp((1j,), (1.0,))
+
+
+@needs_nvrtc
+def test_complex_derivatives_compile_for_gpus():
+    calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
+    results = ", ".join([C] * len(FUNCTIONS))
+    f = of(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", "cuda")
+    power = of(*TEXTS["powers"], "cuda")
+    for ufunc in (f, power):
+        (signature,) = ufunc.signatures
+        made = numbalite.ufuncs.differentiation.Family.of(ufunc)
+        gradients = made.gradients([np.dtype(C)] * ufunc.nin)
+        (signature,) = gradients.signatures
+        overload = gradients._overload(gradients._shown(signature))
+        assert overload.images.compile(("cuda", 9, 0)).data
