@@ -12,17 +12,25 @@
     X(global_load_requests) \
     X(global_load_sectors) \
     X(global_load_bytes) \
+    X(global_load_lines) \
     X(global_store_requests) \
     X(global_store_sectors) \
     X(global_store_bytes) \
+    X(global_store_lines) \
     X(shared_load_requests) \
     X(shared_load_wavefronts) \
     X(shared_store_requests) \
     X(shared_store_wavefronts) \
     X(shared_load_conflicts) \
     X(shared_store_conflicts) \
+    X(global_repeated_requests) \
+    X(global_repeated_sectors) \
+    X(global_repeated_lines) \
+    X(shared_repeated_requests) \
+    X(shared_repeated_wavefronts) \
     X(variable_load_requests) \
     X(global_atomic_requests) \
+    X(global_atomic_lanes) \
     X(shared_atomic_requests) \
     X(atomic_passes) \
     X(requests) \

@@ -33,12 +33,14 @@ class Counters:
     """Sums over warps. A request is one access of a warp.
 
     ``global_load_requests``, ``global_load_sectors``, ``global_load_bytes``, and the same for stores: requests, the
-    sectors of 32 bytes that they touch, the bytes that the threads ask for. ``shared_load_requests`` and
+    sectors of 32 bytes that they touch, the bytes that the threads ask for; ``global_load_lines``: the cache lines of 128
+    bytes that they touch. ``shared_load_requests`` and
     ``shared_load_wavefronts``, and the same for stores: requests, and the passes over the 32 banks that they need;
     ``shared_load_conflicts``, and ``bank_conflicts`` of both: the passes that conflicts add. ``global_atomic_requests``, ``shared_atomic_requests``,
     ``atomic_passes``: the sum of the largest number of threads with one address. ``variable_load_requests``: reads of
     the module's ``__device__`` and ``__constant__`` variables, which are not among the loads of global memory. ``barrier_waits``: warps that waited at a barrier of the block.
-    ``loop_iterations``: iterations of warps. ``requests`` and ``lanes``: of all kinds, and the threads that took part.
+    ``loop_iterations``: iterations of warps. ``global_repeated_requests``,
+    ``shared_repeated_requests``: loads of the addresses that the same load read before, as in a loop. ``requests`` and ``lanes``: of all kinds, and the threads that took part.
     """
 
     __slots__ = COUNTERS
@@ -46,17 +48,25 @@ class Counters:
     global_load_requests: int
     global_load_sectors: int
     global_load_bytes: int
+    global_load_lines: int
     global_store_requests: int
     global_store_sectors: int
     global_store_bytes: int
+    global_store_lines: int
     shared_load_requests: int
     shared_load_wavefronts: int
     shared_store_requests: int
     shared_store_wavefronts: int
     shared_load_conflicts: int
     shared_store_conflicts: int
+    global_repeated_requests: int
+    global_repeated_sectors: int
+    global_repeated_lines: int
+    shared_repeated_requests: int
+    shared_repeated_wavefronts: int
     variable_load_requests: int
     global_atomic_requests: int
+    global_atomic_lanes: int
     shared_atomic_requests: int
     atomic_passes: int
     requests: int
@@ -279,8 +289,9 @@ class Launch(_WithLines):
     def _reconciled(self, lines):
         self.work = None
         if self.code is not None:
-            reconcile.reconcile(lines, self.code)
-            counts = execution.counts(self.code, lines, self.blocks * self.warps_of_block)
+            warps = self.blocks * self.warps_of_block
+            reconcile.reconcile(lines, self.code, warps)
+            counts = execution.counts(self.code, lines, warps)
             self.work = timing.work(self.code, counts)
         return lines
 
@@ -383,7 +394,7 @@ class Launch(_WithLines):
 
     @property
     def bound(self) -> str:
-        """What the time is: "DRAM", "L2", "L1", "shared memory", "issue", "float32", "float64", "special functions",
+        """What the time is: "DRAM", "L2", "L1", "shared memory", "issue", "float32", "float64", "integers", "special functions",
         "latency", "too few blocks" or "launch"."""
         return self._predicted.bound
 

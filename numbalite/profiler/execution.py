@@ -49,16 +49,23 @@ def _evidence(code, lines, places):
 
 
 def _distribute(requests, blocks, code, warps):
-    """(block, its count): blocks with most accesses first, as a loop runs before the loop of its remainder."""
+    """(block, its count). The blocks of a loop are executed equally often. The loop with most accesses comes first, as
+    an unrolled loop runs before the loop of its remainder."""
+    groups: dict = {}
+    for block in blocks:
+        loops = code.blocks[block].loops
+        groups.setdefault(("loop", loops[-1]) if loops else ("block", block), []).append(block)
+    sizes = {key: sum(blocks[block] for block in group) for key, group in groups.items()}
     rest = requests / warps
-    ordered = sorted(blocks.items(), key=lambda row: (-row[1], -len(code.blocks[row[0]].loops)))
-    for at, (block, count) in enumerate(ordered):
-        is_last = at == len(ordered) - 1
-        times = rest / count if is_last else math.floor(rest / count + 1e-9)
-        if not code.blocks[block].loops and not is_last:
+    ordered = sorted(groups, key=lambda key: (-sizes[key], key))
+    for key in ordered:
+        is_last = key == ordered[-1]
+        times = rest / sizes[key] if is_last else math.floor(rest / sizes[key] + 1e-9)
+        if key[0] == "block" and not is_last:
             times = min(times, 1)
-        rest -= times * count
-        yield block, times * warps
+        rest -= times * sizes[key]
+        for block in groups[key]:
+            yield block, times * warps
 
 
 def _loops_without_accesses(code, lines, places, known):

@@ -2,11 +2,12 @@
 
 The simulator counts each line three times: as written, and with adjacent accesses merged to 8 and to 16 bytes. The
 widest access of that kind at the line in the machine code chooses. A line without any has accesses that the compiler
-removed, because the value was in a register.
+removed, because the value was in a register. Accesses that it moved out of a loop are counted once.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from numbalite.profiler.machinecode import MachineCode
 
 KINDS = ("global_load", "global_store", "shared_load", "shared_store")
-_PARTS = ("requests", "sectors", "bytes", "wavefronts", "conflicts")
+_PARTS = ("requests", "sectors", "bytes", "lines", "wavefronts", "conflicts")
 
 
 class Places:
@@ -32,30 +33,59 @@ class Places:
         return self._keys.get(("", 0))
 
 
-def widths(code: MachineCode, lines) -> dict:
-    """(key of a line, kind) -> the widths in bytes of its accesses in the machine code."""
+class Accesses:
+    """The instructions of one line that access memory in one way."""
+
+    def __init__(self) -> None:
+        self.widest = 0
+        self.depths: list = []
+        """For each instruction, the number of loops around it."""
+
+    def add(self, width: int, depth: int) -> None:
+        """One more instruction."""
+        self.widest = max(self.widest, width)
+        self.depths.append(depth)
+
+    @property
+    def are_outside_loops(self) -> bool:
+        """Then each is executed once, at most."""
+        return max(self.depths) == 0
+
+    def are_hoisted(self, elsewhere: float) -> bool:
+        """Are some in a loop, and some before it, at this line or elsewhere?"""
+        return min(*self.depths, elsewhere) < max(self.depths)
+
+
+def accesses(code: MachineCode, lines) -> dict:
+    """(key of a line, kind) -> Accesses in the machine code."""
     places = Places(lines)
     found: dict = {}
-    for instruction in code.instructions:
-        kind = instruction.kind
-        for one in ("global_load", "shared_store") if kind == "copy" else (kind,):
-            if one is not None:
-                found.setdefault((places.find(instruction.frames), one), set()).add(
-                    instruction.width
-                )
+    for block in code.blocks:
+        for instruction in block.instructions:
+            kind = instruction.kind
+            for one in ("global_load", "shared_store") if kind == "copy" else (kind,):
+                if one is not None:
+                    key = places.find(instruction.frames), one
+                    found.setdefault(key, Accesses()).add(instruction.width, len(block.loops))
     return found
 
 
-def reconcile(lines, code: MachineCode) -> None:
+def reconcile(lines, code: MachineCode, warps: int) -> None:
     """Changes the counters of the lines from "as written" to those of the machine code."""
-    found = widths(code, lines)
+    found = accesses(code, lines)
     for kind in KINDS:
         space = "generic_load" if kind.endswith("load") else "generic_store"
         is_clear = _all_belong_to_lines(found, lines, kind) and not any(
             one == space for _, one in found
         )
+        elsewhere = _depth_elsewhere(found, lines, kind)
         for line in lines:
-            _reconcile_kind(line, kind, found.get((line.key, kind)), is_clear)
+            own = found.get((line.key, kind))
+            if own is not None:
+                _change_widths(line, kind, own)
+                _remove_repeated(line, kind, own, warps, elsewhere)
+            elif is_clear:
+                _set(line, kind, {})
     for line in lines:
         _count_lanes(line)
 
@@ -66,13 +96,37 @@ def _all_belong_to_lines(found, lines, kind):
     return all(key in having for key, one in found if one == kind)
 
 
-def _reconcile_kind(line, kind, widths, is_clear):
-    if widths:
-        widest = max(widths)
-        values = line.as_written if widest < 8 else line.widened[0 if widest == 8 else 1]
-        _set(line, kind, values)
-    elif is_clear:
-        _set(line, kind, {})
+def _depth_elsewhere(found, lines, kind):
+    """The smallest loop depth of accesses at lines that have none on the simulator: the compiler moved them there."""
+    having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
+    depths = [
+        min(own.depths) for (key, one), own in found.items() if one == kind and key not in having
+    ]
+    return min(depths, default=math.inf)
+
+
+def _change_widths(line, kind, own):
+    if own.widest >= 8:
+        _set(line, kind, line.widened[0 if own.widest == 8 else 1])
+
+
+def _remove_repeated(line, kind, own, warps, elsewhere):
+    """Accesses that the compiler moved out of a loop."""
+    requests = getattr(line, f"{kind}_requests")
+    most = len(own.depths) * warps
+    if own.are_outside_loops and requests > most:
+        _scale(line, kind, most / requests)
+    elif own.are_hoisted(elsewhere) and kind.endswith("load"):
+        repeated = kind.replace("load", "repeated")
+        for part in _PARTS:
+            if hasattr(line, f"{repeated}_{part}"):
+                name = f"{kind}_{part}"
+                setattr(line, name, getattr(line, name) - getattr(line, f"{repeated}_{part}"))
+
+
+def _scale(line, kind, factor):
+    names = (f"{kind}_{part}" for part in _PARTS)
+    _set(line, kind, {n: round(getattr(line, n) * factor) for n in names if hasattr(line, n)})
 
 
 def _set(line, kind, values):

@@ -2,8 +2,8 @@
 
 Each unit of the GPU has a time: what the launch asks of it, divided by its rate. A warp has a time, too: the latencies
 that it waits for one after the other. As many warps as are resident overlap. The longest of these times, after the time
-that an empty kernel takes, is the prediction. Two constants were fitted to times that docs/performance.md and
-tests/bench record for an H200: additions of 2^28 float32 by one element a thread and by a loop over the grid.
+that an empty kernel takes, is the prediction. The constants that are marked as fitted were fitted to times that
+docs/performance.md records for an H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from numbalite.profiler.caches import Range
 EMPTY = 1.4e-6
 """Seconds that a kernel of one small block takes in a graph, on an H200."""
 SCHEDULERS = 4
-_BLOCK_CYCLES = 740
+_BLOCK_CYCLES = 50
 """From the end of a block to the first instruction of the next one in its place; fitted."""
+_CONTENTION = 0.5
+"""The part of the resident warps' instructions that a warp waits for, while it waits for nothing else; fitted."""
+_ATOMIC_CYCLES, _L2_SLICES = 4, 96
+"""Of a thread's atomic operation, in one cache line; fitted to a histogram of 256 bins in global memory."""
+_SHARED_ATOMIC_CYCLES = 8
+"""Of threads with different addresses; fitted to a histogram of 256 bins in shared memory."""
 _LOADED = 4
 """At full bandwidth the latency of DRAM is 1 + 4 times that of an idle GPU; fitted."""
 _DEPENDENT = 3
@@ -29,7 +35,24 @@ _EXACT = ("shared memory", "float32", "float64", "special functions")
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _FLOAT64 = ("DADD", "DMUL", "DFMA", "DSETP")
 _FLOAT32 = ("FADD", "FMUL", "FFMA", "FSETP", "FMNMX")
-_SPECIAL, _SPECIAL_PER_CLOCK = "MUFU", 16
+_SPECIAL = ("MUFU",)
+_INTEGER = (
+    "IADD3",
+    "LOP3",
+    "SHF",
+    "LEA",
+    "ISETP",
+    "SEL",
+    "PRMT",
+    "IMNMX",
+    "VIMNMX",
+    "VIADD",
+    "IABS",
+)
+_INTEGER_PER_CLOCK, _SPECIAL_PER_CLOCK = 64, 16
+"""Results of a multiprocessor (CUDA C++ Programming Guide, arithmetic instructions)."""
+_POWER = 4
+"""Units that are about equally busy delay one another: the sum of their times' powers; fitted."""
 
 
 class Work(NamedTuple):
@@ -38,6 +61,7 @@ class Work(NamedTuple):
     instructions: float
     float32: float
     float64: float
+    integer: float
     special: float
     global_waits: float
     """How often a warp waits for a load from global memory."""
@@ -63,8 +87,8 @@ def work(code, counts) -> Work:
         names = [instruction.name for instruction in block.instructions]
         waits = _waits(block.instructions)
         row = (
-            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64),
-            _number(names, (_SPECIAL,)), waits["global"], waits["shared"], _number(names, ("BAR",)),
+            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64), _number(names, _INTEGER),
+            _number(names, _SPECIAL), waits["global"], waits["shared"], _number(names, ("BAR",)),
         )  # fmt: skip
         total = [sum_ + count * value for sum_, value in zip(total, row, strict=True)]
     return Work(*total)
@@ -110,28 +134,34 @@ def predict(launch) -> Prediction:
         "L2": launch.traffic.l2_bytes.middle / (gpu.l2_bytes_per_clock * clock),
         "L1": _l1_cycles(launch) * share / clock,
         "shared memory": _shared_cycles(launch) * share / clock,
+        "atomics": _atomics(launch, clock, share),
     }
     done = launch.work
     if done is not None:
         units["issue"] = done.instructions * share / SCHEDULERS / clock
         units["float32"] = done.float32 * share * 32 / gpu.float32_per_clock / clock
         units["float64"] = done.float64 * share * 32 / gpu.float64_per_clock / clock
+        units["integers"] = done.integer * share * 32 / _INTEGER_PER_CLOCK / clock
         units["special functions"] = done.special * share * 32 / _SPECIAL_PER_CLOCK / clock
         units["latency"] = _latency(launch, done, max(units.values()))
     return _decide(launch, units)
 
 
 def _l1_cycles(launch):
-    """A cycle for each request, and for each 4 sectors."""
-    sectors = launch.global_load_sectors + launch.global_store_sectors
-    requests = launch.global_load_requests + launch.global_store_requests
-    return max(requests, sectors / 4)
+    """A cycle for each cache line of a request."""
+    return launch.global_load_lines + launch.global_store_lines + launch.global_atomic_requests
 
 
 def _shared_cycles(launch):
-    return (
-        launch.shared_load_wavefronts + launch.shared_store_wavefronts + launch.shared_atomic_passes
-    )
+    return launch.shared_load_wavefronts + launch.shared_store_wavefronts
+
+
+def _atomics(launch, clock, share):
+    """Seconds. Atomic operations of one cache line wait for one another in the L2 cache."""
+    lines = min(_L2_SLICES, max(1, launch.stored_sectors // 4))
+    in_l2 = launch.global_atomic_lanes * _ATOMIC_CYCLES / lines
+    in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share
+    return max(in_l2, in_shared) / clock
 
 
 def _latency(launch, done, others):
@@ -142,7 +172,7 @@ def _latency(launch, done, others):
     resident = min(launch.resident_blocks, blocks)
     at_once = max(1.0, resident * launch.warps_of_block / SCHEDULERS)
     instructions = done.instructions / warps
-    fixed = instructions * max(_DEPENDENT, at_once)
+    fixed = instructions * max(_DEPENDENT, _CONTENTION * at_once)
     fixed += done.shared_waits / warps * gpu.shared_latency + done.barriers / warps * _BARRIER
     rounds = max(1.0, blocks / resident)
     time = others
@@ -156,7 +186,9 @@ def _latency(launch, done, others):
 
 def _global_latency(launch, busy):
     gpu, rates = launch.gpu, launch.traffic
-    l1, l2 = rates.l1_hit_rate.middle, rates.l2_hit_rate.middle
+    l1, missed = rates.l1_hit_rate.middle, launch.global_load_sectors
+    missed *= 1 - l1
+    l2 = 1 - min(1.0, launch.loaded_sectors / missed) if missed else 1.0
     dram = gpu.dram_latency * (1 + _LOADED * busy * busy)
     return l1 * gpu.l1_latency + (1 - l1) * (l2 * gpu.l2_latency + (1 - l2) * dram)
 
@@ -168,15 +200,17 @@ def _decide(launch, units):
         bound = "launch"
     elif longest == "latency" and launch.blocks < launch.gpu.multiprocessors:
         bound = "too few blocks"
+    busy = sum(t**_POWER for name, t in units.items() if name != "latency") ** (1 / _POWER)
+    time = EMPTY + max(busy, units[longest])
     dram = _dram_range(launch)
     least = max(EMPTY, dram.low, *(t for name, t in units.items() if name in _EXACT))
     low = max(least, (1 - _SPREAD) * max(t for name, t in units.items() if name != "DRAM"))
     if launch.work is None:  # arithmetic and latency are not in it
         low, high = least, float("inf")
     else:
-        high = EMPTY + max(units[longest], dram.high) * (1 + _SPREAD)
+        high = EMPTY + max(busy, units[longest], dram.high) * (1 + _SPREAD)
     ordered = dict(sorted(units.items(), key=lambda row: -row[1]))
-    return Prediction(EMPTY + units[longest], Range(low, high), least, bound, ordered)
+    return Prediction(time, Range(low, high), least, bound, ordered)
 
 
 def _dram_range(launch):

@@ -9,7 +9,8 @@ from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 from numbalite.compilers import disassembler
-from numbalite.profiler import execution, machinecode
+from numbalite.profiler import execution, gpus, machinecode, reconcile
+from numbalite.profiler.counters import COUNTERS, Line
 
 pytestmark = [pytest.mark.sim, needs_nvrtc]
 
@@ -84,6 +85,39 @@ def test_a_value_that_is_in_a_register_is_not_read_again(disassembled):
     assert out.copy_to_host().tolist() == [1] * 32 + [2] * 32
 
 
+HOISTED = """
+.text.f:
+	//## File "user.cu", line 6
+        /*0000*/                   LDG.E R8, desc[UR4][R2.64] ;
+.L_x_1:
+	//## File "user.cu", line 7
+        /*0020*/                   LDG.E R4, desc[UR4][R6.64] ;
+        /*0030*/                   FFMA R5, R4, R8, R5 ;
+        /*0050*/               @P1 BRA `(.L_x_1) ;
+	//## File "user.cu", line 8
+        /*0060*/                   STG.E desc[UR4][R2.64], R5 ;
+        /*0060*/                   EXIT ;
+"""
+
+
+def line_of(number, **counters):
+    return Line("user.cu", number, [counters.get(name, 0) for name in COUNTERS])
+
+
+def test_accesses_that_are_moved_out_of_a_loop_are_counted_once():
+    code = machinecode.parse(HOISTED, "f")
+    loads = line_of(
+        7, global_load_requests=400, global_load_sectors=1000, global_repeated_requests=198,
+        global_repeated_sectors=792, requests=400, lanes=12800,
+    )  # fmt: skip
+    stores = line_of(8, global_store_requests=200, global_store_sectors=800)
+    reconcile.reconcile([loads, stores], code, warps=2)
+    assert (loads.global_load_requests, loads.global_load_sectors) == (202, 208)
+    assert (stores.global_store_requests, stores.global_store_sectors) == (2, 8)
+    assert loads.active_lanes == 32
+    assert execution.counts(code, [loads, stores], 2) == [2, 202, 2, 2][: len(code.blocks)]
+
+
 @pytest.mark.parametrize("n", [1, 5, 1000])
 def test_arithmetic_in_a_loop_without_accesses_is_counted(disassembled, n):
     x = cuda.to_device(np.zeros(64, np.float32))
@@ -113,6 +147,46 @@ def test_without_a_disassembler_the_output_says_so(monkeypatch):
     assert p.launches[0].registers > 0
     assert p.launches[0].time_range.high == float("inf")
     assert "arithmetic and latency are not predicted" in repr(p)
+
+
+# --- times
+
+
+def test_a_prediction_names_what_binds_the_launch(disassembled):
+    x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.steps[2, 32](x, 0.25, 2000)
+        KERNELS.steps[132 * 8, 256](x, 0.25, 400)
+    few, many = p.launches
+    assert few.bound == "too few blocks"
+    assert many.bound in ("float32", "issue", "latency")
+    for launch in p.launches:
+        low, high = launch.time_range
+        assert launch.time_at_least <= low <= launch.time <= high
+        assert launch.time == pytest.approx(max(launch.units.values()), rel=0.5)
+    # 8 warps of each scheduler, 400 steps: at least a cycle each
+    assert many.time_at_least >= 132 * 8 * 8 * 400 / 132 / 4 / 1.98e9
+    assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
+
+
+@cuda.jit("void(const float32[::1], float32[::1])")
+def copy(x, out):
+    "out[grid<1>()] = x[grid<1>()];"
+
+
+def test_the_time_of_a_copy_is_that_of_its_bytes(monkeypatch):
+    monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
+    figures = gpus.find("H200")
+    small = figures._replace(multiprocessors=2, l2_bytes=1 << 16, dram_bytes_per_second=48e9)
+    n = 1 << 18
+    x, out = (cuda.to_device(np.ones(n, np.float32)) for _ in range(2))
+    with cuda.profile(gpu=small) as p:
+        copy[n // 256, 256](x, out)
+    (launch,) = p.launches
+    assert launch.bound == "DRAM"
+    assert launch.dram_bytes == (8 * n - (1 << 16), 8 * n)
+    assert launch.time_at_least == pytest.approx(launch.dram_bytes.low / 48e9)
+    assert launch.units["DRAM"] == pytest.approx(launch.dram_bytes.middle / 48e9 / 0.91)
 
 
 # --- reading the listing

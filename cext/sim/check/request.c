@@ -1,14 +1,15 @@
 /* sim/check/request: arithmetic on the addresses of a warp's lanes. */
 #include "sim/check/request.h"
 
-enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, BANKS = 32, BANK_BYTES = 4 };
+enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, LINE = 128, BANKS = 32, BANK_BYTES = 4 };
 
-static uint64_t count_sectors(const uintptr_t *address, uint32_t mask, unsigned size) {
+/* The number of distinct aligned parts of memory of `unit` bytes. */
+static uint64_t count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned unit) {
     uintptr_t seen[LANES * 4];
     unsigned count = 0;
     for (; mask; mask &= mask - 1) {
         uintptr_t at = address[__builtin_ctz(mask)];
-        for (uintptr_t s = at / SECTOR; s <= (at + size - 1) / SECTOR; s++) {
+        for (uintptr_t s = at / unit; s <= (at + size - 1) / unit; s++) {
             unsigned i = count;
             while (i > 0 && seen[i - 1] != s)
                 i--;
@@ -102,10 +103,12 @@ static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
 
 static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
                          uint64_t *c) {
-    uint64_t sectors = count_sectors(address, mask, size);
+    uint64_t sectors = count_units(address, mask, size, SECTOR);
+    uint64_t lines = count_units(address, mask, size, LINE);
     uint64_t bytes = (uint64_t)__builtin_popcount(mask) * size;
     c[is_store ? NL_PROFILE_global_store_requests : NL_PROFILE_global_load_requests]++;
     c[is_store ? NL_PROFILE_global_store_sectors : NL_PROFILE_global_load_sectors] += sectors;
+    c[is_store ? NL_PROFILE_global_store_lines : NL_PROFILE_global_load_lines] += lines;
     c[is_store ? NL_PROFILE_global_store_bytes : NL_PROFILE_global_load_bytes] += bytes;
 }
 
@@ -129,8 +132,12 @@ void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size
     c[NL_PROFILE_lanes] += (uint64_t)__builtin_popcount(mask);
     if (kind == NL_SIM_REQUEST_ATOMIC) {
         c[NL_PROFILE_atomic_passes] += count_equal(address, mask);
-        c[space == NL_SIM_REQUEST_SHARED ? NL_PROFILE_shared_atomic_requests
-                                         : NL_PROFILE_global_atomic_requests]++;
+        if (space == NL_SIM_REQUEST_SHARED) {
+            c[NL_PROFILE_shared_atomic_requests]++;
+        } else {
+            c[NL_PROFILE_global_atomic_requests]++;
+            c[NL_PROFILE_global_atomic_lanes] += (uint64_t)__builtin_popcount(mask);
+        }
         return;
     }
     int is_store = kind == NL_SIM_REQUEST_STORE;

@@ -22,6 +22,7 @@ typedef nl_sim_request request;
 /* The number of accesses of each lane of a warp at a site, in the lane's last iteration there. */
 typedef struct visits {
     uint32_t epoch;
+    uint32_t counted; /* index of the last counted request of the site, plus one */
     uint32_t number[LANES];
     uint64_t iteration[LANES];
 } visits;
@@ -133,11 +134,38 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
         load(r, q, s->size);
 }
 
+/* Does a load read what the site's load before it read? Then it may be before the loop. */
+static int is_repeated(const warp *w, const request *q) {
+    const visits *v = &w->visits[q->site];
+    const request *before = v->counted ? &w->requests[v->counted - 1] : NULL;
+    if (!before || before->mask != q->mask)
+        return 0;
+    for (uint32_t mask = q->mask; mask; mask &= mask - 1) {
+        int i = __builtin_ctz(mask);
+        if (before->address[i] != q->address[i])
+            return 0;
+    }
+    return 1;
+}
+
+static void count_repeated(nl_sim_request_site *s, const request *q) {
+    uint64_t own[NL_PROFILE_COUNT] = {0}, *c = s->counters;
+    nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
+    c[NL_PROFILE_global_repeated_requests] += own[NL_PROFILE_global_load_requests];
+    c[NL_PROFILE_global_repeated_sectors] += own[NL_PROFILE_global_load_sectors];
+    c[NL_PROFILE_global_repeated_lines] += own[NL_PROFILE_global_load_lines];
+    c[NL_PROFILE_shared_repeated_requests] += own[NL_PROFILE_shared_load_requests];
+    c[NL_PROFILE_shared_repeated_wavefronts] += own[NL_PROFILE_shared_load_wavefronts];
+}
+
 static void count_and_close(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
         nl_sim_request_site *s = &r->sites[q->site];
         nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
+        if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP && is_repeated(w, q))
+            count_repeated(s, q);
+        w->visits[q->site].counted = i + 1;
     }
     if (w->open) {
         nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
