@@ -1,8 +1,8 @@
-"""What the lessons in notebooks/ use: where a program runs, sizes that fit, times, and the judge of exercises.
+"""Functions of the lessons in notebooks/: where a program runs, suitable sizes, times, and the judge of exercises.
 
-``where`` and ``size`` let one text run on a GPU and on the simulator, ``timed`` measures on either, ``stamp`` writes
-on a plot where that was,
-``examine`` looks for mistakes in a launch on either.
+``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures on either,
+``stamp`` labels a plot with the device,
+``examine`` checks a launch for mistakes on either.
 Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, ufuncs and cuda. Begin with judging.py.
 """
 

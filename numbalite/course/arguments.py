@@ -65,7 +65,7 @@ class Arguments:
                 self.passed[i][...] = value
 
     def results(self, returned) -> list:
-        """What the answer has written or returned, as NumPy arrays."""
+        """The arrays that the answer has written or returned, as NumPy arrays."""
         if self.exercise.outputs:
             pairs = zip(self.exercise.parameters, self.passed)
             return [on_host(value) for name, value in pairs if name in self.exercise.outputs]

@@ -1,7 +1,7 @@
-"""What an exercise asks for: its data, the right answer, the limits. The judge (judging.py) does the rest.
+"""The definition of an exercise: its data, the right answer, the limits. The judge (judging.py) does the rest.
 
-An exercise is a small class. It makes fresh arguments of a size from a random generator, says what
-should come out (NumPy, in float64 where rounding matters), how a solution is called, and has a
+An exercise is a small class. It makes fresh arguments of a size from a random generator, computes the
+expected results (with NumPy, in float64 if rounding matters), how a solution is called, and has a
 solution of its own whose time on the same machine is the measure of speed.
 """
 
@@ -21,7 +21,7 @@ SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
 
 
 class Assessment:
-    """An exercise. Class attributes say what it wants, methods make its data.
+    """An exercise. Class attributes define the requirements, methods make the data.
 
     ``wants`` is "kernel" (made by cuda.jit), "ufunc" (by vectorize or guvectorize with target="cuda") or
     "function" (of Python). ``parameters`` names the arguments, ``outputs`` those among them that are
@@ -66,11 +66,11 @@ class Assessment:
         raise NotImplementedError
 
     def expected(self, *arguments: Any, **named: Any) -> Any:
-        """What the outputs, or the results, should be for these arguments (NumPy arrays); see `wrong`."""
+        """The expected outputs or results for these arguments, as NumPy arrays; see `wrong`."""
         raise NotImplementedError
 
     def wrong(self, arguments, results):
-        """What is wrong with results that `expected` cannot foretell (it gives None then), or None."""
+        """For results that `expected` cannot predict (it returns None then): the mistake, or None."""
         return None
 
     def call(self, solution: Any, *arguments: Any, **named: Any) -> Any:
@@ -88,7 +88,7 @@ class Assessment:
     def further(self, solution, call):
         """More tests of a right solution: None, or what is wrong with it.
 
-        ``call(n)`` runs it on fresh arguments of size n and gives (arguments, results).
+        ``call(n)`` runs it on fresh arguments of size n and returns (arguments, results).
         """
         return None
 
@@ -102,13 +102,14 @@ class Assessment:
 
 
 def exercise(kind):
-    """Puts an Assessment class into the list that ``assess`` knows."""
+    """Registers an Assessment class for ``assess``."""
     EXERCISES[kind.name] = kind
     return kind
 
 
 def unwritten(shape, dtype):
-    """An array whose content no kernel would leave: NaN of a kind that arithmetic never gives, or an odd number."""
+    """An array whose content no kernel would leave: NaN with bits that arithmetic never produces, or an
+    unusual number."""
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)
     array.reshape(-1).view(_bits(dtype))[...] = _poison(dtype)
@@ -150,7 +151,7 @@ def drawn(n) -> int:
 
 
 def plural(n, noun) -> str:
-    """A number of things, in words: "1 row", "2,000 rows"."""
+    """A count with its noun: "1 row", "2,000 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 

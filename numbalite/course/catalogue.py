@@ -1,4 +1,4 @@
-"""The list of all exercises: the course's, and those of modules of one's own."""
+"""The list of all exercises: those of the course and of teachers' own modules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find(name) -> Assessment:
 
 
 def load(module) -> list:
-    """Imports a module, by its name or by its file, and gives the names of the exercises that it defines.
+    """Imports a module, by its name or by its file, and returns the names of the exercises that it defines.
 
     ImportError: there is no such module; ValueError: it defines no exercise. What it raises itself passes.
     """
@@ -41,7 +41,7 @@ def load(module) -> list:
 
 
 def _import(module):
-    """Imports it; gives its name. A file is a module of the name that ``import`` would give it."""
+    """Imports it; gives its name. A file becomes a module with the name that ``import`` would use."""
     if not str(module).endswith(".py"):
         if "" not in sys.path and "." not in sys.path:
             sys.path.insert(0, "")

@@ -1,4 +1,4 @@
-"""A launch under the simulator's checks, also where there is a GPU: in a process of its own then.
+"""A launch under the simulator's checks; on a machine with a GPU, in another process.
 
 A process has one driver, and only the simulator can watch accesses. A lesson that runs on a GPU sends
 the kernel (its source) and copies of the arguments to a Python process with NUMBALITE_DRIVER=sim, and
@@ -16,7 +16,7 @@ _CHILD = "from numbalite.course.checked import _serve; _serve()"
 
 
 def examine(launch, *args, checks="all", seed=None, limit=None):
-    """Looks for mistakes in one launch with ``cuda.checks``; prints the report and gives it back.
+    """Checks one launch with ``cuda.checks``, prints the report and returns it.
 
     ``launch`` is a configured kernel, ``kernel[blocks, threads]``. It runs on the simulator and on
     copies of the arguments, NumPy or device arrays: nothing of the caller's is changed. ``checks`` is
@@ -92,7 +92,7 @@ def elsewhere(task):
 
 
 def _serve():
-    """The other process: a task comes in by stdin, what was found goes out by stdout."""
+    """The other process: reads a task from stdin and writes the report to stdout."""
     out = os.dup(1)
     os.dup2(2, 1)  # what the kernel prints is no answer
     path, task = pickle.load(sys.stdin.buffer)

@@ -10,7 +10,7 @@ from numbalite.types.tolerance import tolerance
 
 
 class Mismatch(NamedTuple):
-    """The first element that is wrong, and how many are."""
+    """The first wrong element, and the number of wrong elements."""
 
     place: tuple
     got: object

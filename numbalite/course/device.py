@@ -1,7 +1,7 @@
 """Where the lesson runs: on a GPU, or on the simulator, and which of two sizes fits there.
 
-The driver is opened at the first question. That the kernels are simulated is said in the lesson's own
-text (``where``), and on its plots (``stamp``), so the warning that goes with opening the simulator is not shown as well.
+The driver is opened at the first question. The lesson's text (``where``) and its plots (``stamp``) state that
+kernels are simulated, so the simulator's own warning is not shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def simulated() -> bool:
 
 
 def where() -> str:
-    """Prints, and gives back, one sentence on what the kernels of this process run on.
+    """Prints and returns one sentence: the device on which the kernels of this process run.
 
     >>> from numbalite.course import where
     >>> sentence = where()
@@ -34,7 +34,7 @@ def where() -> str:
 
 
 def _place() -> str:
-    """What kernels run on, with an article."""
+    """The device of the kernels, with an article."""
     if simulated():
         return "the simulator"
     from numbalite import cuda
@@ -47,8 +47,8 @@ def _place() -> str:
 def stamp(ax, what=""):
     """Says in the title of a plot of times or speeds where they were taken; ``what`` stands before it.
 
-    Simulated ones are pale, with "simulated" across them: they are a CPU's, and do not tell which is faster on a
-    GPU. Call it when all is drawn.
+    Plots of simulated times are pale, with "simulated" across them: the times are those of a CPU and do not
+    show which program is faster on a GPU. Call it when all is drawn.
     """
     where = f"On {_place()}"
     if not simulated():

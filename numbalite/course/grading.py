@@ -1,10 +1,9 @@
-"""One learner's file, run and judged in a process of its own.
+"""Runs and judges one learner's file in a separate process.
 
 Whatever the file does ends with that process: it may change the judge, break the GPU's context, or never end.
 The processes that it has started end with it (supervisor.py). A third process, the referee (referee.py), draws the data
 and compares results; an answer passes if the referee has seen right results at each size, too.
-What ends the process is left out when the file is run again, in the next one; the other answers are judged all
-the same.
+If a cell ends the process, the next process runs the file without this cell, and the other answers are judged.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ FILE_LIMIT = 256 * 10**6
 DISK_LIMIT = 1000 * 10**6
 """Bytes that it may write in all."""
 
-# A learner's files may be called like modules: their folder is no place to import ours from.
+# A learner's file may have the name of a module, so numbalite's modules must not be imported from its folder.
 _CHILD = "import sys; sys.path[:] = filter(None, sys.path); from numbalite.course.{} import serve; serve()"
 _FORGED = (
     "The process that ran the answer reports that it passed; the process that compares results has not seen right "
@@ -47,8 +46,8 @@ _FORGED = (
 
 
 class Result:
-    """What became of an answer: ``passed``, ``text`` (the verdict's, or why there is none), ``missing`` where the
-    file has none, ``seconds`` and ``reference_seconds`` where it was timed."""
+    """What became of an answer: ``passed``, ``text`` (of the verdict, or the reason why there is none),
+    ``missing`` if the file has no answer, ``seconds`` and ``reference_seconds`` if it was timed."""
 
     def __init__(self, passed, text, missing=False, seconds=None, reference_seconds=None):
         self.passed = passed
@@ -59,8 +58,8 @@ class Result:
 
 
 class Grader:
-    """Judges the answers in a file (see `Learner`), which runs in its own folder. ``modules`` have
-    exercises of one's own. Without a file, it judges the references alone."""
+    """Judges the answers in a file (see `Learner`), which runs in its own folder. ``modules`` contain
+    teachers' own exercises. Without a file, it judges the references alone."""
 
     def __init__(self, path, modules=(), speed=True):
         is_file = path is not None
@@ -151,7 +150,7 @@ class _Child:
         self.send(task)
 
     def judged(self, name, is_reference, speed):
-        """What Result is made of. _Ended: a process has ended."""
+        """The arguments of Result. Raises _Ended if a process has ended."""
         has_referee = self._refereed({"begin": name})
         self.send({"name": name, "reference": is_reference, "has_referee": has_referee})
         said = self.receive(JUDGING_LIMIT)
@@ -195,7 +194,7 @@ class _Child:
         return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
 
     def kill(self):
-        """Ends the process and all that it has started, also where it has ended the supervisor."""
+        """Ends the process and all its descendants, even if it has ended the supervisor."""
         self.pipe.close()
         self.referee.close()
         self.referee_process.kill()
@@ -218,7 +217,7 @@ def _send(pipe, message):
 
 
 def serve():
-    """Runs the file of the task that comes first, then judges what is asked for."""
+    """Reads the first task, runs its file, then judges the requested exercises."""
     from .referee import RemoteReferee
 
     pipe, referee = Connection(int(sys.argv[1])), RemoteReferee(Connection(int(sys.argv[2])))
@@ -248,11 +247,11 @@ def serve():
         answer, is_usable = _result(answers, name, speed, referee if asked["has_referee"] else None)
         _send(pipe, answer)
         if not is_usable:
-            os._exit(0)  # a kernel that goes on would be waited for
+            os._exit(0)  # the end of the process would wait for a running kernel
 
 
 def _result(learner, name, speed, referee):
-    """(what Result is made of, can the process judge another answer?)"""
+    """(arguments of Result, can the process judge another answer?)"""
     from .judging import judge
     from .learner import Missing
 

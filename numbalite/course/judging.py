@@ -3,8 +3,9 @@
 A solution is called at growing sizes, twice on the same arrays with other data in them, so that one
 that remembers fails. The referee (referee.py) draws the data and compares results: where files are graded, in
 another process. Kernels and ufuncs are loaded anew for each size:
-their variables have the initial values again. Arrays lie in larger ones whose margins hold what no result may contain: reading
-or writing beyond an end shows. Where a size fails, smaller ones are tried until the smallest is found.
+their variables have the initial values again. Arrays are parts of larger ones whose margins contain marks
+that no result may have, so accesses out of bounds are detected. Where a size fails, smaller ones are tried
+until the smallest is found.
 On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
 its launches and copies are counted, and its time is compared with that of the exercise's own solution
 on the same machine.
@@ -44,12 +45,12 @@ _ENOUGH = 2.0
 
 
 def assess(name, solution) -> Verdict:
-    """Judges the answer to an exercise, shows the verdict and gives it back.
+    """Judges the answer to an exercise, shows the verdict and returns it.
 
-    ``name`` is the exercise's; ``solution`` is what it asks for: a kernel, a ufunc or a Python function.
-    Nothing that the solution does raises here, whatever it is: its exceptions are part of the verdict,
-    as are wrong elements (with the smallest size at which there are any), work in the wrong place, and
-    too long a time. KeyError: there is no such exercise.
+    ``name`` is the exercise's; ``solution`` is the kernel, ufunc or Python function that the exercise requires.
+    Exceptions of the solution are not raised: they are part of the verdict,
+    as are wrong elements (with the smallest size at which there are any), computation on the CPU, and too
+    long a time. KeyError: there is no such exercise.
 
         assess("vadd", vadd)
     """
@@ -154,7 +155,7 @@ class _Judge:
             )
 
     def _failure(self, n, margin=_MARGIN):
-        """What is wrong at size n, or None."""
+        """The mistake at size n, or None."""
         try:
             self.solution = _loaded_anew(self.solution)
             drawn = self.referee.draw(n)
@@ -190,7 +191,7 @@ class _Judge:
         return failed
 
     def _attempt(self, arguments, drawn):
-        """One call, compared with what should come out."""
+        """One call, compared with the expected results."""
         from numbalite import cuda
 
         def call():
@@ -231,7 +232,7 @@ class _Judge:
         return failed
 
     def _looks(self):
-        """(size, what cuda.checks finds: a Failed, or None), at each size that is looked at. Nothing if the
+        """For each tested size, (size, the mistake that cuda.checks reports: a Failed, or None). Nothing if the
         checks are not available: with a GPU they need a kernel that another process can launch, and a C++ compiler."""
         from numbalite.errors import CudaSupportError
 
@@ -245,7 +246,7 @@ class _Judge:
             yield n, found
 
     def _looked_at(self, n):
-        """What cuda.checks finds at size n: a Failed, or None."""
+        """The mistake that cuda.checks reports at size n: a Failed, or None."""
         from numbalite import cuda
 
         if not self.simulated:
@@ -259,7 +260,7 @@ class _Judge:
             self.checking = watched(self.simulated)
 
     def _looked_at_elsewhere(self, n):
-        """Beside a GPU a kernel's launch is looked at by the simulator, in another process."""
+        """On a machine with a GPU, the simulator checks a kernel's launch in another process."""
         from .checked import elsewhere
 
         launch = _Launch()
@@ -273,7 +274,7 @@ class _Judge:
             raise Failed(lacking)
 
     def _waited(self, question):
-        """What a question gives, if that takes no eternity."""
+        """The result of a call, with a time limit."""
         if not self.simulated:
             return apart(question)
         with self.checking:
@@ -358,7 +359,7 @@ class _Judge:
         return "\n".join([*rows, *advice.values()])
 
     def _needed_bytes(self, arguments, returned):
-        """(to the device, to the host): what a call has to copy, as its arrays are on the host or not."""
+        """(to the device, to the host): the bytes that a call must copy for its host arrays."""
         if not self.exercise.host_arrays:
             return 0, 0
         arrays = [value for value in arguments.given() if isinstance(value, np.ndarray)]
@@ -406,8 +407,8 @@ class _Judge:
 
 
 class _Timed:
-    """A solution at the size that is timed. Each call gets fresh data in its arrays, and is timed alone: no call
-    that counts can find the results of the one before."""
+    """A solution at the size that is timed. Each call gets fresh data in its arrays and is timed separately,
+    so no timed call can reuse results of the call before."""
 
     def __init__(self, exercise, solution, sets, guard):
         self.exercise = exercise
@@ -427,7 +428,7 @@ class _Timed:
         return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
     def seconds(self, compare=None):
-        """The median of five calls, or of fewer that take long. ``compare`` (set, returned) sees each."""
+        """The median of five calls, or of fewer if they take long. ``compare`` (set, returned) sees each."""
         times, last = [], 0
         while len(times) < _CALLS and sum(times) < _ENOUGH:
             last = (last + 1) % len(self.sets)
@@ -464,7 +465,8 @@ def _digest(arrays):
 
 
 def _kind(solution):
-    """ "kernel", "ufunc" or "". By the type itself: a class may say of its instances that they are another's."""
+    """ "kernel", "ufunc" or "". Tests the type itself, because a class can override `__class__` of its
+    instances."""
     from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
     from numbalite.ufuncs.cudagufunc import CudaGUfunc
     from numbalite.ufuncs.cudaufunc import CudaUfunc
@@ -475,7 +477,7 @@ def _kind(solution):
 
 
 def _loaded_anew(solution):
-    """The same kernel or ufunc in a module of its own, whose variables have their initial values. A function of
+    """The same kernel or ufunc in a new module, whose variables have their initial values. A function of
     Python is returned unchanged."""
     if not _kind(solution):
         return solution
@@ -506,6 +508,6 @@ def _slips_of(solution):
 
 
 def _warning(slip):
-    """A slip in the answer, as text."""
+    """A warning about the answer, as text."""
     shown = "".join(f"\n    {row}" for row in slip.shown.split("\n")) if slip.shown else ""
     return f"Warning, {label_of(slip.file)}, line {slip.line}: {slip.text}{shown}"

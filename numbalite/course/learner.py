@@ -1,8 +1,8 @@
 """A learner's file, a notebook or a program: which exercises are in it, and the answers.
 
 It is run once, from top to bottom. Where it calls ``assess(name, answer)``, that is an answer; where it
-only defines something under the name of an exercise, that is one. A cell that raises, or does not end, does
-not keep the next ones from running: what it should have defined is then missing, and the reason is reported.
+only defines something under the name of an exercise, that is one. After a cell that raises or does not end,
+the next cells still run: its definitions are missing, and the reason is reported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .catalogue import exercises, find
 
 
 class Piece(NamedTuple):
-    """A part of the file that runs on its own: a cell, or what stands between two ``# %%`` lines."""
+    """A part of the file that runs separately: a cell, or the lines between two ``# %%`` lines."""
 
     text: str
     place: str
@@ -49,8 +49,8 @@ class Learner:
         self._problems = []
 
     def names(self) -> list:
-        """The exercises that the file answers, in the order of the course; then what else it hands to `assess`:
-        unknown names, or that the file itself brings. Nothing is run for that."""
+        """The exercises that the file answers, in the order of the course; then other names that it passes to
+        `assess`: unknown exercises, or exercises that the file defines. Nothing is run for that."""
         defined, assessed = set(), {}
         for piece in self.pieces:
             names, handed_in = _named(piece.text)
@@ -62,7 +62,7 @@ class Learner:
         ]
 
     def answer(self, name):
-        """What the file has for an exercise; runs the file at the first call. Missing: nothing."""
+        """The file's answer to an exercise; runs the file at the first call. Missing: nothing."""
         self.run()
         if name in self._answers:
             return self._answers[name]
@@ -120,7 +120,7 @@ def _cells(path):
 
 
 def _parts(path):
-    """Each part begins with as many empty lines as stand before it: its line numbers are the file's."""
+    """Each part begins with one empty line for each line before it, so its line numbers are those of the file."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     starts = [0, *(i for i, line in enumerate(lines) if line.startswith("# %%")), len(lines)]
     return [
@@ -131,7 +131,7 @@ def _parts(path):
 
 
 def _named(text):
-    """The names that a piece defines at its top level, and those that it gives to assess, in order."""
+    """The names that a part defines at its top level, and the exercises that it passes to assess, in order."""
     try:
         tree = linemap.parsed(_without_magic(text))
     except SyntaxError:
@@ -155,7 +155,7 @@ def _named(text):
 
 
 def _without_magic(text):
-    """IPython's magic words as comments; the lines keep their numbers."""
+    """Turns IPython's magic commands into comments; the lines keep their numbers."""
     return re.sub(r"^(\s*)(?=[%!])", r"\1pass  # ", text, flags=re.M)
 
 
@@ -197,7 +197,7 @@ def _python(names):
 
 
 def _shell(names):
-    """Cells with magic words are run by IPython, where it is installed."""
+    """IPython runs cells with magic commands, if it is installed."""
     try:
         from IPython.core.interactiveshell import InteractiveShell
     except ImportError:

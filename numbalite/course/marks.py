@@ -25,8 +25,8 @@ _NUMBER = {"passed": 1, "failed": 0, "missing": 0}
 
 
 class Marks:
-    """All marks of a run. ``points``, {exercise: its points}, has the exercises in the order of the course; others
-    come last, and count one."""
+    """All marks of a run. ``points``, {exercise: its points}, has the exercises in the order of the course;
+    others come last, with one point each."""
 
     def __init__(self, marks, points=None):
         self.marks = sorted(marks, key=lambda mark: (mark.learner, mark.exercise))
@@ -48,7 +48,7 @@ class Marks:
         return f"{sum(mark.outcome == 'passed' for mark in marks)} of {len(marks)}"
 
     def points(self, learner) -> int:
-        """What the exercises that passed count together."""
+        """The sum of the points of passed exercises."""
         passed = (mark.exercise for mark in self.of(learner) if mark.outcome == "passed")
         return sum(self._points.get(name, 1) for name in passed)
 
@@ -58,7 +58,7 @@ class Marks:
             yield learner, ["" if mark is None else texts[mark.outcome] for mark in found]
 
     def lines(self, width=100) -> list:
-        """The table as text; where it would be too wide, exercises are numbers, which lines below explain."""
+        """The table as text; if it is too wide, columns have numbers, and a legend follows."""
         titles, legend = self.exercises, []
         names = max(map(len, [*self.learners, "learner"]))
         if names + sum(len(title) + 2 for title in titles) + 20 > width:
@@ -108,14 +108,14 @@ class Marks:
         return f"<section><h2>{html.escape(learner)}: {self.passed(learner)}, {self.points(learner)} points</h2>\n{parts}</section>\n"
 
     def write(self, file):
-        """Writes the table, in the format that the file's name asks for."""
+        """Writes the table in the format of the file's suffix."""
         file = pathlib.Path(file)
         text = self.html() if file.suffix == ".html" else self.csv()
         file.write_text(text, encoding="utf-8")
 
 
 def _quoted(text):
-    """With an apostrophe before what a spreadsheet would take for a formula."""
+    """Adds an apostrophe before text that a spreadsheet would read as a formula."""
     return (
         f"'{text}"
         if text.lstrip().startswith(("=", "+", "-", "@")) or text[:1] in "\t\r\n"

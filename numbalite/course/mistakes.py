@@ -1,4 +1,4 @@
-"""What went wrong in a learner's cell, in words: the exception, and the learner's own line."""
+"""Describes a mistake in a learner's cell: the exception, and the learner's own line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENDLESS = "It never ends: look at the condition of each loop."
 
 
 class Failed(Exception):
-    """Ends the judging: what to say, and the case that shows it."""
+    """Ends the judging, with a message and the case that fails."""
 
     wrong_results = False
     """Has everything run, and something else come out?"""
@@ -56,7 +56,7 @@ def _nothing():
 
 
 def explain(error) -> Failed:
-    """An exception of the solution, as the judge's words."""
+    """The judge's message about an exception of the solution."""
     from numbalite.errors import (
         CompileError,
         CudaAPIError,

@@ -65,7 +65,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Runs a test under an exact search for races, where the option or the test's marker asks for it."""
+    """Runs a test under an exact search for races, if the option or the test's marker requests it."""
     marker = item.get_closest_marker("numbalite_races")
     given = dict(marker.kwargs) if marker else {}
     if not given.pop("on", marker is not None or item.config.getoption("--numbalite-races")):
@@ -93,8 +93,8 @@ def _record_verdicts(item, checks):
 def kernel_time(request):
     """kernel_time(f, *args, label=None, repeat=7, **kw) -> seconds, also shown after the run.
 
-    The time of ``f(*args, **kw)`` as `numbalite.course.timed` takes it: by events on a GPU, where f
-    launches kernels or gives back device arrays; by the clock otherwise.
+    The time of ``f(*args, **kw)`` as `numbalite.course.timed` measures it: by events on a GPU, if f launches
+    kernels or returns device arrays; by the clock otherwise.
     """
     from numbalite.course import timed
 
@@ -118,8 +118,8 @@ def kernel_tolerance():
 def assert_close():
     """assert_close(got, expected, terms=1): equal within the tolerance of ``got``'s dtype.
 
-    Either may be a device array. Shape and dtype have to be equal. The AssertionError names the first
-    element that is wrong, and how many are; ``terms`` is the number of terms of sums in the result.
+    Either may be a device array. Shape and dtype have to be equal. The AssertionError has the first wrong
+    element and the number of wrong elements; ``terms`` is the number of terms of sums in the result.
     """
     import numpy as np
 

@@ -1,7 +1,7 @@
 """The referee: draws the data of an exercise, computes the expected results, compares.
 
-Where files are graded, the referee is a process of its own (`serve`): the learner's process gets data and sends
-results, and never has the expected ones. The grader asks the referee whether it has seen right results at all
+When files are graded, the referee is a separate process (`serve`): the learner's process gets data and sends
+results, and never has the expected ones. The grader asks the referee whether it received right results at all
 sizes. Messages from the learner's process are JSON and arrays in NumPy's format without pickles.
 """
 
@@ -65,7 +65,7 @@ class Referee:
         return drawn
 
     def compare(self, key, got, by_reference=False):
-        """Failed where these results of a call, NumPy arrays, are not those that the data should give.
+        """Raises Failed if these results of a call, NumPy arrays, differ from the expected ones.
         ``by_reference`` is for sizes at which `expected` is not exact enough: the exercise's own solution computes
         them, except where results are random."""
         drawn = self._drawn[key]
@@ -132,7 +132,7 @@ def _result_names(count):
 
 
 class RemoteReferee:
-    """The learner's end: asks the referee in another process by a pipe."""
+    """The learner's side: calls the referee in another process through a pipe."""
 
     def __init__(self, pipe):
         self._pipe = pipe
@@ -197,7 +197,7 @@ def serve():
 
 
 def _answer(pipe, referee, message):
-    """Answers the learner's process. What it sends may be anything."""
+    """Answers the learner's process. Its messages may have any content."""
     if "draw" in message:
         drawn = referee.draw(message["draw"])
         _say(pipe, drawn.key)
@@ -225,7 +225,7 @@ def _say(pipe, message):
 
 
 def _case(name, got, want, found, exercise, given):
-    """The arguments, whole where they are short, else around the element; what came, what should."""
+    """The arguments, complete or near the element if they are long; the result and the expected value."""
     index = found.place
     rows = []
     for parameter, value in zip(exercise.parameters, given):

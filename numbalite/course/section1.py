@@ -1,4 +1,4 @@
-"""The exercises of the first section: ufuncs on the GPU, and where their arrays lie."""
+"""The exercises of the first section: ufuncs on the GPU, and the location of their arrays."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Magnitude(_Ufunc):
 
 @exercise
 class GreatCircle(_Ufunc):
-    """The distance of two places on the Earth, in kilometres, with a device function."""
+    """The distance of two points on the Earth, in kilometres, with a device function."""
 
     name = "great_circle"
     parameters = ("latitude1", "longitude1", "latitude2", "longitude2")
@@ -175,7 +175,7 @@ class Normalized(_Ufunc):
 
 @exercise
 class NoisyPulses(Assessment):
-    """A train of pulses and noise, added on the device: what is between the two steps stays there."""
+    """A train of pulses and noise, added on the device: the intermediate arrays stay there."""
 
     name = "noisy_pulses"
     section = 1
@@ -247,7 +247,7 @@ class HiddenLayer(Assessment):
         return np.tanh(np.float64(greyscales) / 255 * np.float64(weights)).astype(np.float32)
 
     def allowed(self, dtype):
-        return Tolerance(1e-5, 0.0, 1e-6)  # tanh by way of exp cancels near zero
+        return Tolerance(1e-5, 0.0, 1e-6)  # tanh computed by exp cancels near zero
 
     def reference(self):
         from numbalite import cuda, vectorize

@@ -107,7 +107,7 @@ class Increment2D(_Kernel):
         return f"{plural(n, 'row')} of {1 + n * 7 // 5:,}"
 
     def call(self, solution, image):
-        # As many blocks along both axes: whichever the solution takes for x.
+        # Equal numbers of blocks along both axes, so that the solution may use either as x.
         side = blocks(max(image.shape), 16)
         solution[(side, side), (16, 16)](image)
 
@@ -212,7 +212,7 @@ class BlockSums(_Kernel):
 
 @exercise
 class MonteCarloPi(_Kernel):
-    """hits[i]: how many of a thread's random points lie in the quarter circle."""
+    """hits[i]: the number of a thread's random points in the quarter circle."""
 
     name = "monte_carlo_pi"
     parameters = ("states", "trials", "hits")

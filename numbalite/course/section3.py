@@ -250,7 +250,7 @@ class Dot(_Shared):
 
 @exercise
 class BankConflicts(Assessment):
-    """How many of a warp's 32 threads meet in a bank when thread t reads the float s[t * stride]."""
+    """The number of a warp's 32 threads that access the same bank when thread t reads the float s[t * stride]."""
 
     name = "bank_conflicts"
     section = 3
@@ -281,7 +281,7 @@ class BankConflicts(Assessment):
 
 @exercise
 class Wave(Assessment):
-    """Waves on a membrane, step by step: three arrays that take turns."""
+    """Waves on a membrane, step by step, with three alternating arrays."""
 
     name = "wave"
     section = 3

@@ -96,7 +96,7 @@ def _reap():
 
 
 class _Output:
-    """The end of a pipe; the last KEPT bytes of what is written to it."""
+    """Reads from a pipe and keeps the last KEPT bytes."""
 
     def __init__(self):
         self.end, self.writers = os.pipe()
@@ -138,7 +138,7 @@ def written(found) -> int:
 
 
 class _Disk:
-    """What the program has written so far, measured now and then."""
+    """The bytes that the program has written so far, measured at intervals."""
 
     def __init__(self, limit, *folders):
         self.limit, self.folders, self.next = limit, folders, 0.0
@@ -160,7 +160,7 @@ class _Disk:
 
 def main():
     """``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptors;
-    ends as it ends. The limits are bytes of a file, and of all that is written."""
+    ends as it ends. The limits are in bytes: of one file, and of all files."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)

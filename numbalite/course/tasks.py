@@ -1,4 +1,4 @@
-"""The small tasks between the paragraphs of a lesson: is what a learner's lines give what it should be?
+"""The small tasks between the paragraphs of a lesson: checks the results of a learner's lines.
 
 `check` is to `assess` what a question in class is to an examination: one case, which the lesson itself has made.
 """
@@ -16,7 +16,7 @@ from .verdict import Verdict
 
 
 def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
-    """Compares what ``run()`` gives with ``expected``, shows the verdict and gives it back.
+    """Compares the result of ``run()`` with ``expected``, shows the verdict and returns it.
 
     ``name`` is the task's. ``answer`` is what is to be filled in, an object or a tuple of them: ``...``, None and
     kernels without a body are no answer. Results may be numbers, NumPy or device arrays; floats may differ by
@@ -48,7 +48,7 @@ def _verdict(name, answer, run, expected, checks, terms):
 
 
 def _run(run, checks):
-    """What run() gives, as NumPy has it; without waiting for ever."""
+    """The result of run() as a NumPy value, with a time limit."""
     from numbalite import cuda
     from numbalite.course.device import simulated
 

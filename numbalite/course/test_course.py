@@ -1,7 +1,7 @@
 """Grading under pytest: ``pytest --pyargs numbalite.course --learner PATH``, one test for each answer.
 
-PATH is a notebook or a Python program with answers, or a folder of them. ``--section N`` asks for all exercises
-of a section, ``--exercises WHAT`` for those of a module of one's own, or for one by its name; ``--no-speed``
+PATH is a notebook or a Python program with answers, or a folder of them. ``--section N`` selects all
+exercises of a section, ``--exercises WHAT`` those of a teacher's module, or one by its name; ``--no-speed``
 leaves times out, ``--marks FILE`` writes the table. Without ``--learner`` the judge's own solutions are graded,
 which shows whether installation and machine are fit for the course.
 """
@@ -116,7 +116,7 @@ def grader(request):
 
 @pytest.fixture(scope="session")
 def references(request):
-    """What is wrong with the judge's own solutions of the exercises of this run: "" where they pass."""
+    """The mistakes of the judge's own solutions of the exercises of this run: "" if they pass."""
     option = request.config.getoption
     if not option("--learner", None):
         return ""

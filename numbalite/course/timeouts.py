@@ -1,9 +1,9 @@
-"""How long the judge waits for an answer that may never come.
+"""Time limits of the judge for answers that may never end.
 
 A loop of Python and a simulated kernel are stopped by an alarm, in the main thread. A kernel on a GPU is stopped by
 `cuda.limit`, if it was compiled with `stoppable=True`, as in notebooks and in the process that grades files. Any other
-kernel on a GPU, and a compiled function on the CPU, cannot be stopped: the judge leaves its thread alone where it has
-one of its own. Otherwise the process ends with a message.
+kernel on a GPU, and a compiled function on the CPU, cannot be stopped: if it runs in a separate thread, the
+judge abandons this thread. Otherwise the process ends with a message.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def limited(seconds, what):
 
 
 def tell(message):
-    """Writes where the user looks, whatever the program has done to its output."""
+    """Writes to the user's terminal, even if the program has redirected its output."""
     print(message, file=sys.__stderr__, flush=True)
 
 
@@ -90,7 +90,7 @@ def _cannot_stop(what, seconds):
 
 
 def here(question):
-    """What question() gives, or raises, if that takes no longer than CALL_LIMIT."""
+    """Returns or raises what question() does, within CALL_LIMIT."""
     try:
         with limited(CALL_LIMIT, "The call"):
             return question()
@@ -99,7 +99,7 @@ def here(question):
 
 
 def apart(question):
-    """What question() gives, or raises, in a thread whose kernels are stopped after LIMIT seconds, for a GPU.
+    """Runs question() in a thread, for a GPU: its kernels are stopped after LIMIT seconds.
 
     The thread is left alone GRACE seconds later: it may be in a loop of Python, or wait for a kernel that does not stop.
     """

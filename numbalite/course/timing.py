@@ -1,7 +1,7 @@
-"""How long a call takes: by events where a GPU does the work, by the clock where a CPU does.
+"""Measures the time of a call: by events if a GPU does the work, by the clock if a CPU does.
 
-A call is timed several times and the median given. Calls that are shorter than what the clocks can tell
-apart are made several at a time; long ones are repeated less, so that a lesson stays a lesson.
+A call is timed several times and the median given. Calls that are shorter than the clock's resolution are
+measured several at a time; long calls are repeated less often, to limit the time of a lesson.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _ENOUGH = 2.0
 def timed(f, *args, repeat=7, **kw) -> float:
     """Seconds that ``f(*args, **kw)`` takes: the median of ``repeat`` measurements, after one call to warm up.
 
-    On a GPU, where f gives back nothing or device arrays (it launches kernels), the time is that between
-    two events in the default stream: what the device needs for all that f enqueues. Where f gives back
-    anything else, it is the time on the clock until the device is done. On the simulator it is always the
+    On a GPU, if f returns nothing or device arrays (it launches kernels), the time is measured between two
+    events in the default stream: the device's time for the work that f enqueues. If f returns other values,
+    it is the host's time until the device is done. On the simulator it is always the
     clock. Work in streams that do not wait for the default stream is not seen by events.
 
     Fewer measurements are made when together they would take longer than two seconds.

@@ -1,8 +1,7 @@
 """The verdict on a solution of an exercise: passed or not, the reason, and the measurements.
 
-A verdict shows itself once when ``assess`` gives it, in a notebook as a small box, else as text. It is
-also what the cell's last expression is; so that it does not stand there twice, the first display of
-the object itself is silent.
+``assess`` displays a verdict once, in a notebook as a small box, else as text. The verdict is also the value
+of the cell's last expression: the first display of the object is silent, so that it does not appear twice.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ class Verdict:
 
     ``passed`` is a bool, and the verdict's own truth. ``reason`` is the reason, in one or more lines;
     ``case`` shows the smallest case that failed ("" where none did); ``notes`` are lines on what was
-    measured. ``warnings`` are the KernelWarnings about the answer, as text: lines that compile and probably do not mean
-    what was meant. ``work`` counts the launches and the copies of one call, ``seconds`` and
+    measured. ``warnings`` are the texts of KernelWarnings about the answer: lines that compile but are
+    probably mistakes. ``work`` counts the launches and the copies of one call, ``seconds`` and
     ``reference_seconds`` are times of the learner's solution and of the reference (None where it did
     not come to that), ``simulated`` tells whether they are times of a CPU.
     """
@@ -79,7 +78,7 @@ class Verdict:
         return "".join(parts) + "</div>"
 
     def show(self):
-        """Shows the verdict where the program's output goes; gives the verdict."""
+        """Shows the verdict in the program's output, and returns it."""
         display = _notebook_display()
         if display is None:
             print(self)
@@ -90,7 +89,7 @@ class Verdict:
 
     def _ipython_display_(self):
         if self._shown:
-            self._shown = False  # shown a moment ago; asked for again, it is shown again
+            self._shown = False  # assess has just shown it; the next display shows it again
         else:
             self.show()
             self._shown = False

@@ -1,4 +1,4 @@
-"""What a solution makes the driver do: launches, bytes copied in and out; and whether NumPy did the work.
+"""Counts the driver's work for a solution, launches and copied bytes, and detects computation by NumPy.
 
 The driver's calls are traced during one call of the solution. Arrays that it gets from the host, and
 those that it copies back, are `HostArray`s then: NumPy functions on them are refused. Both are for
@@ -55,14 +55,14 @@ class HostArray(np.ndarray):
 
 
 def guarded(value):
-    """A view of a NumPy array that refuses NumPy's ufuncs; other values as they are."""
+    """A view of a NumPy array that raises an error for NumPy's ufuncs; other values are returned unchanged."""
     if isinstance(value, tuple):
         return tuple(map(guarded, value))
     return value.view(HostArray) if isinstance(value, np.ndarray) else value
 
 
 def plain(value):
-    """The same, as NumPy knows it."""
+    """The same array as an ordinary numpy.ndarray."""
     return value.view(np.ndarray) if isinstance(value, HostArray) else value
 
 
@@ -94,7 +94,8 @@ class Counter:
         return found
 
     def _trace(self, frame, event, argument):
-        """Called for each line outside of numbalite and NumPy: what was copied since belongs to the line before."""
+        """Called for each line outside of numbalite and NumPy: copies since the last call belong to the line
+        before."""
         from numbalite import _core
 
         if event == "call" and is_ours(frame.f_code.co_filename):

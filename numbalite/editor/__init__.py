@@ -1,4 +1,4 @@
-"""What editors need to know of kernels: `numbalite editor`.
+"""Files that configure editors for kernels: `numbalite editor`.
 
 Without an option a folder gets a `.clangd`, by which clangd reads *.cu and *.cuh with numbalite's own
 declarations; no CUDA toolkit is needed. `--vscode` puts the extension of vscode/ where Visual Studio Code
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 def clangd_settings() -> str:
     """The text of .clangd."""
     source = headers.cuda_src()
-    # YAML takes JSON's strings, whatever is in a path.
+    # YAML accepts JSON's strings, so every path is quoted correctly.
     flags = [
         *("-xc++", "-std=c++17", "-fsigned-char", "-w"),
         *(f"-I{source}", f"-I{source}/sim/include", "-include", f"{source}/sim/editor.h"),
@@ -68,7 +68,7 @@ def write_clangd(folder: str = ".") -> pathlib.Path:
 
 
 def install_extension(folder: str | None = None) -> pathlib.Path:
-    """Copies the extension into a folder of extensions; an older one of ours is replaced."""
+    """Copies the extension into a folder of extensions; an older version of the extension is replaced."""
     name = json.loads((EXTENSION / "package.json").read_text())
     into = pathlib.Path(folder) if folder else pathlib.Path.home() / ".vscode" / "extensions"
     for old in into.glob(f"{name['publisher']}.{name['name']}-*"):

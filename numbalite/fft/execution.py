@@ -54,7 +54,7 @@ class Operand:
         return Operand(made, True)
 
     def ordered(self, axes: Sequence[int]) -> Operand:
-        """A copy that lies so that the axes are the last in memory."""
+        """A copy with the axes last in memory."""
         view = moved(self.array, axes)
         made = empty_beside(view, view.shape, view.dtype)
         assign.assign(made, view)
@@ -71,7 +71,7 @@ def moved(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
 
 
 def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
-    """The view that `moved` was made of."""
+    """The view from which `moved` was made."""
     return array.transpose(np.argsort(_order(array.ndim, axes)).tolist())
 
 
@@ -123,7 +123,7 @@ def _prepared(operand, axes):
 
 
 def groups(axes: Sequence[int]) -> list[list[int]]:
-    """As many axes at once as cuFFT takes, the last ones first."""
+    """As many axes at once as cuFFT supports, the last ones first."""
     left, found = list(axes), []
     while left:
         found.append(left[-plans.MAX_DIMENSIONS :])
@@ -134,7 +134,7 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 def complex_to_complex(
     operand: Operand, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """The result: in `out` if that can be written at once, else in place where the array is owned."""
+    """The result: in `out` if it can be written directly, else in place if the array is a temporary."""
     parts = groups(axes)
     for i, part in enumerate(parts, 1):
         prepared = _prepared(operand, part)
@@ -152,7 +152,7 @@ def complex_to_complex(
 def real_to_complex(
     operand: Operand, axes: Sequence[int], out: DeviceNDArray | None = None
 ) -> Operand:
-    """The same of a real array: half of the last axis."""
+    """The same for a real array: the result has half of the last axis."""
     first, *others = groups(axes)
     source, last = _prepared(operand, first).array, axes[-1]
     shape = list(source.shape)
@@ -169,8 +169,8 @@ def real_to_complex(
 def complex_to_real(
     operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """From half of the last axis, whose whole length is given. As NumPy, which takes the real part of what
-    the other axes leave at frequency 0; cuFFT writes on its input, so it is always a copy."""
+    """From half of the last axis, whose whole length is given. As in NumPy, which uses the real part at
+    frequency 0 after the other axes. cuFFT overwrites its input, so it is always a copy."""
     *others, last = axes
     if others:
         operand = complex_to_complex(operand, others, INVERSE)
@@ -185,7 +185,7 @@ def complex_to_real(
 
 
 def scale(array: DeviceNDArray, factor: float) -> None:
-    """Multiplies in place, real and imaginary parts as real numbers: infinities stay where they are."""
+    """Multiplies in place, real and imaginary parts as real numbers, so that infinities cause no NaN."""
     real = np.dtype(array.dtype.char.lower())
     if array.dtype.kind != "c":
         view = array

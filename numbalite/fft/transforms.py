@@ -46,7 +46,7 @@ def _factor(name, norm, total, inverse):
 
 @functools.cache
 def _complex_of(dtype):
-    """The dtype of a transform, as the NumPy at hand has it."""
+    """The dtype of a transform in the installed version of NumPy."""
     if dtype.kind not in "biufc":
         raise TypeError(f"an array of {dtype} has no Fourier transform")
     found = np.fft.fft(np.zeros(1, dtype)).dtype
@@ -80,7 +80,7 @@ def _axis(name, axis, array):
 
 
 def _axes(name, array, s, axes):
-    """Lengths and axes as NumPy's functions of several dimensions take them; lengths None: as they are."""
+    """Lengths and axes in the form of NumPy's functions of several dimensions; lengths None: those of the array."""
     s, axes = (one if one is None else items_of(one, f"fft.{name}") for one in (s, axes))
     if s is None:
         axes = range(array.ndim) if axes is None else axes
@@ -154,7 +154,7 @@ def _transformed(operand, axes, direction, out=None):
 
 
 def _given(out):
-    """What a transform may write to, where it fits."""
+    """The array to which a transform may write, if it has the right type."""
     return out if isinstance(out, _core.DeviceArray) else None
 
 
@@ -189,7 +189,7 @@ def _irfft(name, a, s, axes, norm, out):
     lengths, axes = _axes(name, a, s, axes)
     others, last = _last(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
-    if lengths[-1] is None and (s is None or s[-1] is None):  # -1 is the whole axis, as it is
+    if lengths[-1] is None and (s is None or s[-1] is None):  # -1 is the whole axis, unchanged
         sizes[-1] = (a.shape[last] - 1) * 2
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), True)

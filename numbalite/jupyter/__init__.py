@@ -1,7 +1,8 @@
 """numbalite in notebooks.
 
-`attach` connects numbalite with the IPython that it finds itself in: kernels' printf comes out in the
-cell, in order (output.py), long compilations and kernels say so (progress.py), and warnings are notes (notes.py). It
+`attach` connects numbalite to the running IPython: printf of kernels appears in the cell, in order
+(output.py), long compilations and kernels show their progress (progress.py), and warnings are shown as notes
+(notes.py). It
 happens when a driver is first opened or a compiler first run, and costs nothing where there is no IPython.
 `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py),
 and completion in C++ (completion.py).
@@ -46,7 +47,7 @@ def hint() -> None:
 
 
 def picture(kind: str, thing) -> str:
-    """HTML of a thing of ours; rich.py has a function for each kind."""
+    """The HTML of one of numbalite's objects; rich.py has a function for each class."""
     return getattr(rich, kind)(thing)
 
 
@@ -69,7 +70,7 @@ def load(to) -> None:
 
 
 def unload(to) -> None:
-    """What `%unload_ext numbalite` does: the magics go, the rest stays useful."""
+    """Implements `%unload_ext numbalite`: removes the magics and keeps the rest."""
     from numbalite.jupyter import completion
 
     completion.remove(to)

@@ -1,7 +1,7 @@
 """%%cuda: a cell of CUDA C++ whose kernels become Python objects.
 
-The cell is a translation unit as for `cuda.module`, with its line numbers, and takes numbers, arrays and
-device functions from the notebook's names as the bodies of functions do. Nothing changes in the notebook
+The cell is a translation unit as for `cuda.module`, with its line numbers. Like the body of a function, it
+can use numbers, arrays and device functions of the notebook by name. Nothing changes in the notebook
 unless the whole cell compiles.
 """
 

@@ -1,8 +1,8 @@
 """Completion in C++: in cells that begin with %%cuda, and in the strings of kernels.
 
-IPython asks every matcher of its completer; here there is one that answers in such places alone, and
-asks that the answers of others, which are Python, be left out. It knows CUDA's words, those of numbalite,
-the text's own, and the numbers, arrays and device functions of the notebook.
+IPython calls every matcher of its completer. This matcher only completes C++, and then suppresses the results
+of the others, which are Python. It completes names of CUDA and numbalite, names in the text, and the numbers,
+arrays and device functions of the notebook.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def matcher(context):
 
 
 def complete(text, before, scope):
-    """(the word before the cursor, what it may become), None where the cursor is in no C++."""
+    """(the word before the cursor, its completions), or None if the cursor is not in C++."""
     inside = _cxx(text, before)
     if inside is None:
         return None

@@ -1,8 +1,8 @@
-"""Warnings of ours as notes under the cell.
+"""Shows numbalite's warnings as notes under the cell.
 
-What goes to stderr is red in a notebook, and looks as if the cell had failed. A warning of ours is
-advice: that kernels run on the simulator, or that a small change makes something faster. It is shown in
-grey, as a note. Filters decide as before what is shown at all; warnings of others stay as they are.
+Output to stderr is red in a notebook, as if the cell had failed. A warning of numbalite is advice: kernels
+run on the simulator, or a small change makes a line faster. It is shown in
+grey, as a note. Python's filters still apply; warnings of other packages are not changed.
 """
 
 from __future__ import annotations

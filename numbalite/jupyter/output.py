@@ -1,9 +1,9 @@
-"""What kernels print, in the cell that ran them, in its place among what Python prints.
+"""Shows the output of kernels in the cell that ran them, in order with Python's output.
 
 The driver (and the simulator) writes printf's text to the process's file 1 when the host waits for the
-device. In a notebook Python's prints do not go there, and ipykernel, which reads file 1 in a thread,
-puts its text somewhere after them. So file 1 becomes a pipe of ours: whatever is written to sys.stdout
-comes after what the pipe holds by then, and a thread empties it while no kernel writes. At the end of a cell the
+device. In a notebook Python's prints do not use file 1, and ipykernel, which reads file 1 in a thread, shows
+its text at some point after them. So numbalite replaces file 1 by a pipe: before each write to sys.stdout the
+pipe is emptied, and a thread empties it otherwise. At the end of a cell the
 devices that have kernels with printf are waited for, so that nothing appears a cell too late.
 """
 
@@ -74,7 +74,7 @@ class Pipe:
             type(self._stream).write(self._stream, self._decoder.decode(b"".join(pieces)))
 
     def _enter_cell(self):
-        """What this thread writes belongs to the cell that runs now, not to the one that began the thread."""
+        """The output of this thread belongs to the running cell, not to the cell that started the thread."""
         cell = getattr(self._stream, "_parent_header", None)
         if hasattr(cell, "set") and hasattr(self._stream, "_parent_header_global"):
             cell.set(self._stream._parent_header_global)
@@ -92,8 +92,8 @@ class Pipe:
 
 
 def take_over() -> None:
-    """Leads file 1 through a pipe of ours into ipykernel's stream, whether ipykernel captures the file or
-    not; where there is no ipykernel nothing is needed."""
+    """Redirects file 1 through a pipe to ipykernel's stream, whether ipykernel captures the file or not. Does
+    nothing without ipykernel."""
     global _pipe
     iostream = sys.modules.get("ipykernel.iostream")
     stream = sys.stdout

@@ -1,7 +1,7 @@
 """A line in the notebook while the compiler or a kernel takes long, gone when it is done.
 
-Compiling and waiting for kernels give up the interpreter's lock, so a thread can count the seconds. The
-thread runs in a copy of the caller's context, by which ipykernel knows the cell that its output belongs to.
+Compiling and waiting for kernels release the interpreter's lock, so a thread can count the seconds. The
+thread runs in a copy of the caller's context, by which ipykernel assigns its output to the cell.
 For kernels there is one thread while a cell runs. On the simulator it shows how many blocks have ended; a GPU
 does not report that, so it shows the time alone.
 """
@@ -25,7 +25,7 @@ KERNEL_DELAY = 2.0
 
 
 def place(target) -> str:
-    """What a source is compiled for, in words."""
+    """The target of a compilation, as text."""
     if target[0] == "cuda":
         return f"sm_{target[1]}{target[2]}"
     return "the simulator" if target[0] == "sim" else "the CPU"

@@ -1,7 +1,8 @@
 """How objects look in a notebook: small tables of facts that are available.
 
 Nothing here compiles a kernel; a compiled kernel may be loaded, for its registers. Of an array, only the
-elements that NumPy would print are copied. All that comes from users is escaped. Colours and borders are the notebook's own, light or dark.
+elements that NumPy would print are copied. All users' text is escaped. Colours and borders are the notebook's
+own, light or dark.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _page(title, kind, *parts):
 
 
 def _facts(rows):
-    """A table of two columns: what, and the value."""
+    """A table of two columns: name and value."""
     lines = [
         f'<tr><td style="text-align: left">{escape(name)}</td>'
         f'<td style="text-align: left">{escape(str(value))}</td></tr>'
@@ -91,7 +92,7 @@ def _asked(question, overload, *more):
         return None
     try:
         return question(overload, *more)
-    except (RuntimeError, MemoryError):  # the device is lost, or full: a picture does not say so
+    except (RuntimeError, MemoryError):  # a lost or full device is not reported here
         return None
 
 
@@ -160,7 +161,7 @@ def _source(text):
 
 
 def kernel(dispatcher) -> str:
-    """A kernel: its types, and what the compiler made of those that are compiled."""
+    """A kernel: its types, and the resources of its compiled overloads."""
     overloads = list(dispatcher._overloads.values())
     head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
     source = _source(dispatcher.__doc__) if dispatcher.__doc__ else ""
@@ -184,7 +185,7 @@ def overload(made) -> str:
 
 
 def launcher(made) -> str:
-    """A kernel with its grid: what of the device this block size keeps busy."""
+    """A kernel with its grid: the occupancy for this block size."""
     dispatcher = made.dispatcher
     threads, grid = threads_of(made.blockdim), threads_of(made.griddim)
     facts = [

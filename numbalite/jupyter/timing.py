@@ -27,12 +27,12 @@ numbalite.config.STOPPABLE = False, and run the cell of the kernel again"""
 
 
 class GpuTiming:
-    """What %gpu_timeit found; times in seconds for one run of the statement.
+    """The result of %gpu_timeit; times in seconds for one run of the statement.
 
     ``times`` has one entry for each measurement, ``median best worst`` are of these; ``loops`` runs make
     a measurement; ``launches`` are the kernels that one run launches. ``host`` is how long the host needs
-    to enqueue one run. ``bytes`` is what -b said, ``bandwidth`` is bytes per second at the median, or
-    None. ``simulated`` tells that these are a CPU's times, ``stoppable`` that kernels are compiled with
+    to enqueue one run. ``bytes`` is the value of -b, ``bandwidth`` is bytes per second at the median, or
+    None. ``simulated``: the times are those of a CPU, ``stoppable``: kernels are compiled with
     ``stoppable=True`` by default.
     """
 
@@ -172,7 +172,7 @@ _FRAME = """def _run(_loops, _begin, _end):
 
 
 def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
-    """Times run(loops, begin, end); ``loops`` 0 finds out how many are needed."""
+    """Times run(loops, begin, end); With ``loops`` 0 the number is determined by a measurement."""
     from numbalite import _core, cuda
 
     simulated = cuda.is_simulated()

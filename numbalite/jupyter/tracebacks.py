@@ -1,6 +1,6 @@
 """How IPython shows our errors.
 
-Of a CompileError the compiler's words with the user's lines, and no Python frames but the user's own. Of a
+A CompileError shows the compiler's messages with the user's lines, and only the user's Python frames. Of a
 KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose` brings the
 whole tracebacks back.
 """
@@ -22,7 +22,7 @@ _PLACE = re.compile(
 )
 _CARET = re.compile(r"^\s*[\^~][\^~ |]*$")
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-# To be read on a light and on a dark page, whose errors stand on pink and on dark red.
+# Colors that are readable on light and dark pages, where errors have a pink or dark red background.
 _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 

@@ -1,4 +1,4 @@
-"""numba's names for numbalite: what makes programs that import numba run unmodified.
+"""numba's names for numbalite, so that programs that import numba run unmodified.
 
 `install` puts a finder (finder.py) in front of Python's own, which answers ``import numba`` and the imports
 of numba's modules with numbalite's (listed in names.py). top.py is the module `numba`, testing.py

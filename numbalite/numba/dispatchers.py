@@ -1,4 +1,5 @@
-"""numba.core.dispatcher, numba.core.registry and numba.cuda.dispatcher: what jit and cuda.jit make."""
+"""numba.core.dispatcher, numba.core.registry and numba.cuda.dispatcher: the classes of jit's and cuda.jit's
+results."""
 
 from __future__ import annotations
 

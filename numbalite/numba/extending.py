@@ -11,7 +11,7 @@ __all__ = ["is_jitted", "register_jitable"]
 
 
 def register_jitable(*args: Any, **options: Any) -> Any:
-    """Returns the function as it is: compiled code may call every Python function."""
+    """Returns the function unchanged: compiled code may call every Python function."""
     if len(args) == 1 and not options and callable(args[0]):
         return args[0]
     return lambda function: function

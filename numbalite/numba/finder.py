@@ -33,13 +33,13 @@ class Finder(MetaPathFinder):
             )
         if fullname in names.FOLDERS:
             return importlib.util.spec_from_loader(fullname, _Folder(), is_package=True)
-        # Without name=: "from numba import x" then raises this error, and not one of its own.
+        # Without name=: "from numba import x" then raises this error instead of Python's own.
         raise ModuleNotFoundError(names.missing_module(fullname))
 
 
 def _missing_in_ours(fullname, path):
-    """None, or ModuleNotFoundError for a name that a module of numbalite with numba's name does not have: what
-    "from numba.types import x" imports last is numbalite.types.x."""
+    """Returns None, or raises ModuleNotFoundError if numbalite's module of this numba name lacks the name:
+    "from numba.types import x" finally imports numbalite.types.x."""
     outer, _, name = fullname.rpartition(".")
     numbas = names.NUMBAS.get(outer)
     if numbas is None or PathFinder.find_spec(fullname, path) is not None:

@@ -1,4 +1,4 @@
-"""numba.cuda.libdevicefuncs: what libdevice's functions take and give."""
+"""numba.cuda.libdevicefuncs: parameter and result types of libdevice's functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ functions = {f"__nv_{name}": _described(name) for name in SIGNATURES}
 
 
 def create_signature(retty: Type, args: Sequence[arg]) -> Signature:
-    """The signature that the function has in kernels: what is written through pointers is returned."""
+    """The signature of the function in kernels: results that it writes through pointers are returned."""
     returns = [] if retty == void else [retty]
     returns += [a.ty for a in args if a.is_ptr]
     result = returns[0] if len(returns) == 1 else Tuple(returns)

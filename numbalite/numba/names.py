@@ -1,4 +1,4 @@
-"""Which module of numbalite stands for which of numba's, and what is said of those that none stands for."""
+"""Maps modules of numba to those of numbalite, and has messages for modules without a replacement."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FOLDERS = (
 
 _PYTHON_ONLY = "numbalite compiles kernels and functions of numbers and arrays"
 
-# numba's names that nothing stands for -> what to do.
+# numba's names without a replacement -> what to do.
 INSTEAD = {
     "cfunc": "a pointer to compiled code cannot be had; ctypes makes callbacks of Python functions",
     "cgutils": "numbalite has no LLVM IR; a device function may be written in CUDA C++",
@@ -121,12 +121,12 @@ INSTEAD = {
 
 
 def missing_module(name: str) -> str:
-    """What to say about a module of numba that numbalite has not."""
+    """The message about a module of numba that numbalite does not have."""
     return _said(f"no module {name!r}", name.split("."))
 
 
 def missing_name(module: str, name: str) -> str:
-    """What to say about a name that a module of numba's name has not."""
+    """The message about a name that numbalite's version of a numba module does not have."""
     return _said(f"{module!r} has no {name!r}", [name])
 
 

@@ -94,8 +94,8 @@ def _execute(source, name, file=None):
 
 
 def _ended(program: Callable[[], object]) -> int:
-    """Runs a program; the status that the process ends with. A traceback begins at the program's lines, and one
-    of our own errors ends there, too."""
+    """Runs a program; the status that the process ends with. A traceback begins at the program's lines, and
+    that of a numbalite error also ends there."""
     try:
         program()
     except Exception as problem:

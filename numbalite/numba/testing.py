@@ -1,6 +1,5 @@
-"""numba.cuda.testing: what tests of numba.cuda programs are written with.
-
-numbalite's simulator runs what a GPU runs, so `skip_on_cudasim` skips nothing; what a GPU must have for a test
+"""numba.cuda.testing: helpers for tests of numba.cuda programs. numbalite's simulator runs what a GPU runs,
+so `skip_on_cudasim` skips nothing; what a GPU must have for a test
 (`skip_unless_cc_90`) is asked of the simulated one too.
 """
 
@@ -164,12 +163,12 @@ def override_config(name: str, value: object) -> Iterator[None]:
 
 
 class _Captured(io.StringIO):
-    """What was written while it was captured."""
+    """The text that was written during the capture."""
 
 
 @contextlib.contextmanager
 def captured_output(stream_name: str) -> Iterator[io.StringIO]:
-    """sys.stdout or sys.stderr, as text that `getvalue()` gives."""
+    """Captures sys.stdout or sys.stderr as text; `getvalue()` returns it."""
     given, found = getattr(sys, stream_name), _Captured()
     setattr(sys, stream_name, found)
     try:
@@ -179,18 +178,18 @@ def captured_output(stream_name: str) -> Iterator[io.StringIO]:
 
 
 def captured_stdout() -> contextlib.AbstractContextManager[io.StringIO]:
-    """What Python writes to sys.stdout."""
+    """Captures Python's output to sys.stdout."""
     return captured_output("stdout")
 
 
 def captured_stderr() -> contextlib.AbstractContextManager[io.StringIO]:
-    """What Python writes to sys.stderr."""
+    """Captures Python's output to sys.stderr."""
     return captured_output("stderr")
 
 
 @contextlib.contextmanager
 def captured_cuda_stdout() -> Iterator[io.StringIO]:
-    """What kernels print, also from C: the process's file descriptor 1, until all kernels are done."""
+    """Captures the output of kernels and C code: the process's file descriptor 1, until all kernels are done."""
     found = _Captured()
     flush = ctypes.CDLL(None).fflush
     cuda.synchronize()

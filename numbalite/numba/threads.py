@@ -6,7 +6,7 @@ from numbalite.runtime import threads
 
 
 def threading_layer() -> str:
-    """The name of what runs target="parallel": numbalite's own pool of threads."""
+    """The name of the threading layer of target="parallel": numbalite's own pool of threads."""
     return "numbalite"
 
 

@@ -1,4 +1,4 @@
-"""numba.core.typing, as far as programs use it: signatures made of types."""
+"""numba.core.typing, the part that programs use: signatures made of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""numba.np.ufunc and its modules: vectorize and guvectorize, what they make, and the pool of threads."""
+"""numba.np.ufunc and its modules: vectorize and guvectorize, the classes of their results, and the pool of
+threads."""
 
 from __future__ import annotations
 

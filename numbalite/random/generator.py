@@ -100,8 +100,8 @@ class Generator:
     where the kernel runs. Parameters are numbers or arrays, of the host or the device; those of the device are
     checked, too, which waits for them.
 
-    The place in the stream is advanced on the host: what is captured into a graph gives the same numbers at
-    every launch of the graph.
+    The position in the stream is advanced on the host: a captured call generates the same numbers at every
+    launch of the graph.
     """
 
     def __init__(self, bit_generator: Philox4x32) -> None:
@@ -176,10 +176,10 @@ class Generator:
         self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
         endpoint: bool = False, out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Integers from ``low`` up to ``high``, without it or, with ``endpoint``, with it; all alike.
+        """Integers from ``low`` up to ``high``, without it or, with ``endpoint``, with it; uniformly distributed.
 
-        With one number, from 0 up to that. ``dtype`` is any integer type, or bool. Nothing is biased: where
-        the range does not divide the generator's, words are rejected (Lemire 2019).
+        With one number, from 0 up to that. ``dtype`` is any integer type, or bool. There is no bias: if the
+        range does not divide that of the generator, values are rejected (Lemire 2019).
         """
         return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
 
@@ -294,7 +294,7 @@ class Generator:
         """The number of trials up to the first success; int64."""
         return self._draw("geometric", size, None, out, stream, p)
 
-    # ---- as many words as it takes
+    # ---- a variable number of values
 
     def standard_gamma(
         self, shape: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
@@ -431,13 +431,13 @@ class Generator:
         return shuffling.permutation(self._bits, x, axis, stream)
 
     def shuffle(self, x: Any, axis: int = 0, *, stream: StreamLike = 0) -> None:
-        """Puts the parts of a device array along an axis into random order, in place."""
+        """Shuffles the slices of a device array along an axis, in place."""
         shuffling.shuffle(self._bits, x, axis, stream)
 
     def permuted(
         self, x: Any, *, axis: int | None = None, out: Any = None, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """A copy (or ``out``, which may be ``x``) with each line along an axis in an order of its own;
+        """A copy (or ``out``, which may be ``x``) with each 1-D slice along an axis shuffled independently;
         without an axis, all elements in random order."""
         return shuffling.permuted(self._bits, x, axis, out, stream)
 
@@ -454,12 +454,12 @@ class Generator:
 
 
 def _dtype(dtype, out):
-    """What `out` is filled with: a dtype that is not said is its own."""
+    """The dtype of the numbers: by default that of `out`."""
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 
 def _known(what, name, value):
-    """A number as it is, anything else as an array."""
+    """Returns a number unchanged, other values as an array."""
     return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
 
 
@@ -502,7 +502,8 @@ def _check_sample(good, bad, sample):
 def default_rng(seed: Any = None) -> Generator:
     """A Generator of Philox4x32-10.
 
-    ``seed`` is what numpy.random.default_rng takes: None, an int of any size, several of them, a SeedSequence;
+    ``seed`` is one of the seeds of numpy.random.default_rng: None, an int of any size, several of them, a
+    SeedSequence;
     a Philox4x32 is used itself, and a Generator given back.
 
     >>> rng = cuda.random.default_rng(7)

@@ -1,4 +1,4 @@
-"""Which kernel makes a distribution's numbers, compiled when it is first asked for."""
+"""The kernels of the distributions, compiled at their first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
 _MAX_KNOWN = 64  # sizes
-_MAX_BLOCKS = 1 << 13  # each thread goes on from there: a few waves are quicker than many
+_MAX_BLOCKS = 1 << 13  # each thread continues from there: a few waves are faster than many
 _REALS = (np.float64, np.float32, np.float16)
 
 
@@ -45,7 +45,7 @@ class Fill:
             launcher(out, n, key, low, high)
 
     def _shape(self, n):
-        """The launch for so many numbers, and how many blocks of the stream they take."""
+        """The launch for this many numbers, and the number of blocks of the stream that they use."""
         units = -(-n // self.per_thread)
         grid = min(-(-units // THREADS), _MAX_BLOCKS)
         if len(self.known) >= _MAX_KNOWN:
@@ -80,7 +80,7 @@ class Distribution:
         return made
 
     def _real(self, dtype):
-        """What is computed with: half precision is rounded from float32."""
+        """The type of the computation: half precision is rounded from float32."""
         narrow = dtype in (np.float32, np.float16) and not self.draws
         return np.dtype(np.float32 if narrow else np.float64)
 
@@ -99,7 +99,7 @@ class Distribution:
 
 
 class Integers(Distribution):
-    """Those that take ``word`` bits for each number."""
+    """The distributions that use ``word`` bits for each number."""
 
     def __init__(self, word: int, dtypes: Any) -> None:
         super().__init__(f"integers<numbalite::uint{word}>", np.int64, np.uint64, dtypes=dtypes)

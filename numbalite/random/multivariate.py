@@ -122,7 +122,7 @@ def dirichlet(rng: Any, alpha: Any, size: Any, stream: Any) -> Any:
 
 
 def _by_beta(rng, alpha, shape, stream):
-    """Each component is a beta-distributed part of what the components before it left."""
+    """Each component is a beta-distributed part of the rest after the components before it."""
     behind = np.cumsum(alpha[::-1])[::-1]
     made = arrays.device_array(shape, np.float64, stream=stream)
     left = arrays.device_array(shape[:-1], np.float64, stream=stream)

@@ -123,7 +123,7 @@ def spread(
 
 
 def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
-    """(shape of the output, what the kernel gets for each parameter), where at least one is an array."""
+    """(shape of the output, the kernel's argument for each parameter), if at least one is an array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
     values = [

@@ -18,8 +18,9 @@ _LOW = 2**64 - 1
 class Philox4x32:
     """Philox4x32-10: the bit generator of `default_rng`, as numpy.random.Philox is one.
 
-    ``seed`` is what numpy.random.SeedSequence takes (None: entropy of the system), or such an object; it
-    gives the key and the upper half of the counter. With ``key=`` (64 bits) there is no seed, and the counter
+    ``seed`` is a seed of numpy.random.SeedSequence (None: entropy of the system) or a SeedSequence; it
+    determines the key and the upper half of the counter. With ``key=`` (64 bits) there is no seed, and the
+    counter
     begins with ``counter=``. A block of the counter is 128 bits; `counter` and `key` are ints in `state`.
 
     >>> rng = cuda.random.Philox4x32(1)
@@ -68,7 +69,7 @@ class Philox4x32:
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:
-        """Another one, ``jumps`` times 2**64 blocks further: for streams that never meet."""
+        """A copy that is ``jumps`` times 2**64 blocks further: for streams that do not overlap."""
         made = self._copy()
         return made.advance(operator.index(jumps) << 64)
 

@@ -1,6 +1,6 @@
 """Permutations and choices (cuda_src/numbalite/permute.cuh).
 
-What is moved is seen as (outer, n, inner): the axis along which it is moved has n parts of `inner` elements.
+Arrays are treated as (outer, n, inner): the shuffled axis has n slices of `inner` elements.
 """
 
 from __future__ import annotations
