@@ -328,7 +328,8 @@ def __getattr__(name: str) -> Any:
         from numbalite import types
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
-        # Names of submodules come here too, from `from numbalite.ndarray import serialize`, while this is imported.
+        # This is also called for names of submodules, by `from numbalite.ndarray import serialize`, during
+        # the import.
         if found is None and (hasattr(_np, name) or name in _CUPYS):
             found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
         if found is None:
@@ -361,7 +362,8 @@ def _cast_ufunc(dtype):
 
 
 def _masks():
-    """What reads and writes the elements that a mask chooses; it is above arrays, whose indexing needs it."""
+    """The functions that read and write elements by a mask. They are in a package above ndarray, whose
+    indexing needs them."""
     from numbalite.algorithms import masks
 
     return masks

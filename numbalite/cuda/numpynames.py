@@ -62,7 +62,8 @@ class Namespace:
 
 
 def numpys(name: str) -> Any:
-    """What numbalite.cuda has for a name of NumPy's: what NumPy's function does with device arrays. Here it does
+    """numbalite.cuda's function for a NumPy name: it does the same as NumPy's function with device arrays.
+    Here it does
     that with lists and NumPy's arrays, too, and ufuncs return what they were given: the host's for the host's."""
     if name == "ndarray":
         return DeviceNDArray

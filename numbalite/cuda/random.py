@@ -1,8 +1,8 @@
 """Random numbers: `default_rng` fills arrays (numbalite/random/), and states of xoroshiro128+ are for kernels.
 
 Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and its like, in CUDA C++; the functions of
-these names here only say so. Every state starts 2**64 steps after the one before it, so that threads
-never meet. The sequences are numba.cuda's.
+these names here only say so. Every state starts 2**64 steps after the one before it, so the sequences of
+threads do not overlap. The sequences are numba.cuda's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _shared: Generator | None = None
 
 def seed(seed: Any = None) -> None:
     """Begins the numbers again of `cuda.random.normal`, `uniform`, ..., which all programs of a process share.
-    Generators of one's own (`default_rng`) are better where that matters."""
+    If that matters, use separate generators (`default_rng`)."""
     global _shared
     _shared = default_rng(seed)
 
@@ -119,8 +119,8 @@ def create_xoroshiro128p_states(
 ) -> DeviceNDArray:
     """A device array of ``n`` states of the generator, made on the device.
 
-    Equal seeds give equal states; for several launches that must not share numbers, let
-    ``subsequence_start`` begin where the states of the one before end.
+    Equal seeds give equal states. If several launches must not share numbers, set ``subsequence_start`` to
+    the end of the states of the launch before.
 
     >>> from numbalite.cuda.random import create_xoroshiro128p_states
     >>> states = create_xoroshiro128p_states(32, seed=1)

@@ -244,7 +244,7 @@ def _interpolation(x, xp, fp, out, left, right, has_left, has_right, at_nan):
     const long long n = xp.size();
     for (long long i = grid<1>(); i < out.size(); i += gridsize<1>()) {
         double at = x[i], made;
-        long long low = 0, high = n;  // the first place that lies behind `at` is in low ... high
+        long long low = 0, high = n;  // the first index after `at` is in low ... high
         while (low < high) {
             long long middle = low + (high - low) / 2;
             if (at >= xp[middle]) low = middle + 1; else high = middle;  // so NaN counts as larger

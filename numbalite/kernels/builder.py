@@ -218,7 +218,7 @@ class Builder:
         return tuple(dict.fromkeys(definition.text.label for definition in definitions))
 
     def warnings(self) -> list:
-        """What the translations of the device functions warned of: (function, message)."""
+        """The warnings of the translations of the device functions: (function, message)."""
         of_all = (function.definition.warnings for function in self.functions)
         return list(dict.fromkeys(itertools.chain.from_iterable(of_all)))
 

@@ -184,7 +184,7 @@ def jit(
     ``doc=`` is its ``__doc__``, which is the C++ otherwise.
 
     ``debug=True`` checks array indices and asserts, and compiles without optimisation;
-    ``boundscheck=True`` checks them in optimised code. What they find is a KernelError at the launch.
+    ``boundscheck=True`` checks them in optimised code. A failed check raises a KernelError at the launch.
     ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always so on the simulator); it is the
     default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``.
     Other options as numba's (``fastmath lineinfo opt max_registers launch_bounds link ...``), and

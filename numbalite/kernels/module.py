@@ -256,7 +256,7 @@ class Module:
         return self._late.get(expression, self._images)
 
     def _compile(self):
-        """Compiles the kernels that are known so far; reports errors in the source."""
+        """Compiles the kernels that were requested so far; reports errors in the source."""
         self._images.image()
         return self
 

@@ -95,8 +95,8 @@ def _simulator_counts():
 def is_available() -> bool:
     """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises.
 
-    After `numbalite.install_as_numba` the simulator counts, too, if it was asked for
-    (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
+    After `numbalite.install_as_numba` the simulator counts, too, if it was requested (NUMBALITE_DRIVER=sim,
+    NUMBA_ENABLE_CUDASIM=1), as in numba.
     """
     try:
         from numbalite.compilers import toolkit
@@ -320,7 +320,7 @@ def list_devices() -> _DeviceList:
 
 
 def select_device(device_id: int) -> Device:
-    """Makes a device (its number) the calling thread's, from now on; gives it as an object.
+    """Selects a device, by its number, for the calling thread; returns its object.
 
     ``with cuda.gpus[n]:`` does so for a block. ValueError where there is no such device.
 

@@ -1,7 +1,7 @@
 """Bytes of device and host memory by address: the functions of numba's cudadrv.driver.
 
-With stream=0 everything has happened on return; with a stream it is in the stream's order, and the
-host memory has to stay as it is until then.
+With stream=0 the operation is complete on return. With a stream it runs in the stream's order, and the host
+memory must not change until then.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def _address(array):
-    """A subclass may have an __array_interface__ of its own."""
+    """A subclass may define its own __array_interface__."""
     if isinstance(array, np.ndarray):
         return array.ctypes.data
     return array.__array_interface__["data"][0]

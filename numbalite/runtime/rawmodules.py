@@ -1,4 +1,4 @@
-"""Modules loaded from an image, and occupancy, in the words of numba's Context.
+"""Modules loaded from an image, and occupancy, with the names of numba's Context.
 
 `cuda.module` and `cuda.jit` are what programs want; this is for those that bring PTX or a cubin.
 """
@@ -47,8 +47,8 @@ class CudaPythonModule:
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous
         elements) it can be launched: `function[grid, block](*args)`. A signature that does not fit the
-        kernel is a RuntimeError. To tell, drivers before CUDA 13.2 are asked for one parameter more
-        than it has, a call that fails, which compute-sanitizer reports.
+        kernel is a RuntimeError. To count the parameters, drivers before CUDA 13.2 are queried for one
+        parameter too many; this call fails, and compute-sanitizer reports it.
         """
         return CudaPythonFunction(self, name, signature)
 
@@ -142,7 +142,7 @@ def _is_ptx(image):
 
 
 def _kernel(function):
-    """The _core.Kernel of whatever stands for a kernel here."""
+    """The _core.Kernel of an object that represents a kernel here."""
     for name in ("handle", "kernel"):
         found = getattr(function, name, None)
         if callable(found):

@@ -1,7 +1,7 @@
-"""The types that signatures are made of: what each is in C++, in NumPy and as a parameter.
+"""The types in signatures, with their C++ types, NumPy dtypes and parameter types.
 
-A type is immutable and compares by what it means, so ``types.f4 is types.float32`` and two
-``float32[:, ::1]`` written in two places are equal and hash alike. Indexing makes array types
+A type is immutable and compares by value: ``types.f4 is types.float32``, and two separate ``float32[:, ::1]``
+are equal and have equal hashes. Indexing makes array types
 (``float32[:, ::1]``), calling makes signatures (``float32(float32)``) and, with a value instead of
 a type, a NumPy scalar of the type (``float32(0.25)``).
 
@@ -136,7 +136,7 @@ def no_optional(t) -> str:
 
 
 def Optional(t):
-    """Raises TypeError: numba's type does not exist in C++. The message says what to write."""
+    """Raises TypeError: numba's type does not exist in C++. The message has the correction."""
     raise TypeError(f"Optional({t}): {no_optional(t)}")
 
 

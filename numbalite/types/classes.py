@@ -17,7 +17,7 @@ LAYOUTS = {"A": "layout::any", "C": "layout::C", "F": "layout::F"}
 
 
 class Type:
-    """Base of all types. ``name`` is how the type is written in a signature."""
+    """Base of all types. ``name`` is the type's spelling in a signature."""
 
     __slots__ = ("name",)
     name: str
@@ -537,7 +537,7 @@ class NamedTuple(Tuple):
 
 
 class Signature:
-    """A return type (None: not said) and the argument types."""
+    """A return type (None: not given) and the argument types."""
 
     __slots__ = ("args", "return_type")
     args: tuple
@@ -634,7 +634,7 @@ _KNOWN_RECORDS = {_fields(_STATES): "xoroshiro128p_state"}
 
 
 def _member(dtype):
-    """What a field is in C++: (type, extents after the name, alignment, nested record or None)."""
+    """The C++ declaration of a field: (type, extents after the name, alignment, nested record or None)."""
     base, shape = dtype.subdtype or (dtype, ())
     extents = "".join(f"[{n}]" for n in shape)
     if base.names is not None:
@@ -666,7 +666,7 @@ def _record_layout(dtype):
 
 
 def _struct_layout(types):
-    """(the offsets of members of these types, the size of the struct), as C++ compilers lay it out."""
+    """(the offsets of members of these types, the size of the struct), with the layout of C++ compilers."""
     offsets, end, align = [], 0, 1
     for t in types:
         end += -end % t.align
@@ -713,7 +713,7 @@ def _void():
 
 
 def scalar(dtype) -> Scalar:
-    """The scalar type of a NumPy dtype (or of what np.dtype takes)."""
+    """The scalar type of a NumPy dtype (or of an argument of np.dtype)."""
     dtype = np.dtype(dtype)
     try:
         return _BY_DTYPE[dtype.kind, dtype.itemsize]

@@ -1,8 +1,7 @@
 """Read the part of the Itanium C++ name mangling that names of types need.
 
-NVRTC hands out the mangled name of whatever it compiled; the types in it are what describe.py is
-after. Functions with expressions in their signature, lambdas and the like do not come up there and are
-refused with ValueError.
+NVRTC returns the mangled names of compiled functions; describe.py reads the types in them. Functions with
+expressions in their signature, lambdas and similar ones do not occur there and raise ValueError.
 """
 
 from __future__ import annotations
@@ -258,7 +257,7 @@ class _Reader:
 
 
 def _point(inner, symbol):
-    """`inner` with a * or & at the place where C++ wants it."""
+    """`inner` with a * or & at its position in C++ syntax."""
     for mark in (" (*", " (&"):
         if mark in inner:
             return inner.replace(mark, f"{mark}{symbol}", 1)
@@ -277,7 +276,7 @@ def _array(inner, extent):
 
 
 def _outside(text, mark):
-    """Where `mark` stands in `text` outside of template arguments, or -1."""
+    """The position of `mark` in `text` outside of template arguments, or -1."""
     depth = 0
     for at, char in enumerate(text):
         if depth == 0 and text.startswith(mark, at) and not text.startswith(" (anonymous", at):
@@ -287,8 +286,7 @@ def _outside(text, mark):
 
 
 def demangle(name: str) -> str:
-    """The name behind a mangled one ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); ValueError if it is
-    not mangled or goes beyond what is read here. A function's parameters are left out."""
+    """The demangled name ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); ValueError if it is not mangled, or has a construct that is not supported here. A function's parameters are left out."""
     if not name.startswith("_Z"):
         raise ValueError(f"{name!r} is not a mangled name")
     reader = _Reader(name)

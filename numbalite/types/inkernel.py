@@ -1,7 +1,7 @@
 """Names of numba.cuda for use inside kernels -> their equivalents in CUDA C++.
 
-Each is a Word: kernels with Python bodies use it (numbalite/python). A call outside of a kernel raises an error
-that says what to write in CUDA C++.
+Each is a Word: kernels with Python bodies use it (numbalite/python). A call outside of a kernel raises an
+error with the CUDA C++ equivalent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``vectorize`` and ``guvectorize``: from what users write to ufuncs.
 
-All forms and options are numba's, and those for sources; which object comes out is the target's
-affair: "cuda" gives a CudaUfunc or CudaGUfunc, "cpu" and "parallel" give a numpy.ufunc.
+Forms and options are those of numba, and further ones for sources. The target determines the class of the
+result: a CudaUfunc or CudaGUfunc for "cuda", a numpy.ufunc for "cpu" and "parallel".
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
 
 TARGETS = ("cuda", "cpu", "parallel")
-# Options of numba's that say nothing about compiled C++.
+# numba's options that have no effect on compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "nogil", "error_model", "locals", "inline"])
 _COMPILING = frozenset(
     [
@@ -219,11 +219,11 @@ def vectorize(
 
     Options: ``fastmath cache debug opt`` as in numba, ``options=[...]`` for the compiler, ``std=``,
     ``headers={name: text}``, ``max_registers lineinfo stoppable``; numba's ``nopython`` and ``nogil`` are
-    accepted and always so.
+    accepted; both are always true.
 
     Raises SignatureError, CompileError; TypeError for an option that does not exist; CudaSupportError
-    where the target cannot be had. A call takes arrays that can be broadcast, and raises what NumPy's
-    ufuncs raise.
+    where the target cannot be had. A call accepts arrays that can be broadcast, and raises the exceptions of
+    NumPy's ufuncs.
 
     >>> @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
     ... def hypotenuse(x, y):
@@ -558,7 +558,7 @@ class _Form:
         self.frame = frame
 
     def take_source(self, first):
-        """What is left of the first argument, which may be the source."""
+        """The rest of the first argument, which may be the source."""
         if isinstance(first, str) and ("{" in first or "__device__" in first):
             if self.source is not None:
                 raise TypeError(f"{self.what}: two sources are given")
@@ -641,7 +641,7 @@ def _scalar_signatures(function, listed, target):
 
 
 def _with_result(function, signature, target):
-    """The signature with its return type; one that is not said is what the compiler deduces."""
+    """The signature with its return type; if it has none, the compiler deduces it."""
     if signature.return_type is None:
         deduced = element.result_types(function, signature.args, _compile_target(target))
         returned = types.Tuple(deduced) if len(deduced) != 1 else deduced[0]

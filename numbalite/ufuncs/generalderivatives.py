@@ -33,7 +33,7 @@ _INNER = "nl_f"
 
 
 class Made(NamedTuple):
-    """What a generalized ufunc was made from."""
+    """The definition of a generalized ufunc."""
 
     function: DeviceFunction
     layout: Layout

@@ -1,4 +1,4 @@
-"""The compiled loops of the cpu and parallel targets: sources, compiling, what comes out.
+"""The compiled loops of the cpu and parallel targets: sources, compilation, results.
 
 One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". The two
 differ by a few instructions, and a program that uses both targets compiles once. The functions have the form in
@@ -50,7 +50,7 @@ def codes(operands) -> bytes:
 def ufunc_loops(function, signatures, target, options) -> list:
     """Loops for complete signatures of scalars, as a list of Loop.
 
-    CompileError if the function does not take one of them: the message names it.
+    CompileError, with the signature, if the function does not accept one of them.
     """
     rows = [(s.args, element.returned(s)) for s in signatures]
     module = _load(function, signatures, options, _ufunc_source)
@@ -157,7 +157,7 @@ def _truth(value):
 
 
 def _guarded(builder, options):
-    """Whether calls of the code must be able to end in the middle."""
+    """Must calls of the code be interruptible?"""
     return bool(
         options.has_checks
         or builder.includes

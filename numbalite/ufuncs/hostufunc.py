@@ -1,7 +1,7 @@
 """The cpu and parallel targets of vectorize and guvectorize: real numpy.ufunc objects.
 
-What such a ufunc was made from is its Owner, which the ufunc keeps: it compiles loops for dtypes that
-a lazily typed ufunc has not met yet, and it is what the ufunc pickles as.
+The ufunc references its Owner, which has its definition: the Owner compiles loops for new dtypes of a lazily
+typed ufunc, and is pickled in place of the ufunc.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from . import element, hostloops, resolve
 
 
 def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
-    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call. ``results``: how
-    many it returns, if that is decided elsewhere."""
+    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call.
+    ``results``: the number of results, if the caller determines it."""
     signatures = _distinct(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
@@ -54,7 +54,7 @@ def make_gufunc(
     writes, too, by their numbers or their names.
 
     Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
-    of the inputs, unless dtype= or signature= says otherwise (NumPy does not tell what out= is).
+    of the inputs, unless dtype= or signature= is passed (NumPy does not pass the dtype of out=).
     """
     layout = hostloops.parse_layout(function.name, layout_text)
     signatures = _distinct(function, signatures, layout.nin)
@@ -157,9 +157,9 @@ class Owner:
         self.waiting = {}  # the same of those that are compiled and not yet its
 
     def make(self, nin, nout, loops):
-        """The ufunc with these loops; one without any gets them as they are needed."""
+        """The ufunc with these loops; without loops, they are compiled on demand."""
         if self.target == "parallel":
-            threads.most()  # the pool's size is said before a loop needs it
+            threads.most()  # the pool's size is set before a loop needs it
         _register()
         self.nin, self.nout = nin, nout
         self.__name__ = element.plain_name(self.function)
@@ -209,7 +209,7 @@ class Owner:
         with self.lock:
             chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
             if is_reduction and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
-                # C++ adds int8 numbers as int: they are reduced in what the function returns.
+                # C++ adds int8 numbers as int: they are reduced in the function's return type.
                 request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
                 chosen = resolve.choose_lazily(
                     request, lambda natural: self._results(natural, None)
@@ -272,7 +272,7 @@ class Owner:
         return make_gufunc(function, signatures, layout, self.target, None, self.options, "")
 
     def arguments(self):
-        """What `_again` makes an equal ufunc from."""
+        """The arguments from which `_again` makes an equal ufunc."""
         layout = None if self.layout is None else str(self.layout)
         return (
             self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc,

@@ -251,7 +251,7 @@ def _kernel_text(kind, last, names, words, blocks):
     """The source of one kernel.
 
     ``last``: the kind of reduction by which the last block combines the parts, or "". ``names``: the C++ types S (read),
-    T (accumulator) and O (written). ``blocks``: how many blocks must fit in a multiprocessor.
+    T (accumulator) and O (written). ``blocks``: the number of blocks that must fit in a multiprocessor.
     """
     name, threads = f"nl_{kind}{last}", plans.THREADS
     if last:
@@ -293,7 +293,7 @@ class Loops:
         """Generates a kernel that reads dtype ``stored``, accumulates ``loop`` and writes ``result``.
 
         ``last``: the kind of reduction by which its last block combines the parts. ``cached``: its loads may stay in
-        the caches. ``vec``: how many neighbouring numbers form one element. Returns (Builder, function).
+        the caches. ``vec``: the number of neighbouring numbers in one element. Returns (Builder, function).
         """
         return self._generated(
             [(kind, last)], stored, loop, result, masked, wide, unary, exclusive, cached, vec

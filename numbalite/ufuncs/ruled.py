@@ -1,5 +1,5 @@
-"""Ufuncs whose loops are chosen by a rule of their own: those behind NumPy's functions that compute some
-of their inputs in one dtype (`where`, `clip`). A rule is asked once for each list of types."""
+"""Ufuncs with their own rule for the choice of a loop: they implement NumPy's functions that convert some of
+their inputs to one dtype (`where`, `clip`). A rule is called once for each list of types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RuledUfunc(CudaUfunc):
-    """A ufunc of one of our element functions; ``rule(request)`` gives the dtypes of its inputs and its one
+    """A ufunc of one of our element functions; ``rule(request)`` returns the dtypes of its inputs and its one
     output."""
 
     def __init__(self, name: str, rule: Callable):
@@ -44,7 +44,8 @@ def common(inputs) -> np.dtype:
 
 @functools.cache
 def chosen() -> RuledUfunc:
-    """What numpy.where computes: of two numbers, the first where a condition is true."""
+    """The element-wise function of numpy.where: the first of two numbers if a condition is true, else the
+    second."""
     return RuledUfunc("chosen", _choice)
 
 

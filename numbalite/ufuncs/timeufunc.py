@@ -1,5 +1,6 @@
-"""Ufuncs of dates and times. The loops of ufuncs know types by NumPy's characters, and those of times say no unit:
-for each signature there is a ufunc of the counts, which are int64, and here is what gives them their units."""
+"""Ufuncs of dates and times. The loops of ufuncs have types as NumPy's characters, which have no unit of
+time. So for each signature there is a ufunc of the counts, which are int64, and this module adds the
+units."""
 
 from __future__ import annotations
 
@@ -85,8 +86,8 @@ class TimeUfunc:
         return tuple(timed) if isinstance(found, tuple) else timed[0]
 
     def _part(self, inputs):
-        """The signature that takes these inputs, with its ufunc: the first that takes them as they are, else
-        the first that they can be converted to."""
+        """The signature for these inputs, with its ufunc: the first with exactly these types, else the first
+        to which they can be converted."""
         for fits in (lambda a, b: a == b, np.can_cast):
             for signature, ufunc in self._parts:
                 if all(fits(x.dtype, t) for x, t in zip(inputs, _dtypes(signature), strict=False)):
@@ -110,7 +111,7 @@ def _dtypes(signature):
 
 
 def _count(ufunc, x, dtype, is_output=False):
-    """An array of times as the counts of the unit that is wanted; others as they are."""
+    """Converts an array of times to counts of the required unit; returns other arrays unchanged."""
     if not _is_time(dtype):
         return x
     if x.dtype != dtype:

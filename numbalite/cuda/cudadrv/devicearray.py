@@ -81,7 +81,7 @@ def verify_cuda_ndarray_interface(obj: Any) -> Any:
 
 
 def is_contiguous(ary: Any) -> bool:
-    """Do the elements lie in C order, apart from axes along which they are repeated?"""
+    """Is the layout C order, apart from broadcast axes?"""
     return bool(array_core(ary).flags["C_CONTIGUOUS"])
 
 

@@ -104,7 +104,7 @@ Function = CudaPythonFunction
 
 
 class Driver:
-    """What numba's `driver` object answers; it makes no calls by the driver's names."""
+    """A replacement of numba's `driver` object, without the driver's functions."""
 
     @property
     def is_available(self) -> bool:

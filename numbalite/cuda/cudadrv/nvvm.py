@@ -1,6 +1,6 @@
 """libNVVM is not used: kernels are CUDA C++ and NVRTC compiles them.
 
-The module is here so that programs that ask for it get an answer.
+The module exists for programs that test for NVVM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["NvvmError", "NvvmSupportError", "NvvmWarning", "is_available"]
 
 
 def is_available() -> bool:
-    """False: `cuda.is_available()` is the question to ask."""
+    """False: use `cuda.is_available()` instead."""
     return False
 
 

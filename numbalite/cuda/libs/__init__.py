@@ -1,1 +1,1 @@
-"""CUDA's libraries under the names that programs for NumbaPro know: ``from numbalite.cuda.libs import cufft``."""
+"""CUDA's libraries under the names of NumbaPro: ``from numbalite.cuda.libs import cufft``."""

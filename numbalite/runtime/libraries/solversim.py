@@ -1,5 +1,6 @@
-"""What cuSOLVER's functions, and cuBLAS' batched ones, compute, by NumPy: the same arguments, with matrices by
-columns, the same results, pivots and infos. The memory is read and written as host copies, in the stream's
+"""The functions of cuSOLVER, and the batched ones of cuBLAS, implemented with NumPy: the same arguments, with
+column-major matrices, and the same results, pivots and infos. The memory is read and written as host copies,
+in the stream's
 order."""
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def _flat(array, count, kind):
 
 
 def _read(array, rows, columns, ld, kind, stream):
-    """A matrix that lies by columns, `ld` elements from one to the next."""
+    """A column-major matrix with the leading dimension `ld`."""
     host = np.zeros(ld * columns, np.dtype(kind))
     count = ld * (columns - 1) + rows
     host[:count] = _flat(array, count, kind).copy_to_host(stream=stream)
@@ -33,7 +34,7 @@ def _read(array, rows, columns, ld, kind, stream):
 
 
 def as_it_is(array: Any, stream: Any) -> np.ndarray:
-    """What lies in an array of which a part is then written: it need not have been written before."""
+    """The contents of an array that is partly overwritten: they may be uninitialized."""
     with checks("none"):
         return array.copy_to_host(stream=stream)
 
@@ -391,7 +392,7 @@ SgetrsBatched, DgetrsBatched, CgetrsBatched, ZgetrsBatched = map(_getrs_batched,
 
 
 def _items(array, count, size, kind):
-    """The pieces, of `size` elements each, of what lies one after another."""
+    """Splits a packed batch into matrices of `size` elements each."""
     flat = _flat(array, count * size, kind)
     return [flat[i * size : (i + 1) * size] for i in range(count)]
 

@@ -1,4 +1,4 @@
-"""What cuSPARSE's functions compute, by NumPy: the same arguments, with descriptors as numbers. The memory is
+"""The functions of cuSPARSE, implemented with NumPy: the same arguments, with descriptors as numbers. The memory is
 read and written as host copies, in the stream's order."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INVALID, NOT_SUPPORTED = 3, 10
 
 
 class Descriptor:
-    """A matrix or vector: what it was made from, by name."""
+    """The arguments from which a matrix or vector descriptor was made, by name."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)

@@ -29,7 +29,7 @@ LETTERS = {"f": "S", "d": "D", "F": "C", "D": "Z"}
 
 
 class Library:
-    """A library: where it is, its functions as they are asked for."""
+    """A library: its path, and its functions, which are loaded on demand."""
 
     def __init__(self, name: str, prefix: str, simulated: str) -> None:
         self.name = name
@@ -42,7 +42,8 @@ class Library:
         return Calls(self, stream)
 
     def find(self, name: str, handle: bool = True) -> Callable:
-        """The function of a name, without the library's prefix; does it take a handle first?"""
+        """Finds a function by its name without the library's prefix; also returns whether its first parameter
+        is a handle."""
         found = self.functions.get(name)
         if found is None:
             found = self.functions[name] = self._load(name, handle)
@@ -64,7 +65,7 @@ class Library:
         return _simulated(f"{self.prefix}{name}", function, handle, allowed)
 
     def has(self, name: str) -> bool:
-        """Is there such a function, which takes a handle? Older libraries lack some."""
+        """Does the library have this function with a handle? Older libraries lack some."""
         try:
             self.find(name)
         except CudaSupportError:
@@ -76,7 +77,7 @@ class Library:
         _core.cudalib_open(self.name, None if _core.driver_has("host_code") else self.path())
 
     def path(self) -> str:
-        """The library's file: what the running driver can use, the newest first."""
+        """The library's file: the newest that the running driver supports."""
         newest = _core.driver_version() // 1000
         for major in range(newest, toolkit.OLDEST - 1, -1):
             for folder in toolkit.folders_with(self.name):
@@ -90,7 +91,7 @@ class Library:
         )
 
     def failure(self, name: str, status: int) -> CudaAPIError:
-        """The exception that a status stands for."""
+        """The exception for a status."""
         word = _core.cudalib_status(self.name, status)
         call = f"{self.prefix}{name}"
         return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
@@ -131,7 +132,7 @@ class Calls:
             raise self.owner.failure(name, status)
 
     def plain(self, name: str, *args: Any) -> None:
-        """A function that does not take the handle."""
+        """Calls a function without a handle."""
         function = self.owner.functions.get(name) or self.owner.find(name, False)
         status = function(self.stream, *args)
         if status:
@@ -140,7 +141,8 @@ class Calls:
     def make(
         self, name: str, destroy: str, *args: Any, kept: Any = None, kind: Any = ctypes.c_void_p
     ) -> Any:
-        """What a function makes that writes its number first and does not take the handle. It is destroyed with
+        """Calls a function without a handle that creates an object, and returns the number that it writes to
+        its first argument. It is destroyed with
         the value; `kept` lives as long, and arrays in it are used with it."""
         destroyer = self.owner.find(destroy, False)
         destroyer = getattr(destroyer, "outside_captures", destroyer)
@@ -149,7 +151,7 @@ class Calls:
         return _core.LibraryValue(number.value or 0, destroyer, kept)
 
     def sizes(self, name: str, *args: Any) -> tuple[int, int]:
-        """What a function that writes two sizes, of memory on the device and on the host, says."""
+        """Returns the two sizes, of device and of host memory, that a function writes."""
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         self(name, *args, first, first + ctypes.sizeof(ctypes.c_size_t))
@@ -174,7 +176,7 @@ def memory(size: int) -> Any:
 
 
 def stream_number(stream: Any) -> int:
-    """What tells streams apart without keeping them alive: of the thread's current one, if none is named."""
+    """A key that identifies a stream without keeping it alive; by default of the thread's current stream."""
     return _core.stream_place(stream)[2]
 
 
