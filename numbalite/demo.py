@@ -514,7 +514,7 @@ def main(argv=()):
     simulated = cuda.is_simulated()
     name = device.name.decode() if isinstance(device.name, bytes) else device.name
     where = "simulated on the CPU, small sizes" if simulated else "a GPU, full sizes"
-    print(f"Running on {name} ({where}); NumPy {np.__version__} beside it.\n")
+    print(f"Running on {name} ({where}); NumPy {np.__version__} for comparison.\n")
     print(f"{'kernel':<15} {'size':<38} {'numbalite':>11} {'NumPy':>11}")
     wrong = missing = 0
     for make in WORKS:

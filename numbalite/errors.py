@@ -125,7 +125,7 @@ class KernelError(NumbaliteError, RuntimeError):
     schedule: str | None = None
     """The schedule that shows the mistake, where the first one does not (NUMBALITE_SIM_SCHEDULE)."""
     others: int | None = None
-    """How many more findings there were in the launch, beside this first one."""
+    """How many more findings there were in the launch, in addition to this first one."""
     access: str | None = None
     """What the thread does: "reads", "writes", or with an atomic "updates"."""
     address: int | None = None

@@ -6,7 +6,7 @@
  * dimension describes the output.
  *
  *     VALUES   the selected elements
- *     PLACES   their indices: one for each dimension; `output` of a dimension is the offset of its index,
+ *     INDICES   their indices: one for each dimension; `output` of a dimension is the offset of its index,
  *              `output` of the kept dimension the stride between elements
  *     HALVES   the selected elements from the front, the others from the back in reverse
  *     SPREAD   overwrites the selected elements with others, in order; the kept dimension has their number,
@@ -21,7 +21,7 @@
 namespace numbalite {
 namespace nl_reduce {
 
-enum selection { VALUES, PLACES, HALVES, SPREAD, COVER };
+enum selection { VALUES, INDICES, HALVES, SPREAD, COVER };
 
 struct add_counts {
     NUMBALITE_FUNCTION int64 operator()(int64 a, int64 b) const { return a + b; }
@@ -132,7 +132,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
             continue;
         if (moves)
             *(S *)to = item[k];
-        else if (What == PLACES)
+        else if (What == INDICES)
             put_place(p, i, to);
         else
             *(S *)((char *)input + element_of(p, i).input) =
@@ -160,7 +160,7 @@ NUMBALITE_FUNCTION void load_mask(const unsigned char *mask, int left, unsigned 
         words[q] = nonzero_bytes(words[q]);
 }
 
-/* VALUES, PLACES or SPREAD by a mask that is contiguous and aligned to 16 bytes, with K elements per
+/* VALUES, INDICES or SPREAD by a mask that is contiguous and aligned to 16 bytes, with K elements per
  * thread, a multiple of 16. A lane loads the mask of 16 elements at once. The block collects the
  * numbers of its selected elements in shared memory, so that threads with neighbouring numbers
  * write neighbouring elements. */
@@ -229,7 +229,7 @@ NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const vo
         const int64 i = base + numbers[t], at = before + t;
         if (What == VALUES)
             *(S *)((char *)out + at * step) = *(const S *)((const char *)input + element_of(p, i).input);
-        else if (What == PLACES)
+        else if (What == INDICES)
             put_place(p, i, (char *)out + at * step);
         else
             *(S *)((char *)input + element_of(p, i).input) =

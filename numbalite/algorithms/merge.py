@@ -41,10 +41,10 @@ class Comparison:
             dict.fromkeys(_NAMES, _ROWS), {"width": self.width},
         )  # fmt: skip
 
-    def sort(self, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any) -> None:
-        """Sorts contiguous rows into ``target``, or writes their indices to ``places``, an int64 array."""
+    def sort(self, source: Any, target: Any, indices: Any, rows: int, n: int, stream: Any) -> None:
+        """Sorts contiguous rows into ``target``, or writes their indices to ``indices``, an int64 array."""
         tiles_kernel, merge_kernel, held = "nl_tiles", "nl_merge_values", self.dtype
-        if places is not None:  # the layout of placed<T> in memory
+        if indices is not None:  # the layout of placed<T> in memory
             align = max(8, self.dtype.alignment)
             size = -(-self.dtype.itemsize // 8) * 8 + 8
             tiles_kernel, merge_kernel = "nl_tiles_placed", "nl_merge_placed"
@@ -55,9 +55,9 @@ class Comparison:
             length *= 2
         first: Any = device_array(rows * n, held, stream=stream)
         second: Any = device_array(rows * n, held, stream=stream) if lengths else None
-        if places is None and len(lengths) % 2:
+        if indices is None and len(lengths) % 2:
             second = target
-        elif places is None:
+        elif indices is None:
             first = target
         tiles = -(-n // self.width)
         threads = min(_THREADS, max(32, self.width // 2))
@@ -68,6 +68,6 @@ class Comparison:
                 first, second, rows, n, parts, length
             )
             first, second = second, first
-        if places is not None:
+        if indices is not None:
             blocks = min(-(-rows * n // _THREADS), _MAX_BLOCKS)
-            self.kernels["nl_places"][blocks, _THREADS, stream](first, places, rows, n, 0, 0)
+            self.kernels["nl_places"][blocks, _THREADS, stream](first, indices, rows, n, 0, 0)

@@ -21,12 +21,12 @@ _KEPT = 64
 class Order:
     """The order of the elements of a dtype, ascending as NumPy's or descending.
 
-    ``kind`` is its C++ type, ``places`` the number of digits of a key, ``flip`` the bits of keys that are
+    ``kind`` is its C++ type, ``digits`` the number of digits of a key, ``flip`` the bits of keys that are
     inverted. Rows of up to ``most`` elements fit into a block, with ``entry`` bytes of shared memory per
     element.
     """
 
-    __slots__ = ("entry", "flip", "itemsize", "kind", "most", "places")
+    __slots__ = ("digits", "entry", "flip", "itemsize", "kind", "most")
 
     def __init__(self, dtype: np.dtype, descending: bool) -> None:
         size = dtype.itemsize
@@ -36,7 +36,7 @@ class Order:
         name = {"f": "real", "c": "pair", "m": "date", "M": "date"}.get(dtype.kind, "whole")
         self.kind = f"{_SPACE}{name}<{_WORDS[word]}>"
         self.itemsize = size
-        self.places = size + (dtype.kind == "c")
+        self.digits = size + (dtype.kind == "c")
         sign = 1 << (8 * size - 1) if dtype.kind == "i" else 0
         self.flip = sign ^ (_EVERY_BIT if descending else 0)
         key = size if dtype.kind != "c" else size + word

@@ -44,24 +44,24 @@ _ZEROS = {dtype: np.zeros((), dtype) for dtype in _COUNTS}
 
 
 def sort_rows(
-    order: Order, source: Any, target: Any, places: Any, rows: int, n: int, stream: Any
+    order: Order, source: Any, target: Any, indices: Any, rows: int, n: int, stream: Any
 ) -> None:
     """Sorts rows of n elements each, stably.
 
-    ``source`` is contiguous. So are ``target``, which may be the source or None, and ``places``, an int64 array
+    ``source`` is contiguous. So are ``target``, which may be the source or None, and ``indices``, an int64 array
     for the original indices, or None.
     """
-    block = _block_of_row(order, n, places is not None, _core.current_device())
+    block = _block_of_row(order, n, indices is not None, _core.current_device())
     if block is not None:
         one, threads, shared = block
-        one[rows, threads, stream, shared](source, target, places, n, order.flip)
+        one[rows, threads, stream, shared](source, target, indices, n, order.flip)
     elif n <= order.most:
-        _short(order, source, target, places, rows, n, stream)
+        _short(order, source, target, indices, rows, n, stream)
     else:
-        _radix(order, source, target, places, rows, n, stream)
+        _radix(order, source, target, indices, rows, n, stream)
 
 
-def _short(order, source, target, places, rows, n, stream):
+def _short(order, source, target, indices, rows, n, stream):
     width = 1 << max(1, (n - 1).bit_length())
     together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
     log = _log_each(order, rows, width)
@@ -70,15 +70,15 @@ def _short(order, source, target, places, rows, n, stream):
     shared = (entries + entries // 16) * order.entry
     short = kernel("short_sort", f"nl_sort_short<{order.kind}, {log}>")
     short[-(-rows // together), threads, stream, shared](
-        source, target, places, rows, n, width, together, order.flip
+        source, target, indices, rows, n, width, together, order.flip
     )
 
 
 def _block_of_row(order, n, has_places, device):
     """(kernel, threads, bytes of shared memory) that sort a row by one block, digit by digit; None for other
     lengths."""
-    first = _FIRST_ROW if order.places > 2 else _FIRST_ROW // 2
-    if n <= first or order.places > _MAX_ROW_DIGITS:
+    first = _FIRST_ROW if order.digits > 2 else _FIRST_ROW // 2
+    if n <= first or order.digits > _MAX_ROW_DIGITS:
         return None
     for threads, items, blocks in _ROW_BLOCKS:
         if n <= threads * items:
@@ -105,12 +105,12 @@ def _log_each(order, rows, width):
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
 
 
-def _radix(order, source, target, places, rows, n, stream):
-    passes = order.places
+def _radix(order, source, target, indices, rows, n, stream):
+    passes = order.digits
     if target is source and passes % 2:  # the first pass would overwrite its input
         source = source.copy(stream=stream)
     count = _COUNTS[n >= _WIDE_COUNTS]
-    value = 0 if places is None else 4 if n < 1 << 32 else 8
+    value = 0 if indices is None else 4 if n < 1 << 32 else 8
     one, threads, tile, shared = _passes(order, value, count, _core.current_device())
     tiles = -(-n // tile)
     size = _TICKETS + rows * passes * (1 + tiles) * _DIGITS
@@ -127,7 +127,7 @@ def _radix(order, source, target, places, rows, n, stream):
         left = passes - 1 - place
         to = keys[left % 2] if left else target
         values_to = carried[left % 2] if left else None
-        launch(source, to, values, values_to, None if left else places, n, tiles, place, order.flip, work)  # fmt: skip
+        launch(source, to, values, values_to, None if left else indices, n, tiles, place, order.flip, work)  # fmt: skip
         source, values = to, values_to
 
 
@@ -179,7 +179,7 @@ def _counter(order, count, is_many, device):
     threads, room, most, many = _COUNTING_MANY if is_many else _COUNTING
     if room > 1 << 15:
         room = min(room, _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK))
-    bins = order.places * _DIGITS * 4
+    bins = order.digits * _DIGITS * 4
     apart = 1
     while apart < most and 2 * apart * bins <= room:
         apart *= 2

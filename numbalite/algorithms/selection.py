@@ -54,11 +54,11 @@ def new_count() -> DeviceNDArray:
     return _core.device_empty((1,), np.dtype("i8"), "C")
 
 
-def checked_count(operation: Any, count: Any, beside: Any) -> Any:
+def checked_count(operation: Any, count: Any, like: Any) -> Any:
     """Checks the count= of a call."""
     if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
         raise TypeError(f"{operation.called}: count= is a device array of one int64")
-    if count.device != beside.device or count.readonly:
+    if count.device != like.device or count.readonly:
         raise ValueError(f"{operation.called}: count= is read-only or on another device")
     return count
 
@@ -80,7 +80,7 @@ def run(
 ) -> None:
     """Runs one of select.cuh's selections.
 
-    "values" and "halves" write to a 1-D `out`. "places" writes indices to `out` with `steps`, the distances in
+    "values" and "halves" write to a 1-D `out`. "indices" writes indices to `out` with `steps`, the distances in
     bytes between the indices of two elements and between the indices of one element. "spread" and "cover" read
     elements from `out`.
     """
@@ -106,9 +106,9 @@ def run(
 
 def _is_packed(what, array, mask):
     """Can `select_packed` run: is the mask contiguous and aligned, and the array regular?"""
-    regular = what == "places" or array.ndim == 1 or array.is_c_contiguous()
+    regular = what == "indices" or array.ndim == 1 or array.is_c_contiguous()
     aligned = mask.is_c_contiguous() and mask._address % _ALIGNMENT == 0
-    return what in ("values", "places", "spread") and regular and aligned
+    return what in ("values", "indices", "spread") and regular and aligned
 
 
 def _plan(what, array, mask, out, steps):
@@ -119,7 +119,7 @@ def _plan(what, array, mask, out, steps):
         (n, step, over, apart * i)
         for i, (n, step, over) in enumerate(zip(array.shape, array.strides, masks, strict=True))
     ]
-    merges = int(what != "places")
+    merges = int(what != "indices")
     if array.size == 1 and (merges or not dims):
         dims, merges = [(1, 0, 0, 0)], 0
     step = steps[0] if steps else out.strides[0]
@@ -137,7 +137,7 @@ def _plan(what, array, mask, out, steps):
     return schedule, plan, wide
 
 
-def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
+def indices_of(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
     """The indices of the `count` elements that are true: (dimensions, count), or with `as_rows` (count,
     dimensions)."""
     size, dims = 8, mask.ndim
@@ -145,5 +145,5 @@ def places(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
     out = _core.device_empty(shape, np.dtype("i8"), "C")
     if math.prod(shape):
         steps = (dims * size, size) if as_rows else (size, count * size)
-        run("places", mask, out, new_count(), mask=mask, steps=steps, stream=mask.stream)
+        run("indices", mask, out, new_count(), mask=mask, steps=steps, stream=mask.stream)
     return out

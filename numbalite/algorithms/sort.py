@@ -116,7 +116,7 @@ class Sort:
                 self._of(x.dtype).sort(rows, made, None, x.size // n, n, stream)
                 assign.copy(sorting.axis_back(made, axis, stream), target, stream)
             elif x.size:
-                made = sorting.take_along(x, self._places(x, axis, stream), axis, stream)
+                made = sorting.take_along(x, self._indices(x, axis, stream), axis, stream)
                 assign.copy(made, target, stream)
             return given.finish(out, target)
 
@@ -131,19 +131,19 @@ class Sort:
         given = Given(array, self, stream)
         with given.device:
             x, axis = sorting.axis_of(given.array, axis)
-            return given.result(self._places(x, axis, stream))
+            return given.result(self._indices(x, axis, stream))
 
-    def _places(self, x, axis, stream):
+    def _indices(self, x, axis, stream):
         if self.function is None:
             return sorting.argsort(x, axis, self._descending, stream=stream)
         if not self._compares:
             return sorting.argsort(self._keys(x, stream), axis, self._descending, stream=stream)
         rows = sorting.rows_of(x, axis, stream)
-        places = device_array(rows.shape, np.int64, stream=stream)
+        indices = device_array(rows.shape, np.int64, stream=stream)
         if x.size:
             n = rows.shape[-1]
-            self._of(x.dtype).sort(rows, None, places, x.size // n, n, stream)
-        return sorting.axis_back(places, axis, stream)
+            self._of(x.dtype).sort(rows, None, indices, x.size // n, n, stream)
+        return sorting.axis_back(indices, axis, stream)
 
     def _keys(self, x, stream):
         made, dtype = self._of(x.dtype)
@@ -224,8 +224,8 @@ def topk(
 
     A NaN counts as larger than all numbers. Of equal elements the first ones are returned.
 
-    >>> values, places = cuda.topk(cuda.to_device(np.array([3, 9, 4])), 2)
-    >>> print(values, places)
+    >>> values, indices = cuda.topk(cuda.to_device(np.array([3, 9, 4])), 2)
+    >>> print(values, indices)
     [9 4] [1 2]
     """
     given = Given(array, _TOPK, stream)
@@ -233,11 +233,11 @@ def topk(
         x, axis = sorting.axis_of(given.array, axis)
         if not 0 <= k <= x.shape[axis]:
             raise ValueError(f"cuda.topk: k={k} of {x.shape[axis]} elements along axis {axis}")
-        places = sorting.argsort(x, axis, bool(largest), stream=stream)
+        indices = sorting.argsort(x, axis, bool(largest), stream=stream)
         first = (slice(None),) * axis + (slice(k),)
-        places = operands.device_view(places[first]).copy(stream=stream)
-        values = sorting.take_along(x, places, axis, stream)
-        return given.result(values), given.result(places)
+        indices = operands.device_view(indices[first]).copy(stream=stream)
+        values = sorting.take_along(x, indices, axis, stream)
+        return given.result(values), given.result(indices)
 
 
 class _Named:

@@ -64,8 +64,8 @@ def sort(
     """A sorted copy, or ``out``, which may be the array itself; the axis is counted from the front. Records are
     compared by ``fields`` first, then by the other fields."""
     if a.dtype.names is not None:
-        places = argsort(a, axis, descending, fields, stream)
-        return _stored(take_along(a, places, axis, stream), a, out, stream)
+        indices = argsort(a, axis, descending, fields, stream)
+        return _stored(take_along(a, indices, axis, stream), a, out, stream)
     how = order.of(a.dtype, descending)
     n = a.shape[axis]
     fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
@@ -113,12 +113,12 @@ def argsort(
     how = order.of(a.dtype, descending)
     n = a.shape[axis]
     rows, _ = _rows(a, axis, stream)
-    places = device_array(rows.shape, _PLACE, stream=stream)
+    indices = device_array(rows.shape, _PLACE, stream=stream)
     if n > 1 and a.size:
-        radix.sort_rows(how, rows, None, places, a.size // n, n, stream)
+        radix.sort_rows(how, rows, None, indices, a.size // n, n, stream)
     else:
-        places.fill(0, stream=stream)
-    return operands.contiguous(_back(places, axis), stream)
+        indices.fill(0, stream=stream)
+    return operands.contiguous(_back(indices, axis), stream)
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
@@ -141,20 +141,20 @@ def lexsort(
     keys: Sequence[DeviceNDArray], axis: int, descending: bool = False, stream: Any = 0
 ) -> DeviceNDArray:
     """The indices in the order of several keys of one shape; the last key is the most significant."""
-    places = argsort(keys[0], axis, descending, stream=stream)
+    indices = argsort(keys[0], axis, descending, stream=stream)
     for key in keys[1:]:
-        then = argsort(take_along(key, places, axis, stream), axis, descending, stream=stream)
-        places = take_along(places, then, axis, stream)
-    return places
+        then = argsort(take_along(key, indices, axis, stream), axis, descending, stream=stream)
+        indices = take_along(indices, then, axis, stream)
+    return indices
 
 
-def take_along(a: DeviceNDArray, places: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
     """The elements at the indices of each 1-D slice along an axis, as numpy.take_along_axis."""
     rows, _ = _rows(a, axis, stream)
-    index, _ = _rows(places, axis, stream)
-    m = places.shape[axis]
+    index, _ = _rows(indices, axis, stream)
+    m = indices.shape[axis]
     if not index.size:
-        return device_array(places.shape, a.dtype, stream=stream)
+        return device_array(indices.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
     taken = permuting.take(rows, index, sizes, m, True, stream)
     return operands.contiguous(_back(taken._reshaped(index.shape, "C", False), axis), stream)

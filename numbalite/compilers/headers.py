@@ -178,7 +178,7 @@ class Closure:
 
     def __init__(self, source, toolkit_directories, forced=()):
         self._parts = []
-        self._is_known = True
+        self._is_complete = True
         self._memory = dict(source.headers)
         self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories  # called when the first header is searched on disk
@@ -190,20 +190,20 @@ class Closure:
 
     @property
     def parts(self):
-        return self._parts if self._is_known else None
+        return self._parts if self._is_complete else None
 
     def _scan(self, text, directory):
         for name, quoted in includes(text):
-            beside = directory if quoted else None
+            near = directory if quoted else None
             if not name:
-                self._is_known = False
+                self._is_complete = False
             elif name in self._memory:  # or a file next to the including one
-                if beside is not None and find(name, [beside]):
-                    self._follow(name, beside)
+                if near is not None and find(name, [near]):
+                    self._follow(name, near)
             elif not _is_own(name):
-                self._follow(name, beside)
-            elif not name.startswith("numbalite") and self._is_users(name, beside):
-                self._follow(name, beside)
+                self._follow(name, near)
+            elif not name.startswith("numbalite") and self._is_users(name, near):
+                self._follow(name, near)
 
     def _follow(self, name, directory):
         path = self._find(name, directory)
@@ -225,8 +225,8 @@ class Closure:
 
     def _is_users(self, name, directory):
         """Does the user have a file with the name of a standard header?"""
-        beside = [] if directory is None else [directory]
-        return find(name, [*beside, *self._directories]) is not None
+        near = [] if directory is None else [directory]
+        return find(name, [*near, *self._directories]) is not None
 
     @property
     def _toolkit_prefixes(self):
@@ -235,8 +235,8 @@ class Closure:
         return tuple(folder + "/" for folder in self._toolkit)
 
     def _find(self, name, directory):
-        beside = [] if directory is None else [directory]
-        return find(name, [*beside, *self._directories]) or find(name, self._toolkit_prefixes)
+        near = [] if directory is None else [directory]
+        return find(name, [*near, *self._directories]) or find(name, self._toolkit_prefixes)
 
 
 _own_names = None

@@ -107,7 +107,7 @@ _HINTS = [
     (
         r"deduced return type \"[^\n]*\" conflicts|in return type deduced as '|must match previous return type"
         r"|inconsistent (?:deduction for auto return|types '[^\n]*' deduced)",
-        "all returns of a function have one type: return 1.0f; beside return 0.5f; or a signature with the "
+        "all returns of a function have one type: return 1.0f; and return 0.5f; or a signature with the "
         'result, @cuda.jit("float32(float32)", device=True)',
     ),
     (

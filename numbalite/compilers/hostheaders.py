@@ -148,8 +148,8 @@ class Headers:
     def _path(self, name, is_quoted, directory):
         """The user's file on disk to which an #include refers; None if the header is in memory or not the
         user's."""
-        beside = [directory] if is_quoted and directory is not None else []
-        path = headers.find(name, beside) if name else None
+        near = [directory] if is_quoted and directory is not None else []
+        path = headers.find(name, near) if name else None
         if path is None and name and name not in self._memory:
             path = headers.find(name, [self._near, *self._users] if is_quoted else self._users)
         return path

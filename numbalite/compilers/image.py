@@ -23,10 +23,10 @@ def simulated(code: bytes) -> bytes:
     words = np.frombuffer(code + bytes(8 - len(code) % 8), "<u8")
     total = int(words.sum(dtype="u8"))
     totals = int((words * np.arange(words.size, 0, -1, dtype="u8")).sum(dtype="u8"))
-    turned = (totals << 32 | totals >> 32) & ((1 << 64) - 1)
+    rotated = (totals << 32 | totals >> 32) & ((1 << 64) - 1)
     return (
         _SIMULATED.pack(b"NLSIMG01", len(code)) + code
-        + _SIMULATED.pack(b"NLSUM001", total ^ turned)
+        + _SIMULATED.pack(b"NLSUM001", total ^ rotated)
     )  # fmt: skip
 
 

@@ -178,7 +178,7 @@ def linker_library() -> str:
     package = "nvidia-nvjitlink-cu12" if nvrtc.major == 12 else "nvidia-nvjitlink"
     raise CudaSupportError(
         f"link= with compiled code, and kernels that launch kernels, need nvJitLink, which was not found "
-        f"beside {nvrtc.path}: pip install {package}"
+        f"next to {nvrtc.path}: pip install {package}"
     )
 
 

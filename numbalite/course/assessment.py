@@ -47,7 +47,7 @@ class Assessment:
     launches: tuple[int, int | None] = (1, None)
     """The fewest and the most launches of a call; None: no limit."""
     spare_bytes = 0
-    """How much a call may copy beside what it must: arguments and results, if those are on the host."""
+    """The bytes that a call may copy in addition to the arguments and results on the host."""
     counted = 1000
     """The size at which launches and copies are counted."""
     large: tuple[int, int] | None = (10_000_000, 20_000)

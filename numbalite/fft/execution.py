@@ -12,7 +12,7 @@ from numbalite import _core
 from numbalite.fft import plans
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.functions import arguments
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.ndarray import assign
 from numbalite.runtime.libraries.table import stream_number
 from numbalite.ufuncs import protocols
@@ -48,7 +48,7 @@ class Operand:
         part = array[tuple(cut)]
         if part.shape == tuple(shape):
             return Operand(part, self.owned)
-        made = empty_beside(array, shape, array.dtype)
+        made = empty_like(array, shape, array.dtype)
         made.fill(0)
         assign.assign(made[tuple(cut)], part)
         return Operand(made, True)
@@ -56,7 +56,7 @@ class Operand:
     def ordered(self, axes: Sequence[int]) -> Operand:
         """A copy with the axes last in memory."""
         view = moved(self.array, axes)
-        made = empty_beside(view, view.shape, view.dtype)
+        made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
         return Operand(moved_back(made, axes), True)
 
@@ -88,10 +88,10 @@ def _target(source, shape, dtype, axes, out=None):
     """Where the result is written: `out` if cuFFT can, else a new array, in C order if cuFFT can write that."""
     if out is not None and _fits(out, source, shape, dtype, axes):
         return out
-    made = empty_beside(source, shape, dtype)
+    made = empty_like(source, shape, dtype)
     if _layout(made, axes) is None:
         view = moved(made, axes)
-        made = moved_back(empty_beside(source, view.shape, dtype), axes)
+        made = moved_back(empty_like(source, view.shape, dtype), axes)
     return made
 
 

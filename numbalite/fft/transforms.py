@@ -19,7 +19,7 @@ from numbalite.fft.execution import (
 )
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.functions import arguments
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime.shapes import AxisError, items_of, numbers_of
@@ -177,7 +177,7 @@ def _rfft(name, a, s, axes, norm, out):
         shape[last] = shape[last] // 2 + 1
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
-        return _finish(name, empty_beside(a, shape, complex_dtype), 1, out)
+        return _finish(name, empty_like(a, shape, complex_dtype), 1, out)
     operand = real_to_complex(operand, together, _given(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
         operand = _transformed(operand.fitted({x: n}), [x], FORWARD)
@@ -204,7 +204,7 @@ def _irfft(name, a, s, axes, norm, out):
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
         real = np.dtype(operand.array.dtype.char.lower())
-        made = _finish(name, empty_beside(a, shape, real), 1, out)
+        made = _finish(name, empty_like(a, shape, real), 1, out)
     else:
         operand = complex_to_real(operand, axes if distinct else [last], sizes[-1], _given(out))
         made = _finish(name, operand.array, factor, out)

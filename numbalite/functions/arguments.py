@@ -63,7 +63,7 @@ def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]
 
 
 WEAK = int, float, complex
-"""Python's numbers, which take the dtype of the arrays beside them where their kind allows it."""
+"""Python's numbers, which take the dtype of the arrays next to them if their kind allows it."""
 
 
 def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
@@ -76,9 +76,9 @@ def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
     return np.result_type(*(one if type(one) in WEAK else array.dtype for one, array in pairs))
 
 
-def empty(shape: Any, dtype: Any, beside: Any = None, order: str = "C") -> DeviceNDArray:
-    """A new uninitialized array on the device of the array `beside`."""
-    with on_device_of(beside):
+def empty(shape: Any, dtype: Any, like: Any = None, order: str = "C") -> DeviceNDArray:
+    """A new uninitialized array on the device of the array `like`."""
+    with on_device_of(like):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
 
 
@@ -91,7 +91,7 @@ def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
     return made
 
 
-def empty_beside(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
+def empty_like(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
     """A new uninitialized array on the device and the stream of another array."""
     return on_stream_of(empty(shape, dtype, array), array)
 

@@ -271,10 +271,10 @@ def _fill_with_doubles(out, start, step):
     """
 
 
-def numbers(start: Any, step: Any, count: int, dtype: Any, beside: Any = None) -> DeviceNDArray:
+def numbers(start: Any, step: Any, count: int, dtype: Any, like: Any = None) -> DeviceNDArray:
     """start + i * step for i below count, computed in the type of start and step (one of int, float,
     complex, numpy.uint64) and stored as dtype."""
-    with arguments.on_device_of(beside):
+    with arguments.on_device_of(like):
         made = _core.device_empty((count,), dtype)
         if count:
             fill = _fill_with_doubles if type(start) is float else _fill_with_numbers

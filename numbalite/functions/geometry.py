@@ -152,8 +152,8 @@ def last_diagonal(x, /, *, offset: int = 0) -> DeviceNDArray:
 @implements("flip")
 def flip(m, axis=None) -> DeviceNDArray:
     m = arguments.array(m)
-    turned = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
-    key = tuple(slice(None, None, -1 if i in turned else None) for i in range(m.ndim))
+    flipped = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
+    key = tuple(slice(None, None, -1 if i in flipped else None) for i in range(m.ndim))
     return m[key or ...]
 
 

@@ -39,14 +39,14 @@ def _whole_number(obj):
     return None
 
 
-def _places(obj):
+def _indices(obj):
     """Indices as an array, on the host or the device."""
     if isinstance(obj, DeviceNDArray):
         return obj
-    places = np.asarray(obj)
-    if places.size == 0 and not isinstance(obj, np.ndarray):
-        places = places.astype(np.intp)
-    return places
+    indices = np.asarray(obj)
+    if indices.size == 0 and not isinstance(obj, np.ndarray):
+        indices = indices.astype(np.intp)
+    return indices
 
 
 # -------------------------------------------------------------------------------------------- delete
@@ -58,21 +58,21 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
     n = a.shape[axis]
     if isinstance(obj, slice):
         return _without(a, axis, range(*obj.indices(n)))
-    places = obj if _whole_number(obj) is not None else _places(obj)
-    number = _whole_number(places)
+    indices = obj if _whole_number(obj) is not None else _indices(obj)
+    number = _whole_number(indices)
     if number is not None:
         if not -n <= number < n:
             raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
         return _without(a, axis, range(number % n, number % n + 1))
-    if places.dtype == bool:
-        if places.shape != (n,):
+    if indices.dtype == bool:
+        if indices.shape != (n,):
             raise ValueError(
                 "boolean array argument obj to delete must be one dimensional and match the axis "
                 f"length of {n}"
             )
-        kept = np.logical_not(arguments.array(places))
+        kept = np.logical_not(arguments.array(indices))
     else:
-        kept = _all_but(n, places, a)
+        kept = _all_but(n, indices, a)
     return a[_at(axis, kept)]
 
 
@@ -90,10 +90,10 @@ def _without(a, axis, left_out):
     return concatenate(parts, axis, _room(a, axis, -len(left_out)))
 
 
-def _all_but(n, places, beside):
-    kept = arguments.empty((n,), bool, beside)
+def _all_but(n, indices, like):
+    kept = arguments.empty((n,), bool, like)
     kept.fill(True)
-    kept[places] = False
+    kept[indices] = False
     return kept
 
 
@@ -110,17 +110,17 @@ def insert(arr, obj, values, axis=None) -> DeviceNDArray:
         values = np.array(values, a.dtype)  # may raise OverflowError or TypeError
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n), dtype=np.intp)
-    places = _places(obj)
-    if places.dtype == bool:
-        if places.ndim != 1:
+    indices = _indices(obj)
+    if indices.dtype == bool:
+        if indices.ndim != 1:
             raise ValueError("boolean array argument obj to insert must be one dimensional")
-        places = np.flatnonzero(places)
-    elif places.ndim > 1:
+        indices = np.flatnonzero(indices)
+    elif indices.ndim > 1:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
-    number = _whole_number(places)
+    number = _whole_number(indices)
     if number is not None:
-        return _with_block(a, axis, number, values, places.ndim == 0)
-    return _with_each(a, axis, places, values)
+        return _with_block(a, axis, number, values, indices.ndim == 0)
+    return _with_each(a, axis, indices, values)
 
 
 def _with_block(a, axis, number, values, is_scalar):
@@ -141,21 +141,21 @@ def _with_block(a, axis, number, values, is_scalar):
     return made
 
 
-def _with_each(a, axis, places, values):
+def _with_each(a, axis, indices, values):
     """Inserts one value before each index; values for equal indices keep their order."""
-    n, count = a.shape[axis], places.shape[0]
-    if places.dtype.kind not in "iu":
+    n, count = a.shape[axis], indices.shape[0]
+    if indices.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
-    if not isinstance(places, DeviceNDArray):
-        if places.size and not (-n <= places.min() and places.max() <= n):
-            worst = places[np.argmax(np.abs(places + (n + 1) // 2))]
+    if not isinstance(indices, DeviceNDArray):
+        if indices.size and not (-n <= indices.min() and indices.max() <= n):
+            worst = indices[np.argmax(np.abs(indices + (n + 1) // 2))]
             raise IndexError(f"index {worst} is out of bounds for axis {axis} with size {n}")
-        places = arguments.arrays_of((a, places))[1]
-    places = places.astype(np.intp)
-    places = np.where(places < 0, places + n, places)
-    order = np.argsort(places, stable=True)
+        indices = arguments.arrays_of((a, indices))[1]
+    indices = indices.astype(np.intp)
+    indices = np.where(indices < 0, indices + n, indices)
+    order = np.argsort(indices, stable=True)
     moved = arguments.empty((count,), np.intp, a)
-    moved[order] = places[order] + numbers(0, 1, count, np.int64, a)
+    moved[order] = indices[order] + numbers(0, 1, count, np.int64, a)
     made = _room(a, axis, count)
     made[_at(axis, moved)] = values
     made[_at(axis, _all_but(n + count, moved, a))] = a

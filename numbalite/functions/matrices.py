@@ -76,17 +76,17 @@ def _repeated(values, first, count):
 # ------------------------------------------------------------------------------------------ triangles
 
 
-def _coordinates(rows, columns, k, beside):
+def _coordinates(rows, columns, k, like):
     """(row numbers plus k, as a column; column numbers): views of one array, which one launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
-    line = numbers(first, 1, last - first, np.int64, beside)
+    line = numbers(first, 1, last - first, np.int64, like)
     return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
 
 
-def is_below(rows: int, columns: int, k: Any, beside: Any) -> Any:
+def is_below(rows: int, columns: int, k: Any, like: Any) -> Any:
     """A boolean matrix that is true on the k-th diagonal and below it."""
-    return np.greater_equal(*_coordinates(rows, columns, k, beside))
+    return np.greater_equal(*_coordinates(rows, columns, k, like))
 
 
 @fuse

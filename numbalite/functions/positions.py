@@ -182,16 +182,16 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
             raise TypeError(
                 f"choose: invalid shape {out.shape} for output array, the result has {shape}"
             )
-    beside = arguments.empty((len(choices), *shape), dtype, a)
+    joined = arguments.empty((len(choices), *shape), dtype, a)
     for i, (number, one) in enumerate(zip(numbers, choices, strict=True)):
-        beside[i, ...] = number if type(number) in arguments.WEAK else one
-    checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, beside.device)
+        joined[i, ...] = number if type(number) in arguments.WEAK else one
+    checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, joined.device)
     own = shapes.spread(checked.shape, checked.strides, shape)
-    index = gather.Index(checked, own, len(choices), beside.strides[0])
+    index = gather.Index(checked, own, len(choices), joined.strides[0])
     made = arguments.empty(shape, dtype, a)
     if made.size:
         gather.gather(
-            beside, beside.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
+            joined, joined.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
             made.stream,
         )  # fmt: skip
     return outputs.into_wider("choose", out, made)

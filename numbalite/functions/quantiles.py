@@ -49,7 +49,7 @@ _BETWEEN = {
     "normal_unbiased": _place(3 / 8.0, 3 / 8.0),
     "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
 }
-"""Those between two: places with a fraction."""
+"""Those between two: indices with a fraction."""
 
 
 def _rows(a, axes):
@@ -206,18 +206,18 @@ def _interpolated_if_numbers(low, high, t, last):
     return np.where(np.isnan(last), last, made)
 
 
-def _taken(rows, places):
+def _taken(rows, indices):
     """The elements of each row at these positions, whose axes come first in the result.
 
     Positions are equal for all rows, or an array on the device with the rows' shape after its own axes.
     """
     rest = rows.shape[:-1]
-    if isinstance(places, _core.DeviceArray):
-        front = places.shape[: places.ndim - len(rest)]
-        index = places.astype(np.int64).reshape(math.prod(front), *rest)
+    if isinstance(indices, _core.DeviceArray):
+        front = indices.shape[: indices.ndim - len(rest)]
+        index = indices.astype(np.int64).reshape(math.prod(front), *rest)
         index = np.moveaxis(index, 0, -1)
     else:  # in C order, as NumPy's
-        index = arguments.array(np.asarray(places).astype(np.int64))
+        index = arguments.array(np.asarray(indices).astype(np.int64))
         return np.take(np.moveaxis(rows, -1, 0), index, axis=0)
     made = sorting.take_along(rows, index, rows.ndim - 1, 0)
     return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
@@ -285,8 +285,8 @@ def _checked_weights(weights, a, axis, method):
                 f"Shape of weights {weights.shape} must be consistent with shape of a {a.shape} along "
                 "specified axis."
             )
-        turned = weights.transpose(tuple(np.argsort(given)))
-        weights = turned.reshape([n if k in given else 1 for k, n in enumerate(a.shape)])
+        transposed = weights.transpose(tuple(np.argsort(given)))
+        weights = transposed.reshape([n if k in given else 1 for k, n in enumerate(a.shape)])
         weights = np.broadcast_to(weights, a.shape)
     if bool(np.any(weights < 0)):
         raise ValueError("Weights must be non-negative.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def _places(a, as_rows):
     with arguments.on_device_of(a):
         mask = masks.flags(a)
-        return selecting.places(mask, int(np.count_nonzero(mask)), as_rows)
+        return selecting.indices_of(mask, int(np.count_nonzero(mask)), as_rows)
 
 
 @implements("nonzero")

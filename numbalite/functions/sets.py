@@ -87,15 +87,15 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
         line = _sorted_together(ar1, ar2, assume_unique)
         return line[:-1][np.equal(line[1:], line[:-1])]
     one, other = _lines_of(ar1, ar2)
-    places = None
+    indices = None
     if not assume_unique:
         (one, of_one), (other, of_other) = unique(one, True), unique(other, True)
-        places = of_one, of_other
+        indices = of_one, of_other
     line = concatenate([one, other])
     order = sorting.argsort(line, 0)  # stable: of two equal elements, the one of ar1 is first
     line = line[order]
     both = np.equal(line[1:], line[:-1])
     in_one, in_other = order[:-1][both], order[1:][both] - one.size
-    if places is not None:
-        in_one, in_other = places[0][in_one], places[1][in_other]
+    if indices is not None:
+        in_one, in_other = indices[0][in_one], indices[1][in_other]
     return line[:-1][both], in_one, in_other

@@ -117,16 +117,16 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
         return _Found(line, none, none, none)
-    ends = selection.places(begins, int(np.count_nonzero(begins)), False)[0]
+    ends = selection.indices_of(begins, int(np.count_nonzero(begins)), False)[0]
     return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
 
 
-def _taken(a, places):
+def _taken(a, indices):
     """The elements, or the rows of a table, at these indices."""
     if a.ndim == 1:
-        return sorting.take_along(a, places, 0, 0)
-    spread = places.reshape((-1, 1))
-    spread = np.broadcast_to(spread, (places.size, a.shape[1]))
+        return sorting.take_along(a, indices, 0, 0)
+    spread = indices.reshape((-1, 1))
+    spread = np.broadcast_to(spread, (indices.size, a.shape[1]))
     return sorting.take_along(a, spread, 0, 0)
 
 

@@ -233,7 +233,7 @@ class Builder:
             if isinstance(t, types.NamedTuple):
                 self.names.add("tuple")
                 self.records[t.cxx] = t.definition() + "\n"
-            elif isinstance(t, types.Record) and not t.is_known and t.cxx not in self.records:
+            elif isinstance(t, types.Record) and not t.is_predefined and t.cxx not in self.records:
                 self.names |= identifiers(t.definition())
                 self.records[t.cxx] = t.definition() + "\n"
 

@@ -63,7 +63,7 @@ def stack(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
     return copy.reshape(math.prod(array.shape[:-2]), rows, columns)
 
 
-def turned(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
+def transposed(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
     """A column-major copy: the transposed matrices as (count, columns, rows), which the caller may overwrite."""
     return stack(array.swapaxes(-1, -2), dtype)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
@@ -20,7 +20,7 @@ from numbalite.linalg.arguments import (
     same_device,
     square,
     stack,
-    turned,
+    transposed,
 )
 from numbalite.linalg.results import identities, joined_pairs, named, triangle
 from numbalite.missingnames import WAYS_OUT
@@ -54,11 +54,11 @@ def qr(a, mode: str = "reduced") -> Any:
         dtype = computed_in("qr", a)
         batch, (m, n) = a.shape[:-2], a.shape[-2:]
         k = min(m, n)
-        factors = turned(a, dtype)  # (count, n, m)
+        factors = transposed(a, dtype)  # (count, n, m)
         if factors.size:
             scales = lapack.qr(factors)
         else:
-            scales = empty_beside(a, (factors.shape[0], k), dtype)
+            scales = empty_like(a, (factors.shape[0], k), dtype)
         if mode == "raw":
             return factors.reshape((*batch, n, m)), scales.reshape((*batch, k))
         columns = m if mode == "complete" else k
@@ -77,7 +77,7 @@ def _q(factors, scales, columns, batch):
     if columns <= n:
         wide = factors if columns == n else factors[:, :columns].copy("C")
     else:
-        wide = empty_beside(factors, (count, columns, m), factors.dtype)
+        wide = empty_like(factors, (count, columns, m), factors.dtype)
         wide.fill(0)
         wide[:, :n] = factors
     lapack.qr_columns(wide, scales)
@@ -92,13 +92,13 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     is_wide, k = n >= m, min(m, n)
     # A wide row-major matrix is a tall column-major one, its transpose, which cuSOLVER supports.
-    given_by = stack(a, dtype) if is_wide else turned(a, dtype)
+    given_by = stack(a, dtype) if is_wide else transposed(a, dtype)
     count = given_by.shape[0]
     if given_by.size:
         u, values, v, infos = lapack.svd(given_by, full, vectors)
         check(infos, "SVD did not converge")
     else:
-        values = empty_beside(a, (count, k), real_of(dtype))
+        values = empty_like(a, (count, k), real_of(dtype))
         long = identities(a, count, max(m, n), dtype)
         u = long if full else long[:, :k].copy("C")
         v = identities(a, count, k, dtype)
@@ -169,7 +169,7 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
         elif rtol is not _NO_VALUE:
             raise ValueError("`rtol` and `rcond` can't be both set.")
         if not a.size:
-            return empty_beside(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
+            return empty_like(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
@@ -218,12 +218,12 @@ def _least_squares(a, b, dtype, rcond):
         distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
     else:
         rank, distance = 0, b
-        x = empty_beside(a, (n, columns), dtype)
+        x = empty_like(a, (n, columns), dtype)
         x.fill(0)
     if rank == n and m > n:
         residuals = reductions.sum(elementwise.ufunc("squared", "squares")(distance), 0)
     else:
-        residuals = empty_beside(a, (0,), real)
+        residuals = empty_like(a, (0,), real)
     return x, residuals, np.int32(rank), values
 
 
@@ -244,7 +244,7 @@ def _hermitian(name, a, UPLO, vectors):
         values, infos = lapack.eigh(factors, side == "L", vectors)
         check(infos, "Eigenvalues did not converge")
     else:
-        values = empty_beside(a, (count, n), real_of(dtype))
+        values = empty_like(a, (count, n), real_of(dtype))
     values = values.reshape(a.shape[:-1])
     if not vectors:
         return values
@@ -284,12 +284,12 @@ def _general(name, a, vectors):
         )
     if a.dtype.kind in "fc" and not np.all(np.isfinite(a)):
         raise LinAlgError("Array must not contain infs or NaNs")
-    factors = turned(a, dtype)
+    factors = transposed(a, dtype)
     if factors.size:
         values, columns, infos = lapack.eig(factors, vectors)
         check(infos, "Eigenvalues did not converge")
     else:
-        values = empty_beside(a, factors.shape[:2], np.result_type(dtype, np.complex64))
+        values = empty_like(a, factors.shape[:2], np.result_type(dtype, np.complex64))
         columns = factors
     made = None
     if vectors:

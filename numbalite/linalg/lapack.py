@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.kernels.decorators import jit
 from numbalite.linalg.arguments import real_of
 from numbalite.runtime.attributes import NUMBERS
@@ -65,7 +65,7 @@ def _addresses(stack):
     """A library argument with the device addresses of the matrices; the call counts as a use of the stack."""
     _core.invalidate_trace()  # a replay would use these addresses
     count, step = stack.shape[0], np.uint64(stack.strides[0])
-    made = empty_beside(stack, (count,), np.uint64)
+    made = empty_like(stack, (count,), np.uint64)
     _addresses_of.forall(count, stream=stack.stream)(made, np.uint64(stack._address), step)
     return _core.LibraryValue(made._address, None, (made, stack))
 
@@ -97,14 +97,14 @@ class _Generic:
 def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     """LU with partial pivoting in place. Returns (1-based pivots, infos); pivots are int32 if `is_small`."""
     count, n, _ = stack.shape
-    infos = empty_beside(stack, (count,), np.int32)
+    infos = empty_like(stack, (count,), np.int32)
     if is_small(stack):
-        pivots = empty_beside(stack, (count, n), np.int32)
+        pivots = empty_like(stack, (count, n), np.int32)
         cublas = CUBLAS.on(stack.stream)
         name = f"{LETTERS[stack.dtype.char]}getrfBatched"
         cublas(name, n, _addresses(stack), n, pivots, infos, count)
         return pivots, infos
-    pivots = empty_beside(stack, (count, n), np.int64)
+    pivots = empty_like(stack, (count, n), np.int64)
     kind = _type(stack)
     getrf = _Generic(stack, "Xgetrf", n, n, kind, stack, n, kind)
     for i in range(count):
@@ -130,11 +130,11 @@ def lu_solve(
         status = ctypes.c_int()
         name = f"{LETTERS[lus.dtype.char]}getrsBatched"
         cublas = CUBLAS.on(lus.stream)
-        places = _addresses(lus), _addresses(right)
+        addresses = _addresses(lus), _addresses(right)
         where = ctypes.addressof(status)
-        cublas(name, operation, n, columns, places[0], n, pivots, places[1], n, where, count)
+        cublas(name, operation, n, columns, addresses[0], n, pivots, addresses[1], n, where, count)
         return
-    kind, info, params = _type(lus), empty_beside(lus, (1,), np.int32), _made(lus, "Params")
+    kind, info, params = _type(lus), empty_like(lus, (1,), np.int32), _made(lus, "Params")
     handle = _solver(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
@@ -144,8 +144,8 @@ def lu_solve(
 def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     """Returns (the inverses, infos) of many matrices of order TINY or less, which are unchanged."""
     count, n, _ = stack.shape
-    made = empty_beside(stack, stack.shape, stack.dtype)
-    infos = empty_beside(stack, (count,), np.int32)
+    made = empty_like(stack, stack.shape, stack.dtype)
+    infos = empty_like(stack, (count,), np.int32)
     name = f"{LETTERS[stack.dtype.char]}matinvBatched"
     CUBLAS.on(stack.stream)(name, n, _addresses(stack), n, _addresses(made), n, infos, count)
     return made, infos
@@ -157,7 +157,7 @@ def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
     There is no parameter for U^H U, because cuSOLVER takes up to 2.7 times as long for it (H200, n = 2048).
     """
     count, n, _ = stack.shape
-    infos = empty_beside(stack, (count,), np.int32)
+    infos = empty_like(stack, (count,), np.int32)
     kind, fill = _type(stack), _LOWER
     if is_small(stack):
         name = f"{LETTERS[stack.dtype.char]}potrfBatched"
@@ -173,8 +173,8 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
     """QR in place: Householder reflectors, with R above them. Returns the scales of the reflectors."""
     count, n, m = stack.shape
     scales, info = (
-        empty_beside(stack, (count, min(m, n)), stack.dtype),
-        empty_beside(stack, (1,), np.int32),
+        empty_like(stack, (count, min(m, n)), stack.dtype),
+        empty_like(stack, (1,), np.int32),
     )
     kind = _type(stack)
     geqrf = _Generic(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
@@ -186,7 +186,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
 def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
     """Replaces reflectors by the columns of Q; columns without a reflector complete the basis."""
     count, n, m = stack.shape
-    k, info = scales.shape[1], empty_beside(stack, (1,), np.int32)
+    k, info = scales.shape[1], empty_like(stack, (1,), np.int32)
     is_complex = stack.dtype.kind == "c"
     name = f"{LETTERS[stack.dtype.char]}{'ungqr' if is_complex else 'orgqr'}"
     handle = _solver(stack)
@@ -199,8 +199,8 @@ def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
 def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArray, DeviceNDArray]:
     """Returns (ascending eigenvalues, infos); eigenvectors replace the columns of the matrices."""
     count, n, _ = stack.shape
-    values = empty_beside(stack, (count, n), real_of(stack.dtype))
-    infos = empty_beside(stack, (count,), np.int32)
+    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    infos = empty_like(stack, (count,), np.int32)
     kind, real, fill = _type(stack), _type(values), _UPPER if upper else _LOWER
     begin = (int(vectors), fill, n, kind)
     if is_small(stack, TINY):
@@ -236,9 +236,9 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
     For a conjugate pair of eigenvalues of a real matrix, two columns are the real and the imaginary part.
     """
     count, n, _ = stack.shape
-    values = empty_beside(stack, (count, n), np.result_type(stack.dtype, np.complex64))
-    made = empty_beside(stack, stack.shape, stack.dtype) if vectors else None
-    infos = empty_beside(stack, (count,), np.int32)
+    values = empty_like(stack, (count, n), np.result_type(stack.dtype, np.complex64))
+    made = empty_like(stack, stack.shape, stack.dtype) if vectors else None
+    infos = empty_like(stack, (count,), np.int32)
     kind, of_values = _type(stack), _type(values)
 
     def args(i):
@@ -278,9 +278,9 @@ def _jacobi(stack, name, args, infos, parameters):
 
 def _tiny_svd(stack, full, vectors):
     count, n, m = stack.shape
-    values = empty_beside(stack, (count, n), real_of(stack.dtype))
-    infos = empty_beside(stack, (count,), np.int32)
-    u, v = (empty_beside(stack, (count, k, k), stack.dtype) for k in (m, n))
+    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    infos = empty_like(stack, (count,), np.int32)
+    u, v = (empty_like(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
     jacobi = _made(stack, "GesvdjInfo")
     _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
@@ -326,10 +326,10 @@ def _polar_svd(stack, full):
 def _polar(stack, full):
     """(columns of U, singular values, columns of V^H, infos, perturbations), the last valid after a wait."""
     count, n, m = stack.shape
-    values = empty_beside(stack, (count, n), real_of(stack.dtype))
-    infos = empty_beside(stack, (count,), np.int32)
-    u = empty_beside(stack, (count, m if full else n, m), stack.dtype)
-    v = empty_beside(stack, (count, n, n), stack.dtype)
+    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    infos = empty_like(stack, (count,), np.int32)
+    u = empty_like(stack, (count, m if full else n, m), stack.dtype)
+    v = empty_like(stack, (count, n, n), stack.dtype)
     kind, real, perturbed = _type(stack), _type(values), np.zeros(count)
     begin = (1, 0 if full else 1, m, n, kind)
 
@@ -349,10 +349,10 @@ def _conjugates(array):
 
 def _qr_svd(stack, full, vectors):
     count, n, m = stack.shape
-    values = empty_beside(stack, (count, n), real_of(stack.dtype))
-    infos = empty_beside(stack, (count,), np.int32)
-    u = empty_beside(stack, (count, m if full else n, m), stack.dtype) if vectors else None
-    v = empty_beside(stack, (count, n, n), stack.dtype) if vectors else None
+    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    infos = empty_like(stack, (count,), np.int32)
+    u = empty_like(stack, (count, m if full else n, m), stack.dtype) if vectors else None
+    v = empty_like(stack, (count, n, n), stack.dtype) if vectors else None
     job = ord("N") if not vectors else ord("A") if full else ord("S")
     kind, real = _type(stack), _type(values)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.kernels.decorators import jit
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
     For a conjugate pair of eigenvalues, two neighbouring columns are the real and the imaginary part.
     """
-    out = empty_beside(columns, columns.shape, values.dtype)
+    out = empty_like(columns, columns.shape, values.dtype)
     if out.size:
         _join_pairs.forall(out.size, arguments.THREADS, stream=columns.stream)(out, values, columns)
     return out
@@ -74,7 +74,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     """A new stack with the lower or upper triangles of another stack; the other elements are zero."""
-    out = empty_beside(source, source.shape, source.dtype)
+    out = empty_like(source, source.shape, source.dtype)
     if out.size:
         _copy_triangle.forall(out.size, arguments.THREADS, stream=source.stream)(
             out, source, int(lower)
@@ -82,9 +82,9 @@ def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     return out
 
 
-def identities(beside: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
+def identities(like: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
     """A stack of identity matrices."""
-    out = empty_beside(beside, (count, rows, rows), dtype)
+    out = empty_like(like, (count, rows, rows), dtype)
     if out.size:
-        _fill_identity.forall(out.size, arguments.THREADS, stream=beside.stream)(out)
+        _fill_identity.forall(out.size, arguments.THREADS, stream=like.stream)(out)
     return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
-from numbalite.functions.arguments import empty_beside
+from numbalite.functions.arguments import empty_like
 from numbalite.functions.creation import numbers
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
@@ -20,7 +20,7 @@ from numbalite.linalg.arguments import (
     same_device,
     square,
     stack,
-    turned,
+    transposed,
 )
 from numbalite.linalg.results import identities, named, triangle
 from numbalite.ndarray.assign import on_device_of
@@ -65,7 +65,7 @@ def solve(a, b) -> Any:
         b = operands.spread(b, shape)
         if math.prod(a.shape[:-2]) != 1:
             a = operands.spread(a, batch + a.shape[-2:])
-        right = turned(b, dtype)
+        right = transposed(b, dtype)
         if right.size or a.size:
             lus = stack(a, dtype)
             pivots, infos = lapack.lu(lus)
@@ -84,7 +84,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
         return lapack.inverse(lus)
     made = identities(lus, lus.shape[0], lus.shape[1], dtype)
     if not made.size:
-        return made, empty_beside(a, (0,), np.int32)
+        return made, empty_like(a, (0,), np.int32)
     pivots, infos = lapack.lu(lus)
     lapack.lu_solve(lus, pivots, made, lapack.NONE)
     return made, infos
@@ -134,13 +134,13 @@ def _diagonals(a, dtype):
     lus = stack(a, dtype)
     count, n, _ = lus.shape
     pivots, infos = lapack.lu(lus)
-    places = numbers(1, 1, n, pivots.dtype, lus)
-    return lus.diagonal(0, 1, 2), pivots, places, infos
+    indices = numbers(1, 1, n, pivots.dtype, lus)
+    return lus.diagonal(0, 1, 2), pivots, indices, infos
 
 
 def _ones(a, dtype):
     with on_device_of(a):
-        made = empty_beside(a, a.shape[:-2], dtype)
+        made = empty_like(a, a.shape[:-2], dtype)
         made.fill(1)
         return made
 
@@ -153,8 +153,8 @@ def det(a) -> Any:
         dtype = computed_in("det", a)
         if not a.size:
             return _ones(a, dtype)
-        diagonals, pivots, places, infos = _diagonals(a, dtype)
-        made = reductions.prod(elementwise.ufunc("factor")(diagonals, pivots, places), 1)
+        diagonals, pivots, indices, infos = _diagonals(a, dtype)
+        made = reductions.prod(elementwise.ufunc("factor")(diagonals, pivots, indices), 1)
         return elementwise.ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
 
 
@@ -167,8 +167,8 @@ def slogdet(a) -> Any:
         real = real_of(dtype)
         if not a.size:
             return named("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
-        diagonals, pivots, places, infos = _diagonals(a, dtype)
-        phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, places))
+        diagonals, pivots, indices, infos = _diagonals(a, dtype)
+        phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, indices))
         sign = elementwise.ufunc("otherwise")(reductions.prod(phases, 1), infos, dtype.type(0))
         size = reductions.sum(np.log(np.abs(diagonals)), 1)
         size = elementwise.ufunc("otherwise")(size, infos, real.type(-np.inf))
@@ -185,7 +185,7 @@ def cholesky(a, /, *, upper: bool = False) -> Any:
         a = square("cholesky", a)
         # In memory, a row-major matrix is the column-major transpose: the conjugate of a, whose lower
         # triangle has a's upper one. Its factor L is then the row-major U.
-        factors = (stack if upper else turned)(a, computed_in("cholesky", a))
+        factors = (stack if upper else transposed)(a, computed_in("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)
         infos = lapack.cholesky(factors)

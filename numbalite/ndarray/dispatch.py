@@ -129,7 +129,7 @@ def find(function: Callable) -> Callable:
     return found
 
 
-def _is_known(cls):
+def _is_supported(cls):
     """Can numbalite read arrays of this type? Other types get the chance to implement the call themselves."""
     return issubclass(cls, (_core.DeviceArray, np.ndarray)) or hasattr(
         cls, "__cuda_array_interface__"
@@ -138,6 +138,6 @@ def _is_known(cls):
 
 def array_function(function: Callable, types: Any, args: tuple, keywords: dict) -> Any:
     """The result of DeviceArray.__array_function__ for calls that the C fast path does not handle."""
-    if not all(map(_is_known, types)):
+    if not all(map(_is_supported, types)):
         return NotImplemented
     return find(function)(*args, **keywords)

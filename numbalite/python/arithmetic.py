@@ -133,7 +133,7 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
 
 
 def _folded(op, a, b):
-    if op not in _FOLD or not (a.is_known and b.is_known):
+    if op not in _FOLD or not (a.is_constant and b.is_constant):
         return NOTHING
     if not is_whole(a.type) or not is_whole(b.type):
         return NOTHING
@@ -200,7 +200,7 @@ def _limited(symbol, a, b, exact, t):
     """The range of a result that might overflow its type. Sums and doublings of signed numbers are assumed not
     to overflow, as in C++; products may, because hashes are computed from them."""
     is_doubling = any(
-        x.is_known and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
+        x.is_constant and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
     )
     if t is not types.int64 or (symbol == "*" and not is_doubling):
         return full_range(t)
@@ -236,7 +236,7 @@ def _floored(symbol, name):
                 x, y, cxx = _computed(a, b, t, limits)
                 text = f"{x.at(PRODUCT)} {symbol} {y.at(PRODUCT + 1)}"
                 return Value(t, text, PRODUCT, cxx, limits, **_either(a, b))
-            if b.is_known and b.constant > 0 and b.constant & (b.constant - 1) == 0:
+            if b.is_constant and b.constant > 0 and b.constant & (b.constant - 1) == 0:
                 return _of_power_of_two(symbol, converted(a, t), b.constant, limits)
         text = f"{name}({converted(a, t).text}, {b.text})"
         return Value(t, text, PRIMARY, t, limits, **_either(a, b))
@@ -274,11 +274,11 @@ def _power(a, b):
     if t is None:
         return None
     if (
-        is_whole(a.type) and b.is_known and b.constant < 0
+        is_whole(a.type) and b.is_constant and b.constant < 0
     ):  # as in Python; numba returns an integer 0
         t = types.float64
     a = _operand(a, t)
-    if b.is_known and is_whole(b.type) and not is_whole(t):
+    if b.is_constant and is_whole(b.type) and not is_whole(t):
         if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
             return binary(ast.Mult, converted(a, t), converted(a, t))
         text = f"py::power({converted(a, t).text}, {b.text})"
@@ -409,10 +409,10 @@ def unary(op: type, a: Value) -> Value | None:
             a = converted(a, t)
             c = t
         limits = exact if within(exact, t) else full_range(t)
-        constant = ends[0] if a.is_known and within(exact, t) else NOTHING
+        constant = ends[0] if a.is_constant and within(exact, t) else NOTHING
     else:
         c, limits = t, None
-        constant = -a.constant if a.is_known and op is ast.USub else NOTHING
+        constant = -a.constant if a.is_constant and op is ast.USub else NOTHING
     symbol = SIGNS[op]
     return Value(t, f"{symbol}{a.at(PRIMARY)}", UNARY, c, limits, constant, calls=a.calls,
                  loads=a.loads)  # fmt: skip
@@ -421,7 +421,7 @@ def unary(op: type, a: Value) -> Value | None:
 def _unsigned(op, a):
     """-a and ~a of unsigned numbers of less than 64 bits are computed first and widened afterwards."""
     limits = full_range(a.type)
-    constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_known else NOTHING
+    constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_constant else NOTHING
     text = f"{spelled(a.type)}({SIGNS[op]}{a.at(PRIMARY)})"
     return Value(rules.widened(a.type), text, PRIMARY, a.type, limits, constant, calls=a.calls,
                  loads=a.loads)  # fmt: skip
@@ -436,7 +436,7 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
             return None
         t = rules.common(a.type, b.type)
         return _comparison(op, converted(a, t), converted(b, t))
-    if a.is_known and b.is_known:
+    if a.is_constant and b.is_constant:
         constant = COMPARE[op](a.constant, b.constant)
         return _comparison(op, a, b).replace(constant=bool(constant))
     if is_whole(a.type) and is_whole(b.type):
@@ -451,7 +451,7 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
 def _single(value, t):
     """A literal that float32 represents exactly is written as a float32 in a comparison with one: the result
     equals that of a comparison of doubles, which are slow on GPUs."""
-    if t is types.float32 and value.is_known and _LITERAL.fullmatch(value.text):
+    if t is types.float32 and value.is_constant and _LITERAL.fullmatch(value.text):
         with np.errstate(over="ignore"):
             if np.float32(value.constant) == value.constant:
                 return converted(value, t)
@@ -460,7 +460,7 @@ def _single(value, t):
 
 def _exact_in(value, t):
     """A small integer constant has the same value in every floating-point type."""
-    return is_whole(value.type) and value.is_known and abs(value.constant) <= 2048 and is_real(t)
+    return is_whole(value.type) and value.is_constant and abs(value.constant) <= 2048 and is_real(t)
 
 
 def _compared_integers(op, a, b):

@@ -119,8 +119,8 @@ class Bindings(Expressions):
         if isinstance(stored, types.Record):
             kind = f"{stored.cxx} &"
         elif isinstance(stored, types.Array) and stored.ndim == 0:
-            kind = f"{'const ' * value.is_known}{spelled(stored.dtype)} &"
-        elif value.is_known and is_number(stored) and self.variables.is_single(definition):
+            kind = f"{'const ' * value.is_constant}{spelled(stored.dtype)} &"
+        elif value.is_constant and is_number(stored) and self.variables.is_single(definition):
             kind = f"const {kind}"
         return f"{kind}{variable.name} = {text};"
 

@@ -223,7 +223,7 @@ def _as(value, t) -> Value:
             return value.replace(type=t)
         return converted(value, t)
     made = converted(value.replace(range=None) if is_whole(value.type) else value, t)
-    constant = _cast(value.constant, t) if value.is_known else NOTHING
+    constant = _cast(value.constant, t) if value.is_constant else NOTHING
     limits = full_range(t) if is_whole(t) else None
     if limits is not None and constant is not NOTHING:
         limits = (constant, constant)
@@ -426,7 +426,7 @@ def _range(call):
     args = [a if is_whole(a.type) else converted(a, types.int64) for a in call.args]
     start, stop = (number(0), args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else number(1)
-    kinds = {a.type for a in args if not (a.is_known and a.text.isdigit())}
+    kinds = {a.type for a in args if not (a.is_constant and a.text.isdigit())}
     if (
         kinds
         and kinds <= {types.int8, types.int16, types.int32, types.uint8, types.uint16}

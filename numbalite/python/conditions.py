@@ -46,7 +46,7 @@ class Told:
 
     def narrowed(self, value: Value, name: str) -> Value:
         """The value of a variable with its known range."""
-        if not self._known or not is_whole(value.type) or value.is_known:
+        if not self._known or not is_whole(value.type) or value.is_constant:
             return value
         low, high = value.range or full_range(value.type)
         for other, limits in self._known:

@@ -486,7 +486,7 @@ def _untold(unknown):
 
 def _as_literal(value: Value) -> Value | None:
     """An argument that numba treats as a literal: an integer known at compile time, or a tuple of such."""
-    if not value.is_known:
+    if not value.is_constant:
         return None
     if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
         return tuple_of(map(number, value.constant)).replace(type=value.type)

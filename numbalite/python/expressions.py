@@ -274,7 +274,7 @@ class Expressions:
             return value.items
         if not isinstance(value.type, types.Tuple):
             self.fail(node, f"{described(value.type)} is no tuple")
-        if value.is_known:
+        if value.is_constant:
             return tuple(map(_literal, value.constant))
         return tuple(
             Value(t, f"get<{i}>({value.text})", cxx=t, calls=value.calls, loads=value.loads)
@@ -308,7 +308,7 @@ class Expressions:
     def _unaryop(self, node):
         if isinstance(node.op, ast.Not):
             operand = self.truth(node.operand)
-            if operand.is_known:
+            if operand.is_constant:
                 return number(not operand.constant)
             return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
                          loads=operand.loads)  # fmt: skip
@@ -331,7 +331,7 @@ class Expressions:
 
     def as_truth(self, node: ast.AST, value: Value) -> Value:
         value = subscripts.element(value)
-        if value.is_known:
+        if value.is_constant:
             return number(bool(value.constant))
         if is_complex(value.type):
             return value.replace(type=types.boolean, text=f"{value.at(41)} != 0", precedence=40,
@@ -349,7 +349,7 @@ class Expressions:
         values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
         for item in node.values:
             values.append(value_of(item))
-            if values[-1].is_known and bool(values[-1].constant) is not is_and:
+            if values[-1].is_constant and bool(values[-1].constant) is not is_and:
                 break
             self.told.add(self, item, is_and)
         self.told.back(before)
@@ -368,7 +368,7 @@ class Expressions:
         is_and = isinstance(node.op, ast.And)
         parts = []
         for value in values:
-            if value.is_known:
+            if value.is_constant:
                 if bool(value.constant) is not is_and:
                     parts.append(value)
                     break
@@ -414,7 +414,7 @@ class Expressions:
 
     def _ifexp(self, node):
         test = self.truth(node.test)
-        if test.is_known:
+        if test.is_constant:
             return self.value(node.body if test.constant else node.orelse)
         a, b = self.knowing(node.test, True, node.body), self.knowing(node.test, False, node.orelse)
         return self.choice(node, test, a, b)
@@ -422,7 +422,7 @@ class Expressions:
     def choice(
         self, node: ast.AST, test: Value, a: Value, b: Value, computes_both: bool = False
     ) -> Value:
-        if test.is_known:
+        if test.is_constant:
             return a if test.constant else b
         a, b = map(subscripts.element, (a, b))
         t = unified(a.type, b.type)
@@ -476,7 +476,7 @@ class Expressions:
         if op in (ast.In, ast.NotIn):
             return self._contained(node, op is ast.In, a, b)
         a, b = map(subscripts.element, (a, b))
-        if a.is_known and b.is_known and not (is_number(a.type) and is_number(b.type)):
+        if a.is_constant and b.is_constant and not (is_number(a.type) and is_number(b.type)):
             with contextlib.suppress(TypeError, ValueError):
                 return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
@@ -512,7 +512,7 @@ class Expressions:
         found = self.joined(ast.BoolOp(ast.Or(), []), parts)
         if wanted:
             return found
-        if found.is_known:
+        if found.is_constant:
             return number(not found.constant)
         return found.replace(text=f"!{found.at(UNARY)}", precedence=UNARY)
 

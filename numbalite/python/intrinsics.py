@@ -26,7 +26,7 @@ from numbalite.python.values import (
 def _grid(name: str, most: int) -> Rule:
     def rule(call):
         (ndim,) = call.take("ndim")
-        if not ndim.is_known or ndim.constant not in (1, 2, 3):
+        if not ndim.is_constant or ndim.constant not in (1, 2, 3):
             call.fail("RequireLiteralValue: takes the number of dimensions, 1, 2 or 3")
         limits = (0 if name == "grid" else 1, most)
         text = f"{name}<{ndim.constant}>()"
@@ -230,7 +230,7 @@ def _syncwarp(call):
 def _random(name: str, t) -> Rule:
     def rule(call):
         states, index = call.take("states", "index")
-        if not getattr(getattr(states.type, "dtype", None), "is_known", False):
+        if not getattr(getattr(states.type, "dtype", None), "is_predefined", False):
             call.fail(
                 f"the first argument is an array of states, not {rules.described(states.type)}",
                 "cuda.random.create_xoroshiro128p_states(n, seed) makes it, outside of kernels.",

@@ -35,10 +35,10 @@ def translate_while(of: Any, node: Any) -> None:
     of.told.forget(of.flow.bound(node))
     flag = _flag(of, node)
     test = of.truth(node.test)
-    if test.is_known and not test.constant:
+    if test.is_constant and not test.constant:
         of.bare(node.orelse)
         return
-    of.emit(f"while ({'true' if test.is_known else test.text}) {{")
+    of.emit(f"while ({'true' if test.is_constant else test.text}) {{")
     _body(of, node, flag, test=node.test)
 
 
@@ -102,7 +102,7 @@ def _over_range(of, node, over):
     start, stop, step = over.items
     t = over.type.item
     flag = _flag(of, node)
-    if step.is_known and step.constant == 0:
+    if step.is_constant and step.constant == 0:
         of.fail(node.iter, "the step of a range is not zero")
     up, down = step.is_natural, step.range[1] <= 0
     item = Value(t, "", range=_counted(start, stop, t, up, down))
@@ -136,9 +136,9 @@ def _over_range(of, node, over):
 
 
 def _advance(name, step):
-    if step.is_known and abs(step.constant) == 1:
+    if step.is_constant and abs(step.constant) == 1:
         return f"{'++' if step.constant == 1 else '--'}{name}"
-    if step.is_known and step.constant < 0 and step.text.startswith("-"):
+    if step.is_constant and step.constant < 0 and step.text.startswith("-"):
         return f"{name} -= {-step.constant}"
     return f"{name} += {step.text}"
 
@@ -159,7 +159,7 @@ def _steady(of, node, value, name, bound):
     used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
-    if value.is_known:
+    if value.is_constant:
         return number(value.constant)
     free = of.fresh(name)
     of.emit(f"const {spelled(value.cxx)} {free} = {value.text};")
@@ -226,7 +226,7 @@ def _type_of_items(over):
 
 def _initial(item, t):
     """An item in the initializer of an array of ``t``."""
-    is_literal = item.is_known and is_whole(item.type) and is_whole(t)
+    is_literal = item.is_constant and is_whole(item.type) and is_whole(t)
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
@@ -253,7 +253,7 @@ def _nth(of, node, over, k):
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items
-        if not step.is_known or step.constant != 1:
+        if not step.is_constant or step.constant != 1:
             return _nth_of_steps(node, start, stop, step, k)
         count = arithmetic.binary(ast.Sub, stop, start) if start.constant != 0 else stop
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
@@ -286,7 +286,7 @@ def _nth_of_steps(node, start, stop, step, k):
 
 
 def _least(a, b):
-    if a.is_known and b.is_known:
+    if a.is_constant and b.is_constant:
         return number(min(a.constant, b.constant))
     return Value(types.int64, f"min({arithmetic.converted(a, types.int64).text}, "
                  f"{arithmetic.converted(b, types.int64).text})")  # fmt: skip

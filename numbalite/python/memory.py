@@ -21,7 +21,7 @@ def array(space: str) -> Any:
         shape, dtype, alignment = call.take("shape", "dtype", "alignment", optional=1)
         items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
         for item in items:
-            if not item.is_known or not is_whole(item.type):
+            if not item.is_constant or not is_whole(item.type):
                 call.fail(
                     f"the shape of an array in {space} memory must be known when compiling",
                     "Write numbers, or names of the Python scope that are numbers.",
@@ -45,7 +45,7 @@ def _alignment(call, value):
     """The value of ``alignment=`` in bytes; 0: that of an element."""
     if value is None or isinstance(value.type, types.Empty):
         return 0
-    if not value.is_known or not is_whole(value.type):
+    if not value.is_constant or not is_whole(value.type):
         call.fail("RequireLiteralValue: alignment must be a constant integer")
     n = int(value.constant)
     if n < 1 or n & (n - 1) or n % 8:

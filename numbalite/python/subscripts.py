@@ -99,12 +99,12 @@ def element(value: Value) -> Value:
     t = value.type
     if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
         return value
-    return value.replace(type=t.dtype, cxx=t.dtype, range=None, loads=not value.is_known)
+    return value.replace(type=t.dtype, cxx=t.dtype, range=None, loads=not value.is_constant)
 
 
 def known_element(value: Value) -> Value:
     """The number in a constant 0-d array; other values unchanged."""
-    return element(value) if value.is_known else value
+    return element(value) if value.is_constant else value
 
 
 def _view(base):
@@ -213,8 +213,8 @@ def _index(of, node, base, axis, item: Value) -> str:
     if item.is_natural:
         return item.text
     n = extent(base, axis)
-    if item.is_known:
-        return str(n.constant + item.constant) if n.is_known else f"{n.text} - {-item.constant}"
+    if item.is_constant:
+        return str(n.constant + item.constant) if n.is_constant else f"{n.text} - {-item.constant}"
     return f"py::wrap({item.text}, {n.text})"
 
 
@@ -278,13 +278,13 @@ def _item(of, node, base, items):
     (item,) = items if len(items) == 1 else [None]
     if isinstance(item, Slice):
         parts = [p.constant if p is not None else None for p in item]
-        if any(p is not None and not p.is_known for p in item):
+        if any(p is not None and not p.is_constant for p in item):
             of.fail(node, "the parts of a slice of a tuple must be known when compiling")
         return tuple_of(of.items(node, base)[slice(*parts)])
     if not isinstance(item, Value) or not is_whole(item.type):
         of.fail(node, "an item of a tuple is asked for by one integer")
     count = len(base.type)
-    if item.is_known:
+    if item.is_constant:
         if not -count <= item.constant < count:
             of.fail(node, f"the tuple has {count} items, not one with the index {item.constant}")
         return of.items(node, base)[item.constant]
@@ -314,7 +314,7 @@ def _is_place(record, item):
     names = record.dtype.names or ()
     return (
         isinstance(item, Value)
-        and item.is_known
+        and item.is_constant
         and is_whole(item.type)
         and -len(names) <= item.constant < len(names)
     )

@@ -386,7 +386,11 @@ class Translator(Bindings):
                 f"{rules.described(value.type)} cannot be assigned in a kernel",
                 f"Write it in a loop: for ... in {ast.unparse(node.value)}: ...",
             )
-        if len(node.targets) > 1 and not value.is_known and self._may_change(value, node.targets):
+        if (
+            len(node.targets) > 1
+            and not value.is_constant
+            and self._may_change(value, node.targets)
+        ):
             name = self.fresh("value")
             if self.is_final:
                 self.emit(f"const auto {name} = {value.text};")
@@ -454,7 +458,7 @@ class Translator(Bindings):
 
     def _if_statement(self, node):
         test = self.truth(node.test)
-        if test.is_known:
+        if test.is_constant:
             self.decided[node] = bool(test.constant)
             self.bare(node.body if test.constant else node.orelse)
             return
@@ -467,7 +471,7 @@ class Translator(Bindings):
             if self.is_final and self.variables.hoisted(*self.blocks.block_of(following)):
                 break
             test = self.truth(following.test)
-            if test.is_known:
+            if test.is_constant:
                 break
             node = following
             self.at = node
@@ -543,7 +547,7 @@ class Translator(Bindings):
 
     def _assert_statement(self, node):
         test, args = self.truth(node.test), ()
-        text = "false" if test.is_known and not test.constant else test.text
+        text = "false" if test.is_constant and not test.constant else test.text
         if node.msg is not None:
             args = self._exception_args([node.msg])
             text = f"{test.at(AND)} && {quoted(str(args[0]))}"
@@ -575,7 +579,7 @@ class Translator(Bindings):
     def _exception_args(self, nodes):
         values = [(node, self.value(node)) for node in nodes if not isinstance(node, ast.keyword)]
         for node in nodes:
-            if isinstance(node, ast.keyword) or not self.value(node).is_known:
+            if isinstance(node, ast.keyword) or not self.value(node).is_constant:
                 self.fail(
                     node, "the arguments of an exception must be known when compiling",
                     "Write a text; printf can print a number before.",
@@ -623,7 +627,7 @@ class Translator(Bindings):
     def _ifexp(self, node):
         """Continues with one branch if the other one calls a function that calls this one."""
         test = self.truth(node.test)
-        if test.is_known or self.is_final:
+        if test.is_constant or self.is_final:
             return super()._ifexp(node)
         known, before = [], self.told.mark()
         for branch in (node.body, node.orelse):
@@ -659,7 +663,7 @@ class Translator(Bindings):
 
 
 def _may_be_zero(value):
-    if not is_number(value.type) or (value.is_known and value.constant):
+    if not is_number(value.type) or (value.is_constant and value.constant):
         return False
     return not is_whole(value.type) or value.range[0] <= 0 <= value.range[1]
 

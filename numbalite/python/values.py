@@ -114,7 +114,7 @@ class Value:
         return self.range is not None and self.range[0] >= 0
 
     @property
-    def is_known(self) -> bool:
+    def is_constant(self) -> bool:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
@@ -179,7 +179,7 @@ def tuple_of(items: Any) -> Value:
     """A tuple display."""
     items = tuple(items)
     text = f"make_tuple({', '.join(item.text for item in items)})"
-    constant = tuple(i.constant for i in items) if all(i.is_known for i in items) else NOTHING
+    constant = tuple(i.constant for i in items) if all(i.is_constant for i in items) else NOTHING
     return Value(
         types.Tuple([item.type for item in items]), text, items=items, constant=constant,
         calls=any(i.calls for i in items), loads=any(i.loads for i in items),

@@ -115,18 +115,18 @@ def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArr
             f"permuted: out has shape {target.shape} and dtype {target.dtype}, x {array.shape} and {array.dtype}"
         )
     if axis is None:
-        sizes, lines, turned = (1, array.size, 1), 1, array
+        sizes, lines, transposed = (1, array.size, 1), 1, array
     else:
         number = shapes.axis_number(axis, array.ndim, "permuted")
         order = [*(k for k in range(array.ndim) if k != number), number]
-        turned = array.transpose(order)
+        transposed = array.transpose(order)
         n = array.shape[number]
         lines = array.size // n if n else 0
         sizes = (lines, n, 1)
     index = indices(bits, lines, sizes[1], sizes[1], stream)
     made = permuting.take(
-        operands.contiguous(turned), index, sizes, sizes[1], True, stream
-    ).reshape(turned.shape)
+        operands.contiguous(transposed), index, sizes, sizes[1], True, stream
+    ).reshape(transposed.shape)
     if axis is not None:
         made = made.transpose(tuple(np.argsort(order).tolist()))
     if target is None:

@@ -251,8 +251,8 @@ def _converted(given, dtype):
     return made if dtype is None else made.astype(dtype, copy=False)
 
 
-def _of_nothing(shape, dtype, beside=None):
-    return dia_array._made(arguments.empty((0, 0), np.dtype(dtype), beside), (), shape)
+def _of_nothing(shape, dtype, like=None):
+    return dia_array._made(arguments.empty((0, 0), np.dtype(dtype), like), (), shape)
 
 
 def of(a: Any) -> dia_array:

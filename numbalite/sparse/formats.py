@@ -172,7 +172,7 @@ class Compressed(SparseArray):
 
     def _turned(self):
         """The array converted between csr and csc."""
-        return products.turned(self)
+        return products.transposed(self)
 
     def sort_indices(self) -> None:
         """Sorts the indices of each row or column and sums duplicates: the same as sum_duplicates()."""

@@ -71,9 +71,9 @@ def block_array(
         raise ValueError("block_array: blocks must be rows of the same number of arrays")
     heights = [_common(row, 0, i) for i, row in enumerate(table)]
     widths = [_common(column, 1, j) for j, column in enumerate(zip(*table))]
-    below, beside = np.cumsum([0, *heights]), np.cumsum([0, *widths])
+    below, right = np.cumsum([0, *heights]), np.cumsum([0, *widths])
     placed = [
-        (one, int(below[i]), int(beside[j]))
+        (one, int(below[i]), int(right[j]))
         for i, row in enumerate(table)
         for j, one in enumerate(row)
         if one is not None
@@ -82,7 +82,7 @@ def block_array(
         raise ValueError("block_array: all blocks are None")
     formats = {None if one is None else one.format for row in table for one in row}
     found = formats.pop() if len(formats) == 1 else "coo"
-    shape = int(below[-1]), int(beside[-1])
+    shape = int(below[-1]), int(right[-1])
     if found == "csr" and len(table[0]) == 1 and format in (None, "csr"):
         return _stacked([one for one, _, _ in placed], shape, dtype)
     if found == "csc" and len(table) == 1 and format in (None, "csc"):

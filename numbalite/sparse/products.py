@@ -402,7 +402,7 @@ def _check_short(lines, length, count):
         )
 
 
-def turned(a: Any) -> tuple:
+def transposed(a: Any) -> tuple:
     """(data, indices, indptr) of a csr array converted to csc, and vice versa."""
     with arguments.on_device_of(a.data):
         lines, length = _bounded(a)._lines()
@@ -427,8 +427,8 @@ def turned(a: Any) -> tuple:
 
 
 def _turned_by_places(a):
-    """`turned` for dtypes that cuSPARSE does not support: converts an array of element numbers (float64) instead."""
-    order, indices, indptr = turned(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
+    """`transposed` for dtypes that cuSPARSE does not support: converts an array of element numbers (float64) instead."""
+    order, indices, indptr = transposed(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
     return taken(a.data, order.astype(np.int32)), indices, indptr
 
 

@@ -270,7 +270,7 @@ class Record(Type):
         return _record_layout(self.dtype)[1]
 
     @property
-    def is_known(self) -> bool:
+    def is_predefined(self) -> bool:
         """True if numbalite.cuh already defines the struct."""
         return _fields(self.dtype) in _KNOWN_RECORDS
 

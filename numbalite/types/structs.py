@@ -20,7 +20,7 @@ def of_record(record, packed, member):
         if offset > position:
             lines.append(f"    unsigned char padding_{position}[{offset - position}];")
         cxx, extents, _, inner = member(field)
-        if inner is not None and not inner.is_known and inner not in nested:
+        if inner is not None and not inner.is_predefined and inner not in nested:
             nested.append(inner)
         lines.append(f"    {cxx} {name}{extents};")
         position = offset + field.itemsize

@@ -223,7 +223,7 @@ def counterpart(ufunc) -> CudaUfunc:
     )
 
 
-def _is_known(operand):
+def _is_supported(operand):
     """Does a CUDA ufunc accept this operand? Other types get the chance to implement the call themselves."""
     if isinstance(operand, (np.ndarray, np.generic, int, float, complex, list, tuple)):
         return True
@@ -235,7 +235,7 @@ def _is_known(operand):
 
 def array_ufunc(ufunc, method, *inputs, **keywords):
     """The result of DeviceNDArray.__array_ufunc__ for calls that the C fast path does not handle."""
-    if not all(map(_is_known, (*inputs, *keywords.get("out", ())))):
+    if not all(map(_is_supported, (*inputs, *keywords.get("out", ())))):
         return NotImplemented
     made = counterpart(ufunc)
     return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)

@@ -109,12 +109,12 @@ _BODIES = {
     "pipelined_scan": "pipelined_scan<{S}, {T}, {O}, {width}, {exclusive}>(p, input, output, flags, "
                       "{function});",
     "select_values": _SELECT.format("VALUES"),
-    "select_places": _SELECT.format("PLACES"),
+    "select_indices": _SELECT.format("INDICES"),
     "select_halves": _SELECT.format("HALVES"),
     "select_spread": _SELECT.format("SPREAD"),
     "select_cover": _SELECT.format("COVER"),
     "select_packed_values": _SELECT_PACKED.format("VALUES"),
-    "select_packed_places": _SELECT_PACKED.format("PLACES"),
+    "select_packed_indices": _SELECT_PACKED.format("INDICES"),
     "select_packed_spread": _SELECT_PACKED.format("SPREAD"),
     "reverse_rest": "reverse_rest<{S}>(p, output, segments);",
     "by_key": "by_key<{S}, {T}, {O}, {width}>(p, keys, values, out_values, statuses, out_keys, count, "

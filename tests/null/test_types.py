@@ -185,7 +185,7 @@ def test_records_that_no_struct_can_be(fields, reason):
 
 def test_random_states_have_numbalites_struct():
     t = from_dtype(np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True))
-    assert t.cxx == "xoroshiro128p_state" and t.is_known
+    assert t.cxx == "xoroshiro128p_state" and t.is_predefined
 
 
 class Foreign:

@@ -90,14 +90,14 @@ static nl_sim_finding access_finding(unsigned check, const void *pc, uintptr_t a
         .kind = check, .pc = pc, .access = verb(kind), .address = address, .size = size};
 }
 
-static int is_known(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
+static int is_reported(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
     return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){.file = NULL},
                                 variable, w->next);
 }
 
 _Noreturn static void forbid(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                              const void *pc) {
-    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+    if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
         nl_sim_attribution_describe(w, &f);
         nl_sim_launch_check_report(w, &f);
@@ -109,7 +109,7 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
                        const void *pc) {
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY))
         return;
-    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+    if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, size, kind);
         char name[200];
         nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
@@ -126,7 +126,7 @@ static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned
                       const void *pc) {
     uint64_t variable = nl_sim_attribution_identity(w, address);
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
-        is_known(w, NL_CHECK_UNWRITTEN, pc, variable))
+        is_reported(w, NL_CHECK_UNWRITTEN, pc, variable))
         return;
     nl_sim_finding f = access_finding(NL_CHECK_UNWRITTEN, pc, address, size, kind);
     char name[200];
@@ -239,7 +239,7 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size) {
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     uint64_t variable = nl_sim_attribution_identity(w, (uintptr_t)what->array);
-    if (!is_known(w, NL_CHECK_MEMORY, pc, variable)) {
+    if (!is_reported(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
         nl_sim_attribution_describe_index(w, what, &f);
         nl_sim_launch_check_report(w, &f);
@@ -283,7 +283,7 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
     if (!ndim || !nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY) ||
         nl_sim_arena_has_part(w, ndim, extents))
         return;
-    if (!is_known(w, NL_CHECK_MEMORY, pc, 0)) {
+    if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
         nl_sim_name name;
         int is_named = nl_sim_names_find(w->job->check->image, site, column, &name);
@@ -296,7 +296,8 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
 
 void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
-    if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) || is_known(w, NL_CHECK_UNWRITTEN, pc, 0))
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
+        is_reported(w, NL_CHECK_UNWRITTEN, pc, 0))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb(0)};
     char element[80] = "";
