@@ -1,0 +1,361 @@
+"""Compares the profiler's counters and times with Nsight Compute's, for a folder of programs.
+
+    python tests/bench/ncu_table.py FOLDER [--gpu H200] [--json FILE] [--keep FOLDER]
+    python tests/bench/ncu_table.py FOLDER --recorded FOLDER
+
+Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on the simulator by
+`numbalite profile --json`, and on the GPU under `ncu --csv`; --keep stores what ncu prints as NAME.csv, --recorded reads
+such files instead of running ncu, so that the table can be made without a GPU. Two programs whose names differ only in a
+last "-1" and "-2" are versions of one kernel: the table states whether the faster one was predicted.
+
+Launches are matched by the kernel's name, grid and block, in their order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+_GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+_SHARED = "l1tex__data_{}_mem_shared_op_{}.sum"
+
+
+class Counter(NamedTuple):
+    """A counter, the metrics of ncu whose sum it is, and the target."""
+
+    name: str
+    metrics: tuple
+    tolerance: float
+    share: float
+    """Of the kernels, so many must be within the tolerance."""
+
+
+COUNTERS = (
+    Counter("global_load_requests", (_GLOBAL.format("requests", "ld"),), 0.02, 0.95),
+    Counter("global_load_sectors", (_GLOBAL.format("sectors", "ld"),), 0.02, 0.95),
+    Counter("global_store_requests", (_GLOBAL.format("requests", "st"),), 0.02, 0.95),
+    Counter("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
+    Counter("shared_load_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "ld"),), 0.02, 0.95),
+    Counter("shared_store_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "st"),), 0.02, 0.95),
+    Counter("shared_load_requests", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95),
+    Counter("shared_store_requests", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
+    Counter(
+        "bank_conflicts",
+        (
+            _SHARED.format("bank_conflicts_pipe_lsu", "ld"),
+            _SHARED.format("bank_conflicts_pipe_lsu", "st"),
+        ),
+        0.02,
+        0.95,
+    ),
+    Counter(
+        "global_atomic_requests",
+        (_GLOBAL.format("requests", "atom"), _GLOBAL.format("requests", "red")),
+        0.02,
+        0.95,
+    ),
+    Counter("shared_atomic_requests", ("smsp__inst_executed_op_shared_atom.sum",), 0.02, 0.95),
+    Counter("active_lanes", ("smsp__thread_inst_executed_per_inst_executed.ratio",), 0.02, 0.95),
+    Counter("dram_bytes", ("dram__bytes_read.sum", "dram__bytes_write.sum"), 0.1, 0.8),
+    Counter("l1_hit_rate", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), 0.1, 0.8),
+    Counter("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), 0.1, 0.8),
+    Counter("registers", ("launch__registers_per_thread",), 0.0, 1.0),
+    Counter("occupancy", ("sm__maximum_warps_per_active_cycle_pct",), 0.0, 1.0),
+    Counter("time", ("gpu__time_duration.sum",), 0.1, 0.5),
+)
+_SCALES = {"l1_hit_rate": 0.01, "l2_hit_rate": 0.01, "occupancy": 0.01, "time": 1e-9}
+_SHORT = 20e-6
+"""Seconds: times of shorter kernels are not compared."""
+_MEMORY_TOLERANCE = 0.2
+_FASTER = 1.1
+"""Two versions are compared if their times differ by this factor."""
+
+
+class Launch(NamedTuple):
+    """One launch, as predicted or as measured."""
+
+    kernel: str
+    grid: tuple
+    block: tuple
+    values: dict
+    """Counter -> number, or (low, high)."""
+    bound: str = ""
+
+
+# --- the simulator
+
+
+def predicted(path: pathlib.Path, gpu: str) -> list:
+    """The launches of a program on the simulator."""
+    command = [sys.executable, "-m", "numbalite", "profile", "--json", "--gpu", gpu, str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=path.parent, env=_environment()
+    )
+    if done.returncode:
+        raise SystemExit(f"{path} fails on the simulator:\n{done.stderr}")
+    return launches_of(json.loads(done.stdout))
+
+
+def _environment(**changes):
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **changes}
+
+
+def launches_of(profile: dict) -> list:
+    """The launches of a profile in JSON, in their order."""
+    found = []
+    for kernel in profile["kernels"]:
+        for launch in kernel["launches"]:
+            values = {**launch["counters"], **launch}
+            values = {counter.name: values.get(counter.name) for counter in COUNTERS}
+            found.append(
+                Launch(
+                    name_of(launch["kernel"]),
+                    tuple(launch["grid"]),
+                    tuple(launch["block"]),
+                    values,
+                    launch["bound"],
+                )
+            )
+    return found
+
+
+def name_of(kernel: str) -> str:
+    """The kernel's name without numbalite's prefix, namespaces, parameters and template arguments."""
+    name = re.sub(r"<.*|\(.*", "", kernel.removeprefix("void "))
+    return name.rpartition("::")[2].removeprefix("nl_").rstrip("_")
+
+
+# --- Nsight Compute
+
+
+def run_ncu(path: pathlib.Path) -> str:
+    """What ncu prints for a program on the GPU."""
+    metrics = ",".join(metric for counter in COUNTERS for metric in counter.metrics)
+    command = [
+        "ncu", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base", "function",
+        "--cache-control", "all", "--clock-control", "none", "--metrics", metrics,
+        sys.executable, str(path),
+    ]  # fmt: skip
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=path.parent,
+        env=_environment(NUMBALITE_DRIVER=""),
+    )
+    if done.returncode or "ERR_NVGPUCTRPERM" in done.stdout:
+        raise SystemExit(f"ncu fails for {path}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def read_ncu(text: str) -> list:
+    """The launches in what `ncu --csv --page raw` prints; other lines, such as the program's own, are skipped."""
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if start is None:
+        raise ValueError('this is no output of ncu --csv --page raw: no line begins with "ID",')
+    rows = list(csv.reader(line for line in lines[start:] if line.startswith('"')))
+    head, units, *rows = rows
+    units = dict(zip(head, units, strict=True))
+    return [_measured(dict(zip(head, row, strict=True)), units) for row in rows if row[0].isdigit()]
+
+
+_UNITS = {"usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "second": 1e9, "s": 1e9,
+          "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}  # fmt: skip
+"""Factors to nanoseconds and bytes, for output without --print-units base."""
+
+
+def _measured(row, units):
+    values = {}
+    for counter in COUNTERS:
+        parts = [_number(row[m]) * _UNITS.get(units[m], 1) for m in counter.metrics if row.get(m)]
+        if parts:
+            values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
+    return Launch(
+        name_of(row["Kernel Name"]), _sizes(row["Grid Size"]), _sizes(row["Block Size"]), values
+    )
+
+
+def _number(text):
+    return float(text.replace(",", ""))
+
+
+def _sizes(text):
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+# --- the comparison
+
+
+class Row(NamedTuple):
+    """One counter of one launch."""
+
+    program: str
+    kernel: str
+    counter: str
+    predicted: object
+    measured: float
+    error: float
+    """Relative; 0 inside of a predicted range."""
+    bound: str
+
+
+def match(expected: list, measured: list) -> tuple:
+    """([(predicted, measured), ...], launches without a counterpart)"""
+    rest = list(measured)
+    pairs, alone = [], []
+    for launch in expected:
+        key = launch[:3]
+        found = next((n for n, other in enumerate(rest) if other[:3] == key), None)
+        if found is None:
+            alone.append(launch)
+        else:
+            pairs.append((launch, rest.pop(found)))
+    return pairs, alone + rest
+
+
+def error_of(predicted, measured: float) -> float:
+    """The relative error of a number; of a range, the distance from it."""
+    low, high = predicted if isinstance(predicted, (list, tuple)) else (predicted, predicted)
+    distance = max(low - measured, measured - high, 0)
+    if distance == 0:
+        return 0.0
+    return distance / abs(measured) if measured else math.inf
+
+
+def compare(program: str, pairs: list) -> list:
+    """The rows of a program."""
+    rows = []
+    for expected, measured in pairs:
+        for counter in COUNTERS:
+            value, truth = expected.values.get(counter.name), measured.values.get(counter.name)
+            if value is None or truth is None or (counter.name == "time" and truth < _SHORT):
+                continue
+            if value == 0 and truth == 0:
+                continue  # says nothing
+            error = error_of(value, truth)
+            rows.append(
+                Row(program, expected.kernel, counter.name, value, truth, error, expected.bound)
+            )
+    return rows
+
+
+def is_within(row: Row, counter: Counter) -> bool:
+    """Is the error within the counter's tolerance?"""
+    return row.error <= counter.tolerance + 1e-9
+
+
+def versions(times: dict) -> list:
+    """(name, was the faster one predicted?) for each pair of programs. times: program -> (predicted, measured)"""
+    found = []
+    for name in sorted(times):
+        other = name.removesuffix("-1") + "-2"
+        if not name.endswith("-1") or other not in times:
+            continue
+        (a, x), (b, y) = times[name], times[other]
+        if max(x, y) >= _FASTER * min(x, y):
+            found.append((name.removesuffix("-1"), (a < b) == (x < y)))
+    return found
+
+
+def table(rows: list, pairs: list, alone: list) -> str:
+    """The table, and each miss."""
+    out = ["| counter | launches | within | share | target |", "|---|---|---|---|---|"]
+    misses = []
+    for counter in COUNTERS:
+        own = [row for row in rows if row.counter == counter.name]
+        good = [row for row in own if is_within(row, counter)]
+        misses += [row for row in own if row not in good]
+        if own:
+            mark = "" if len(good) >= counter.share * len(own) else " **missed**"
+            out.append(
+                f"| {counter.name} | {len(own)} | ± {counter.tolerance:.0%} | {len(good) / len(own):.0%} | "
+                f"{counter.share:.0%}{mark} |"
+            )
+    out += _of_times(rows)
+    right = sum(is_right for _, is_right in pairs)
+    if pairs:
+        out.append(f"\nThe faster of two versions was predicted for {right} of {len(pairs)} pairs.")
+        out += [f"- not for {name}" for name, is_right in pairs if not is_right]
+    if misses:
+        out.append("\nMisses:")
+    out += [
+        f"- {row.program}, {row.kernel}: {row.counter} {_shown(row.predicted)}, measured {_shown(row.measured)}"
+        for row in misses
+    ]
+    out += [
+        f"- {program}: no counterpart of a launch of {launch.kernel}, grid {launch.grid}"
+        for program, launch in alone
+    ]
+    return "\n".join(out)
+
+
+def _of_times(rows):
+    times = sorted(row.error for row in rows if row.counter == "time")
+    if not times:
+        return []
+    memory = [row.error for row in rows if row.counter == "time" and row.bound in ("DRAM", "L2")]
+    out = [
+        f"\nTimes of kernels of 20 us and more: median error {times[len(times) // 2]:.1%} (target 10%)."
+    ]
+    if memory:
+        good = sum(error <= _MEMORY_TOLERANCE for error in memory)
+        out.append(f"Kernels bound by memory within 20%: {good} of {len(memory)} (target: all).")
+    return out
+
+
+def _shown(value):
+    if isinstance(value, (list, tuple)):
+        return f"{_shown(value[0])} to {_shown(value[1])}"
+    return f"{value:.4g}"
+
+
+def main(arguments: list) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--gpu", default="H200")
+    parser.add_argument("--recorded", type=pathlib.Path, help="a folder with NAME.csv of ncu")
+    parser.add_argument("--keep", type=pathlib.Path, help="store what ncu prints in this folder")
+    parser.add_argument("--json", type=pathlib.Path, help="store the rows in this file")
+    given = parser.parse_args(arguments)
+    programs = sorted(given.folder.glob("*.py"))
+    if not programs:
+        raise SystemExit(f"{given.folder} has no programs (*.py)")
+    rows, alone, times = [], [], {}
+    for path in programs:
+        expected, measured = predicted(path, given.gpu), read_ncu(_ncu_text(path, given))
+        pairs, others = match(expected, measured)
+        rows += compare(path.stem, pairs)
+        alone += [(path.stem, launch) for launch in others]
+        times[path.stem] = tuple(
+            sum(pair[side].values.get("time") or 0 for pair in pairs) for side in (0, 1)
+        )
+    print(table(rows, versions(times), alone))
+    if given.json:
+        given.json.write_text(json.dumps([row._asdict() for row in rows], indent=1))
+    return 0
+
+
+def _ncu_text(path, given):
+    if given.recorded:
+        return (given.recorded / f"{path.stem}.csv").read_text()
+    text = run_ncu(path)
+    if given.keep:
+        given.keep.mkdir(parents=True, exist_ok=True)
+        (given.keep / f"{path.stem}.csv").write_text(text)
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

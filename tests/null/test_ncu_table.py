@@ -1,0 +1,162 @@
+"""The table of the comparison with Nsight Compute, from output that was written for these tests in ncu's format."""
+
+import math
+
+import pytest
+from bench import ncu_table
+from bench.ncu_table import COUNTERS, Launch, Row
+
+METRICS = [metric for counter in COUNTERS for metric in counter.metrics]
+HEAD = [
+    "ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
+    "Device", "CC", *METRICS,
+]  # fmt: skip
+
+
+def quoted(fields):
+    return ",".join(f'"{field}"' for field in fields)
+
+
+def printed(*launches, units=None):
+    """What ncu prints. launches: (kernel, block, grid, {metric: text})."""
+    out = [
+        "==PROF== Connected to process 4711 (/usr/bin/python3.12)",
+        '==PROF== Profiling "nl_transpose": 0%....50%....100% - 8 passes',
+        "the program's own output, with a \" and a comma",
+        "==PROF== Disconnected from process 4711",
+        quoted(HEAD),
+        quoted([""] * 11 + [(units or {}).get(metric, "") for metric in METRICS]),
+    ]
+    for number, (kernel, block, grid, values) in enumerate(launches):
+        row = [number, 4711, "python3.12", "127.0.0.1", kernel, 1, 7, block, grid, 0, "9.0"]
+        out.append(quoted(row + [values.get(metric, "0") for metric in METRICS]))
+    return "\n".join(out) + "\n"
+
+
+LOADS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+
+
+def test_output_of_ncu_is_read():
+    text = printed(
+        ("nl_transpose", "(32, 32, 1)", "(4, 4, 1)",
+         {LOADS: "2,048", "dram__bytes_read.sum": "65,536", "dram__bytes_write.sum": "1.5",
+          "gpu__time_duration.sum": "3,100", "sm__maximum_warps_per_active_cycle_pct": "100"}),
+        ("void scale<float>(float *, int)", "(128, 1, 1)", "(7, 1, 1)", {}),
+        units={"dram__bytes_write.sum": "Kbyte", "gpu__time_duration.sum": "nsecond"},
+    )  # fmt: skip
+    first, second = ncu_table.read_ncu(text)
+    assert (first.kernel, first.grid, first.block) == ("transpose", (4, 4, 1), (32, 32, 1))
+    assert first.values["global_load_sectors"] == 2048
+    assert first.values["dram_bytes"] == 65536 + 1500
+    assert first.values["time"] == pytest.approx(3.1e-6)
+    assert first.values["occupancy"] == 1
+    assert (second.kernel, second.block) == ("scale", (128, 1, 1))
+
+
+def test_other_output_is_an_error():
+    with pytest.raises(ValueError, match="no output of ncu"):
+        ncu_table.read_ncu("==ERROR== ERR_NVGPUCTRPERM\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nl_saxpy", "saxpy"), ("void k::f<float>(float *, int)", "f"), ("int_", "int"),
+        ("reduce<add, 4>", "reduce"),
+    ],
+)  # fmt: skip
+def test_names_of_kernels(name, expected):
+    assert ncu_table.name_of(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "error"),
+    [
+        (100, 100, 0),
+        (98, 100, 0.02),
+        ((90, 110), 95, 0),
+        ([90, 110], 200, 0.45),
+        (5, 0, math.inf),
+        (0, 0, 0),
+    ],
+)
+def test_errors_are_relative_and_zero_inside_of_a_range(predicted, measured, error):
+    assert ncu_table.error_of(predicted, measured) == pytest.approx(error)
+
+
+def test_launches_are_matched_by_kernel_and_shape_in_their_order():
+    def launch(kernel, blocks, number):
+        return Launch(kernel, (blocks, 1, 1), (32, 1, 1), {"n": number})
+
+    expected = [launch("f", 1, 0), launch("f", 2, 1), launch("f", 1, 2), launch("g", 1, 3)]
+    measured = [launch("fill", 1, 9), launch("f", 2, 1), launch("f", 1, 0), launch("f", 1, 2)]
+    pairs, alone = ncu_table.match(expected, measured)
+    assert all(a.values == b.values for a, b in pairs)
+    assert len(pairs) == 3
+    assert [one.kernel for one in alone] == ["g", "fill"]
+
+
+def test_versions_of_a_kernel():
+    times = {
+        "copy-1": (2.0, 4.0), "copy-2": (1.0, 3.0),
+        "sum-1": (1.0, 4.0), "sum-2": (2.0, 3.0),
+        "same-1": (1.0, 3.0), "same-2": (2.0, 3.1),
+        "alone-1": (1.0, 1.0),
+    }  # fmt: skip
+    assert ncu_table.versions(times) == [("copy", True), ("sum", False)]
+
+
+def test_the_table_has_shares_targets_and_misses():
+    def row(counter, predicted, measured, bound="DRAM"):
+        error = ncu_table.error_of(predicted, measured)
+        return Row("p", "k", counter, predicted, measured, error, bound)
+
+    rows = [row("registers", 32, 32), row("registers", 30, 32)]
+    rows += [row("dram_bytes", (90, 110), 100)] * 4 + [row("dram_bytes", (90, 110), 200)]
+    rows += [row("time", 1e-4, 1.05e-4), row("time", 1e-4, 2e-4), row("time", 1e-4, 1e-4, "issue")]
+    lonely = [("p", Launch("other", (1, 1, 1), (32, 1, 1), {}))]
+    text = ncu_table.table(rows, [("copy", True), ("sum", False)], lonely)
+    assert "| registers | 2 | ± 0% | 50% | 100% **missed** |" in text
+    assert "| dram_bytes | 5 | ± 10% | 80% | 80% |" in text
+    assert "median error 4.8% (target 10%)" in text
+    assert "within 20%: 1 of 2" in text
+    assert "for 1 of 2 pairs" in text
+    assert "- not for sum" in text
+    assert "- p, k: registers 30, measured 32" in text
+    assert "dram_bytes 90 to 110, measured 200" in text
+    assert "no counterpart of a launch of other" in text
+
+
+PROGRAM = """
+import numpy as np
+from numbalite import cuda
+
+@cuda.jit("void(const float32[:, ::1], float32[:, ::1])")
+def transpose(a, out):
+    "auto [x, y] = grid<2>(); out(x, y) = a(y, x);"
+
+a = np.ones((128, 128), np.float32)
+transpose[(4, 4), (32, 32)](a, np.zeros_like(a))
+"""
+
+
+@pytest.mark.sim
+def test_a_folder_of_programs_is_compared_with_recorded_output(tmp_path, capsys):
+    (tmp_path / "transposes.py").write_text(PROGRAM)
+    sectors = {LOADS: "2,048", STORES: "16,384", "launch__registers_per_thread": "999"}
+    text = printed(("nl_transpose", "(32, 32, 1)", "(4, 4, 1)", sectors))
+    (tmp_path / "transposes.csv").write_text(text)
+    file = tmp_path / "rows.json"
+    command = [str(tmp_path), "--recorded", str(tmp_path), "--json", str(file), "--gpu", "A100"]
+    assert ncu_table.main(command) == 0
+    out = capsys.readouterr().out
+    assert "| global_load_sectors | 1 | ± 2% | 100% | 95% |" in out
+    assert "| global_store_sectors | 1 | ± 2% | 100% | 95% |" in out
+    assert "transposes, transpose: global_load_requests 512, measured 0" in out
+    assert '"measured": 16384.0' in file.read_text()
+
+
+def test_a_folder_without_programs_is_an_error(tmp_path):
+    with pytest.raises(SystemExit, match="has no programs"):
+        ncu_table.main([str(tmp_path)])
