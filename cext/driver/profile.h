@@ -49,11 +49,22 @@ enum {
 enum { NL_PROFILE_WIDTHS = 2, NL_PROFILE_REUSE = 26 };
 #define NL_PROFILE_WIDTH(level) (8u << (level))
 
+/* The first access of a warp of one kind at a line, for pictures. */
+typedef struct nl_profile_sample {
+    unsigned size; /* bytes of a lane; 0: there is none */
+    uint32_t mask; /* lanes that take part */
+    uint64_t address[32];
+} nl_profile_sample;
+
+/* global loads, global stores, shared loads, shared stores */
+enum { NL_PROFILE_SAMPLES = 4 };
+
 typedef struct nl_profile_line {
     const char *file; /* never freed; "" if the line is unknown */
     int line;
     uint64_t counters[NL_PROFILE_COUNT];                   /* as written */
     uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* with merged accesses */
+    nl_profile_sample samples[NL_PROFILE_SAMPLES];
 } nl_profile_line;
 
 typedef struct nl_profile {

@@ -32,12 +32,26 @@ static PyObject *make_numbers(const uint64_t *numbers, Py_ssize_t count) {
     return made;
 }
 
+static PyObject *make_samples(const nl_profile_line *line) {
+    PyObject *made = PyTuple_New(NL_PROFILE_SAMPLES);
+    for (Py_ssize_t i = 0; made && i < NL_PROFILE_SAMPLES; i++) {
+        const nl_profile_sample *sample = &line->samples[i];
+        PyObject *one =
+            Py_BuildValue("(IIN)", sample->size, sample->mask, make_numbers(sample->address, 32));
+        if (!one)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, i, one);
+    }
+    return made;
+}
+
 /* Py_BuildValue's N frees the others if one is NULL. */
 static PyObject *make_line(const nl_profile_line *line) {
-    return Py_BuildValue("(siN(NN))", line->file, line->line,
+    return Py_BuildValue("(siN(NN)N)", line->file, line->line,
                          make_numbers(line->counters, NL_PROFILE_COUNT),
                          make_numbers(line->widened[0], NL_PROFILE_COUNT),
-                         make_numbers(line->widened[1], NL_PROFILE_COUNT));
+                         make_numbers(line->widened[1], NL_PROFILE_COUNT), make_samples(line));
 }
 
 static PyObject *make_lines(const nl_profile *p) {
@@ -80,7 +94,8 @@ static PyMethodDef methods[] = {
      "block, dynamic shared bytes, distinct sectors read, distinct sectors written, sectors by "
      "reuse "
      "distance, is incomplete, ((file, line, counters, (counters with accesses of 8 bytes, of 16 "
-     "bytes)), ...)); None if there is none."},
+     "bytes), ((bytes of a lane, mask, addresses) of the first global load, global store, shared "
+     "load and shared store)), ...)); None if there is none."},
     {"profile_close", profile_close, METH_O,
      "profile_close(token): keeps no counters for it any more."},
     {NULL, NULL, 0, NULL},

@@ -2,7 +2,9 @@
 
 The simulator counts (cext/sim/check/profile.c). `session` begins and ends a profile, `counters` is what it found,
 by launch, kernel and line. `gpus` reads the data files of GPUs, `resources` reads a cubin and computes the occupancy.
-`advice` proposes changes, `text` and `html` show a profile, `program` is the command. Uses compilers and runtime.
+`machinecode` reads what nvdisasm prints, `reconcile` decides by it which accesses a line has, `execution` how often its
+blocks run. `caches` computes hit rates and bytes of DRAM, `timing` predicts times. `advice` proposes changes, `text`,
+`html` and `pictures` show a profile, `program` is the command. Uses compilers and runtime.
 Begin with session.py.
 """
 

@@ -6,7 +6,17 @@ import os
 from typing import TYPE_CHECKING
 
 from numbalite import _core
-from numbalite.profiler import advice, caches, execution, html, reconcile, source, text, timing
+from numbalite.profiler import (
+    advice,
+    caches,
+    execution,
+    html,
+    pictures,
+    reconcile,
+    source,
+    text,
+    timing,
+)
 from numbalite.profiler.caches import Range
 
 if TYPE_CHECKING:
@@ -142,14 +152,32 @@ class Line(Counters):
     """The counters of one line. ``file``, ``number``, and its ``text``. ``as_written``: the counters before the
     machine code was considered; ``widened``: with adjacent accesses merged to 8 and to 16 bytes."""
 
-    __slots__ = ("as_written", "file", "number", "widened")
+    __slots__ = ("as_written", "file", "number", "samples", "widened")
 
-    def __init__(self, file: str, number: int, values: Iterable = (), widened: tuple = ()) -> None:
+    def __init__(
+        self,
+        file: str,
+        number: int,
+        values: Iterable = (),
+        widened: tuple = (),
+        samples: tuple = (),
+    ) -> None:
         super().__init__(values)
         self.file = file
         self.number = number
         self.as_written: dict = {name: getattr(self, name) for name in COUNTERS}
         self.widened: tuple = tuple(dict(zip(COUNTERS, one, strict=True)) for one in widened)
+
+        self.samples: dict = dict(pictures.samples(samples))
+        """Kind, such as "global_load" -> the first access of a warp, for pictures."""
+
+    def picture(self, kind: str | None = None) -> pictures.Picture:
+        """The sectors or the banks that the line's first access touches. ``kind``: "global_load", "global_store",
+        "shared_load" or "shared_store"; by default the line's only one, or the first of these."""
+        if not self.samples or (kind is not None and kind not in self.samples):
+            found = ", ".join(self.samples) or "none"
+            raise LookupError(f"{self.place} has no access of kind {kind!r}; it has: {found}")
+        return pictures.of_sample(self, self.samples[kind or next(iter(self.samples))])
 
     @property
     def key(self) -> tuple:
@@ -196,6 +224,8 @@ class _WithLines(Counters):
         if own is None:
             own = self._lines[line.file, line.number] = Line(line.file, line.number)
         own._add(line._values())
+        for kind, sample in line.samples.items():
+            own.samples.setdefault(kind, sample)
         for name, value in line.as_written.items():
             own.as_written[name] += value
         self._add(line._values())
@@ -407,6 +437,11 @@ class Launch(_WithLines):
     def advice(self) -> tuple:
         """Sentences that name a line and what would change."""
         return advice.of_launch(self)
+
+    @property
+    def roofline(self) -> pictures.Picture:
+        """Operations a second over operations for each byte, and what the GPU can do."""
+        return pictures.roofline([self])
 
     def as_dict(self) -> dict:
         """All of it, for JSON."""

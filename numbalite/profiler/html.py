@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from numbalite.profiler import source, text
+from numbalite.profiler import pictures, source, text
 
 if TYPE_CHECKING:
     from numbalite.profiler.counters import KernelProfile
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _AROUND = 2
 """Lines of source above the first line with counters and below the last one."""
 MAX_GAP = 40
+MAX_PICTURES = 2
+"""Of each kernel."""
 _CELL = "text-align: right; padding: 0 0.6em; white-space: nowrap"
 _SOURCE = "text-align: left; white-space: pre; font-family: monospace; padding: 0 0.6em"
 
@@ -37,9 +39,32 @@ def of_kernel(kernel: KernelProfile) -> str:
     seen = dict.fromkeys(tuple(text.facts(launch)) for launch in kernel.launches)
     out += [f"<p>{escape('. '.join(sentences))}.</p>" for sentences in list(seen)[:3]]
     out.append(_table(kernel))
+    out.append(_pictures(kernel))
     if kernel.advice:
         out.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in kernel.advice)}</ul>")
     return f"<div class='numbalite-profile'>{''.join(out)}</div>"
+
+
+def page(p: profile) -> str:
+    """A whole file, with a roofline of all kernels."""
+    head = f"<meta charset='utf-8'><title>Profile for the {escape(p.gpu.name)}</title>"
+    style = "<style>body {font-family: sans-serif} table {border-collapse: collapse}</style>"
+    roofline = pictures.roofline(list(p.launches)).svg if p.launches else ""
+    return f"<!DOCTYPE html>{head}{style}{of_profile(p)}{roofline}"
+
+
+def _pictures(kernel):
+    """The accesses of the lines that cost most, of those that cost more than they have to."""
+    wasteful = sorted(filter(_is_wasteful, kernel.lines), key=text.weight, reverse=True)
+    shown = []
+    for line in wasteful[:MAX_PICTURES]:
+        kind = max(line.samples, key=lambda kind: pictures.cost(line.samples[kind]))
+        shown.append(pictures.of_sample(line, line.samples[kind]).svg)
+    return "".join(f"<div>{svg}</div>" for svg in shown)
+
+
+def _is_wasteful(line):
+    return any(pictures.cost(sample) > 1.5 for sample in line.samples.values())
 
 
 def _table(kernel):

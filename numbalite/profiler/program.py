@@ -1,4 +1,4 @@
-"""`numbalite profile [--gpu NAME] [--json] FILE ...`: runs a program on the simulator and prints what it counted."""
+"""`numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...`: runs a program on the simulator and prints what it counted."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import sys
 
 from numbalite.profiler.session import profile
 
-USAGE = """usage: numbalite profile [--gpu NAME] [--json] FILE ...
+USAGE = """usage: numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...
 
 Runs a Python program on the simulator and prints the counters of its kernels, by line. --gpu: the GPU for which
-registers, occupancy and times are computed (H100); --json: as JSON, and the program's own output on stderr.
+registers, occupancy and times are computed (H100); --json: as JSON, and the program's own output on stderr;
+--html: also writes a page with tables and pictures to the file PAGE.
 """
 
 
 def main(arguments) -> int:
     """Runs the command; returns the exit status."""
-    gpu, as_json = None, False
+    gpu, as_json, page = None, False, None
     arguments = list(arguments)
     while arguments and arguments[0].startswith("-"):
         option = arguments.pop(0)
@@ -26,6 +27,8 @@ def main(arguments) -> int:
             as_json = True
         elif option == "--gpu" and arguments:
             gpu = arguments.pop(0)
+        elif option == "--html" and arguments and arguments[0].endswith(".html"):
+            page = os.path.abspath(arguments.pop(0))
         elif option.startswith("--gpu="):
             gpu = option.partition("=")[2]
         else:
@@ -54,6 +57,8 @@ def main(arguments) -> int:
                 status = _status(end)
     finally:
         sys.stdout = shown
+    if page:
+        session.save(page)
     if as_json:
         json.dump(session.as_dict(), sys.stdout, indent=2)
         print()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING
 
 from numbalite import _core, config
 from numbalite.errors import CudaSupportError
-from numbalite.profiler import gpus, html, resources, text
+from numbalite.profiler import gpus, html, pictures, resources, text
 from numbalite.profiler.counters import KernelProfile, Launch
 from numbalite.runtime import checks
 
@@ -142,6 +144,22 @@ class profile:
         launches = self.launches
         is_compiled = launches and all(not launch.written_because for launch in launches)
         return "as compiled" if is_compiled else "as written"
+
+    @property
+    def roofline(self) -> pictures.Picture:
+        """Operations a second of each kernel over operations for each byte, and what the GPU can do."""
+        if not self.launches:
+            raise LookupError("no kernel was launched in the block")
+        return pictures.roofline(list(self.launches))
+
+    def save(self, path: Any) -> None:
+        """Writes a page with all tables and pictures (name.html), or all numbers (name.json)."""
+        name = os.fspath(path)
+        if not name.endswith((".html", ".json")):
+            raise ValueError(f"the name of the file is .html or .json, not {name!r}")
+        whole = html.page(self) if name.endswith(".html") else json.dumps(self.as_dict(), indent=2)
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(whole)
 
     def __repr__(self) -> str:
         return text.of_profile(self)

@@ -35,6 +35,7 @@ _EXACT = ("shared memory", "float32", "float64", "special functions")
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _FLOAT64 = ("DADD", "DMUL", "DFMA", "DSETP")
 _FLOAT32 = ("FADD", "FMUL", "FFMA", "FSETP", "FMNMX")
+_COUNTED = ("FADD", "FMUL", "FFMA")
 _SPECIAL = ("MUFU",)
 _INTEGER = (
     "IADD3",
@@ -61,6 +62,8 @@ class Work(NamedTuple):
     instructions: float
     float32: float
     float64: float
+    float32_operations: float
+    """Two for each multiplication with addition."""
     integer: float
     special: float
     global_waits: float
@@ -87,7 +90,8 @@ def work(code, counts) -> Work:
         names = [instruction.name for instruction in block.instructions]
         waits = _waits(block.instructions)
         row = (
-            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64), _number(names, _INTEGER),
+            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64),
+            _number(names, _COUNTED) + _number(names, ("FFMA",)), _number(names, _INTEGER),
             _number(names, _SPECIAL), waits["global"], waits["shared"], _number(names, ("BAR",)),
         )  # fmt: skip
         total = [sum_ + count * value for sum_, value in zip(total, row, strict=True)]

@@ -233,6 +233,32 @@ static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
     return line;
 }
 
+/* Where the sample of a site belongs in a line; -1: nowhere. */
+static int sample_index(const nl_sim_request_site *site) {
+    if (site->kind == NL_SIM_REQUEST_ATOMIC || !site->sample.mask)
+        return -1;
+    int is_store = site->kind == NL_SIM_REQUEST_STORE;
+    if (site->space == NL_SIM_REQUEST_GLOBAL)
+        return is_store;
+    return site->space == NL_SIM_REQUEST_SHARED ? 2 + is_store : -1;
+}
+
+static uint64_t first_address(const nl_profile_sample *sample) {
+    return sample->address[__builtin_ctz(sample->mask)];
+}
+
+/* Keeps the sample with most lanes; of equal ones that with the lowest address, whichever worker is
+ * first. */
+static void add_sample(nl_profile_line *line, const nl_sim_request_site *site) {
+    int index = sample_index(site);
+    if (index < 0)
+        return;
+    nl_profile_sample *kept = &line->samples[index];
+    int more = __builtin_popcount(site->sample.mask) - __builtin_popcount(kept->mask);
+    if (more > 0 || (more == 0 && first_address(&site->sample) < first_address(kept)))
+        *kept = site->sample;
+}
+
 static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
     nl_profile_line *line = find_line(p, site->place);
     p->incomplete |= line == NULL;
@@ -241,6 +267,8 @@ static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
         for (unsigned k = 0; k < NL_PROFILE_WIDTHS; k++)
             line->widened[k][i] += site->widened[k][i];
     }
+    if (line)
+        add_sample(line, site);
 }
 
 static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {

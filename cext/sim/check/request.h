@@ -31,6 +31,7 @@ typedef struct nl_sim_request_site {
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
     uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT];
+    nl_profile_sample sample; /* the first request with most lanes */
 } nl_sim_request_site;
 
 typedef struct nl_sim_request {

@@ -158,6 +158,15 @@ static void count_repeated(nl_sim_request_site *s, const request *q) {
     c[NL_PROFILE_shared_repeated_wavefronts] += own[NL_PROFILE_shared_load_wavefronts];
 }
 
+static void keep_sample(nl_sim_request_site *s, const request *q) {
+    if (__builtin_popcount(q->mask) <= __builtin_popcount(s->sample.mask))
+        return;
+    s->sample.size = s->size;
+    s->sample.mask = q->mask;
+    for (unsigned i = 0; i < LANES; i++)
+        s->sample.address[i] = q->mask >> i & 1 ? q->address[i] : 0;
+}
+
 static void count_and_close(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
@@ -166,6 +175,7 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
         if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP && is_repeated(w, q))
             count_repeated(s, q);
         w->visits[q->site].counted = i + 1;
+        keep_sample(s, q);
     }
     if (w->open) {
         nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
