@@ -24,7 +24,7 @@ SHOWN = {
     "what-to-use-cupy-for.md": 2,
 }
 # What else a page may hold: commands, and the site's own directives.
-OTHER = re.compile(r"console|bash|yaml|\{[\w:-]+\}.*")
+OTHER = re.compile(r"console|bash|yaml|toml|\{[\w:-]+\}.*")
 CALL_TREES = ("contributing.md", "text")
 """The page and the language of the blocks that tests/layout/test_code_paths.py checks."""
 

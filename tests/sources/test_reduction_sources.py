@@ -232,7 +232,7 @@ def test_selections_and_runs(nvrtc, loops):
     choosing = reduceloops.Loops(lambda dtype: choose, "positive")
     record = np.dtype([("key", "i2"), ("value", "f8", 3)], align=True)
     f4, i8 = np.dtype("f4"), np.dtype("i8")
-    kinds = ("values16", "places16", "halves16", "spread16", "cover16")
+    kinds = ("values16", "indices16", "halves16", "spread16", "cover16")
     for kind in (*(f"select_{kind}" for kind in kinds), "reverse_rest"):
         for masked in (False, True) if kind.startswith("select_v") else (False,):
             compiled(nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90)
