@@ -16,7 +16,7 @@
 #ifndef NL_SIM_ABI_H
 #define NL_SIM_ABI_H
 
-#define NL_SIM_ABI 6
+#define NL_SIM_ABI 7
 
 typedef struct nl_sim_dim {
     unsigned x, y, z;
@@ -164,7 +164,6 @@ typedef enum nl_sim_copy_step {
     NL_SIM_COPY_WAIT,
     NL_SIM_COPY_WAIT_READ,
     NL_SIM_COPY_BIND,
-    NL_SIM_COPY_COMPLETE,
     NL_SIM_COPY_SEEN,
 } nl_sim_copy_step;
 typedef struct nl_sim_copying {
@@ -176,6 +175,27 @@ typedef struct nl_sim_copying {
     unsigned groups;
     unsigned char bulk; /* concerns the groups of bulk copies */
 } nl_sim_copying;
+
+/* What a thread does with an mbarrier or a barrier with a number (cext/sim/check/phases.h). */
+typedef enum nl_sim_phase_step {
+    NL_SIM_PHASE_INIT,
+    NL_SIM_PHASE_NUMBER, /* a barrier with a number: the simulator initializes it */
+    NL_SIM_PHASE_FORGET, /* the memory is no barrier any more */
+    NL_SIM_PHASE_ARRIVE,
+    NL_SIM_PHASE_FINISH, /* before the barrier's completion function is called */
+    NL_SIM_PHASE_FINISHED,
+    NL_SIM_PHASE_COMPLETE, /* the phase ends */
+    NL_SIM_PHASE_TOKEN,    /* has the phase of a token ended? */
+    NL_SIM_PHASE_PARITY,   /* has the latest phase of a parity ended? */
+} nl_sim_phase_step;
+typedef struct nl_sim_phase {
+    nl_sim_phase_step step;
+    const void *barrier;
+    unsigned phase; /* the current one; of its number, the lower three bits count */
+    unsigned value; /* of a token, the lower bits of the phase; or the parity */
+    int is_over;    /* the answer to a question, without checks */
+    int blocks;     /* the thread asks until the answer is 1 */
+} nl_sim_phase;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
 struct nl_sim_shared;
@@ -216,6 +236,9 @@ typedef struct nl_sim_checker {
     /* A local variable is read before it was written (uninitialized.h). */
     void (*unset)(const struct nl_sim_local *what, const void *pc);
     void (*copying)(const nl_sim_copying *what, const void *pc);
+    /* Called after the step, but before the end of a phase is visible. Returns the answer to a
+     * question, otherwise 0. */
+    int (*phase)(const nl_sim_phase *what, const void *pc);
     /* The thread begins another iteration of a loop; pc NULL: it has left the loop
      * (numbalite/compilers/sim/loops.py). */
     void (*loop)(unsigned number, const void *pc);

@@ -20,11 +20,12 @@ template <class... T> NUMBALITE_SIM_INLINE void wait_read(T...) {}
 #else
 #ifdef NUMBALITE_SIM_CHECKED
 /* defined in check.h */
-NUMBALITE_SIM_OWN void tell(unsigned step, const void *to, const void *from, unsigned long long size,
-                            const void *barrier, unsigned groups, bool bulk);
+NUMBALITE_SIM_OWN void tell(unsigned step, const void *to, const void *from,
+                            unsigned long long size, const void *barrier, unsigned groups,
+                            bool bulk);
 #else
-NUMBALITE_SIM_INLINE void tell(unsigned, const void *, const void *, unsigned long long, const void *, unsigned,
-                               bool) {}
+NUMBALITE_SIM_INLINE void tell(unsigned, const void *, const void *, unsigned long long,
+                               const void *, unsigned, bool) {}
 #endif
 
 /* Call before and after the copy of `size` bytes. `barrier` counts the copy; NULL: it belongs to a
@@ -52,10 +53,7 @@ NUMBALITE_SIM_INLINE void wait_read(unsigned but) {
 NUMBALITE_SIM_INLINE void bind(const void *barrier) {
     tell(NL_SIM_COPY_BIND, nullptr, nullptr, 0, barrier, 0, false);
 }
-/* complete: a phase of the barrier is complete. seen: a thread has observed that. */
-NUMBALITE_SIM_INLINE void complete(const void *barrier) {
-    tell(NL_SIM_COPY_COMPLETE, nullptr, nullptr, 0, barrier, 0, false);
-}
+/* A thread has observed that a phase of the barrier is complete. */
 NUMBALITE_SIM_INLINE void seen(const void *barrier) {
     tell(NL_SIM_COPY_SEEN, nullptr, nullptr, 0, barrier, 0, false);
 }

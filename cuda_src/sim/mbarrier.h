@@ -23,51 +23,71 @@ NUMBALITE_SIM_INLINE long long bytes(word w) { /* signed */
 NUMBALITE_SIM_INLINE unsigned phase(word w) {
     return static_cast<unsigned>(w >> 61);
 }
-NUMBALITE_SIM_INLINE word made(unsigned pending, unsigned expected, long long bytes, unsigned phase) {
-    return pending | static_cast<word>(expected) << 20 | (static_cast<word>(bytes) & 0x1fffff) << 40 |
-           static_cast<word>(phase) << 61;
+NUMBALITE_SIM_INLINE word made(unsigned pending, unsigned expected, long long bytes,
+                               unsigned phase) {
+    return pending | static_cast<word>(expected) << 20 |
+           (static_cast<word>(bytes) & 0x1fffff) << 40 | static_cast<word>(phase) << 61;
 }
 
 NUMBALITE_SIM_INLINE void init(word *at, unsigned count, const char *file = __builtin_FILE(),
                                int line = __builtin_LINE()) {
     if (count == 0 || count > most)
         fault(719, "an mbarrier expects 1 to 1048575 arrivals", file, line);
+    phases::init(at);
     __atomic_store_n(at, made(count, count, 0, 0), __ATOMIC_RELAXED);
 }
+/* The word is no barrier any more. */
+NUMBALITE_SIM_INLINE void invalidate(word *at) {
+    phases::forget(at);
+    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
+}
 
+/* A completion function that does nothing. */
 struct nothing {
     void operator()() const {}
 };
 
+/* Is the phase complete when so many threads arrive, and so many more bytes are announced? */
+NUMBALITE_SIM_INLINE bool is_last(word w, unsigned arrivals, long long more) {
+    return pending(w) == arrivals && bytes(w) + more == 0 && (arrivals || more);
+}
+/* The next phase after one that is complete. */
+NUMBALITE_SIM_INLINE word next_phase(word w) {
+    return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
+}
 /* Announces bytes (or, if negative, retracts them), removes threads from future phases, and
  * arrives; `finish` is called between the last arrival and the next phase. Returns the previous
  * word. */
 template <class Finish>
-NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, unsigned dropped, Finish finish,
-                                 const char *file, int line) {
-    __atomic_thread_fence(__ATOMIC_RELEASE);
+NUMBALITE_SIM_INLINE word change(word *at, unsigned arrivals, long long more, unsigned dropped,
+                                 Finish &finish, const char *file, int line) {
+    constexpr bool at_once = __is_empty(Finish);
     word old = update(at, [=](word w) {
-        return made(pending(w) - arrivals, expected(w) - dropped, bytes(w) + more, phase(w));
+        word after = made(pending(w) - arrivals, expected(w) - dropped, bytes(w) + more, phase(w));
+        return at_once && is_last(w, arrivals, more) ? next_phase(after) : after;
     });
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (arrivals > pending(old))
-        fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) than it expects", file, line);
-    if (pending(old) == arrivals && bytes(old) + more == 0 && (arrivals || more)) {
-        finish();
-        asynccopy::complete(at);
-        __atomic_thread_fence(__ATOMIC_RELEASE);
-        update(at, [](word w) { return made(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7); });
+        fault(719, "more threads arrive at a barrier (cuda::barrier, mbarrier) than it expects",
+              file, line);
+    phases::arrive(at, phase(old));
+    if (is_last(old, arrivals, more)) {
+        phases::complete(at, phase(old), finish);
+        if (!at_once)
+            update(at, [](word w) { return next_phase(w); });
     }
     return old;
 }
-NUMBALITE_SIM_INLINE word arrive(word *at, unsigned count = 1, long long more = 0, unsigned dropped = 0,
-                                 const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return change(at, count, more, dropped, nothing(), file, line);
+NUMBALITE_SIM_INLINE word arrive(word *at, unsigned count = 1, long long more = 0,
+                                 unsigned dropped = 0, const char *file = __builtin_FILE(),
+                                 int line = __builtin_LINE()) {
+    nothing none;
+    return change(at, count, more, dropped, none, file, line);
 }
 /* `count` bytes of a copy have arrived. */
 NUMBALITE_SIM_INLINE void complete(word *at, long long count, const char *file = __builtin_FILE(),
                                    int line = __builtin_LINE()) {
-    change(at, 0, -count, 0, nothing(), file, line);
+    nothing none;
+    change(at, 0, -count, 0, none, file, line);
 }
 
 NUMBALITE_SIM_INLINE word now(const word *at, const char *file, int line) {
@@ -80,17 +100,21 @@ NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
     return is_over;
 }
 /* is_over: has the phase in which `state` was returned ended? is_parity_over: has the latest phase
- * of this parity ended? */
+ * of this parity ended? blocks: the caller repeats the question until it has. */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
-                                  int line = __builtin_LINE()) {
-    return seen(at, phase(now(at, file, line)) != phase(state));
+                                  int line = __builtin_LINE(), bool blocks = false) {
+    unsigned current = phase(now(at, file, line));
+    return seen(at, phases::token(at, current, phase(state), current != phase(state), blocks));
 }
-NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity, const char *file = __builtin_FILE(),
-                                         int line = __builtin_LINE()) {
-    return seen(at, (phase(now(at, file, line)) & 1) != parity);
+NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity,
+                                         const char *file = __builtin_FILE(),
+                                         int line = __builtin_LINE(), bool blocks = false) {
+    unsigned current = phase(now(at, file, line));
+    return seen(at, phases::parity(at, current, parity, (current & 1) != parity, blocks));
 }
 /* The same; if it is not over, lets other threads run. */
-NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(),
+                                int line = __builtin_LINE()) {
     if (!is_over)
         yield(file, line);
     return is_over;
@@ -100,7 +124,8 @@ NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(
 
 /* A bulk copy of the async proxy, in multiples of 16 bytes. */
 NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long from, unsigned size,
-                                    const void *barrier = nullptr, const char *file = __builtin_FILE(),
+                                    const void *barrier = nullptr,
+                                    const char *file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
         fault(716, "a bulk copy's addresses and size are multiples of 16", file, line);
@@ -109,25 +134,30 @@ NUMBALITE_SIM_INLINE void bulk_copy(unsigned long long to, unsigned long long fr
         *(unsigned long long *)(to + i) = *(const unsigned long long *)(from + i);
     asynccopy::made((void *)to, (const void *)from, size, barrier, true);
 }
-NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long from, unsigned size,
-                                       unsigned long long barrier, const char *file = __builtin_FILE(),
+NUMBALITE_SIM_INLINE void bulk_copy_tx(unsigned long long to, unsigned long long from,
+                                       unsigned size, unsigned long long barrier,
+                                       const char *file = __builtin_FILE(),
                                        int line = __builtin_LINE()) {
     bulk_copy(to, from, size, (const void *)barrier, file, line);
     mbarrier::complete((mbarrier::word *)barrier, size, file, line);
 }
 /* Copies to the same address in all blocks of the cluster that the mask includes, and signals their
  * barriers. */
-NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long long from, unsigned size,
-                                        unsigned long long barrier, unsigned blocks,
-                                        const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long long from,
+                                        unsigned size, unsigned long long barrier, unsigned blocks,
+                                        const char *file = __builtin_FILE(),
+                                        int line = __builtin_LINE()) {
     for (unsigned i = 0; i < 16; i++)
         if (blocks >> i & 1)
-            bulk_copy_tx((unsigned long long)cluster_map((const void *)to, i, file, line), from, size,
-                         (unsigned long long)cluster_map((const void *)barrier, i, file, line), file, line);
+            bulk_copy_tx(
+                (unsigned long long)cluster_map((const void *)to, i, file, line), from, size,
+                (unsigned long long)cluster_map((const void *)barrier, i, file, line), file, line);
 }
 template <class T, class Change>
-NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long from, unsigned size, Change change,
-                                      const void *barrier = nullptr, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long from, unsigned size,
+                                      Change change, const void *barrier = nullptr,
+                                      const char *file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) {
     if ((to | from | size) % 16)
         fault(716, "a bulk reduction's addresses and size are multiples of 16", file, line);
     for (unsigned i = 0; i < size; i += sizeof(T))

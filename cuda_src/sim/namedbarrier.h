@@ -8,7 +8,9 @@ namespace numbalite_sim {
 namespace namedbarrier {
 
 typedef unsigned long long word;
-struct words { word of[16]; };
+struct words {
+    word of[16];
+};
 
 /* Returns the block's barriers; the first thread to call this initializes them. */
 NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
@@ -19,8 +21,10 @@ NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
 #endif
     if (here.named == 0) {
         here.named = 1;
-        for (word &each : own.of)
+        for (word &each : own.of) {
+            phases::init(&each, true);
             __atomic_store_n(&each, 0, __ATOMIC_RELAXED);
+        }
         here.named = 2;
     }
     while (here.named != 2)
@@ -43,17 +47,25 @@ NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file,
     if (count == 0 || count % 32)
         fault(719, "the number of threads of a barrier is a multiple of 32", file, line);
     unsigned more = arrivals();
-    __atomic_thread_fence(__ATOMIC_RELEASE);
     word old = update(at, [=](word w) {
         unsigned come = static_cast<unsigned>(w) + more;
         return come < count ? w + more : ((w >> 32) + 1) << 32;
     });
     if (static_cast<unsigned>(old) + more > count)
         fault(719, "more threads arrive at a barrier with a number than it is for", file, line);
-    return static_cast<unsigned>(old >> 32);
+    unsigned phase = static_cast<unsigned>(old >> 32);
+    phases::arrive(at, phase);
+    mbarrier::nothing none;
+    if (static_cast<unsigned>(old) + more == count)
+        phases::complete(at, phase, none);
+    return phase;
+}
+NUMBALITE_SIM_INLINE bool is_over(const word *at, unsigned phase) {
+    unsigned current = static_cast<unsigned>(__atomic_load_n(at, __ATOMIC_ACQUIRE) >> 32);
+    return phases::token(at, current, phase, current != phase, true);
 }
 NUMBALITE_SIM_INLINE void wait(const word *at, unsigned phase, const char *file, int line) {
-    while (__atomic_load_n(at, __ATOMIC_ACQUIRE) >> 32 == phase)
+    while (!is_over(at, phase))
         yield(file, line);
 }
 

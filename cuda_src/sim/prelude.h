@@ -209,6 +209,7 @@ extern "C" {
 #include "texture.h"
 #include "asynccopy.h"
 #ifndef NUMBALITE_HOST
+#include "phases.h"
 #include "mbarrier.h"
 #include "namedbarrier.h"
 #endif

@@ -1,12 +1,10 @@
 """cuda.checks("race", exact=True): verdicts, which decide each schedule of a launch whose threads only barriers order."""
 
 import functools
-import random
 import re
 
 import numpy as np
 import pytest
-from kit.sample import some
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -203,123 +201,3 @@ def test_exact_is_for_races():
         pass
     with pytest.raises(AttributeError, match="exact=True"):
         _ = checks.verdict
-
-
-# All schedules of small blocks: steps of random programs are a barrier of the block, __syncwarp of some
-# threads, or an access by some threads.
-VARIABLES, STEPS, STATES = 3, 5, 20000
-
-
-def random_program(seed):
-    """(blocks, threads of a block, steps): ("barrier",), ("warp", set of threads), or ("access", {thread: (kind,
-    variable)})."""
-    r = random.Random(seed)
-    blocks, threads = r.choice([(1, n) for n in range(2, 9)] + [(2, 2), (2, 3), (2, 4)])
-    steps = []
-    for _ in range(r.randint(2, STEPS)):
-        kind = r.random()
-        if kind < 0.3:
-            steps.append(("barrier",))
-        elif kind < 0.5:
-            steps.append(("warp", frozenset(r.sample(range(threads), r.randint(2, threads)))))
-        else:
-            who = r.sample(range(threads), r.randint(1, threads))
-            what = lambda: (r.choices("rwa", (4, 1, 2))[0], r.randrange(VARIABLES))
-            same = what() if r.random() < 0.5 else None
-            steps.append(("access", {t: same or what() for t in who}))
-    return blocks, threads, steps
-
-
-def text_of(name, program):
-    lines = [f"__global__ void {name}(int* g, int* out) {{", "int t = threadIdx.x, x = 0;"]
-    for step in program[2]:
-        if step[0] == "barrier":
-            lines.append("__syncthreads();")
-        elif step[0] == "warp":
-            mask = sum(1 << t for t in step[1])
-            lines.append(f"if ({mask} >> t & 1) __syncwarp({mask});")
-        else:
-            for t, (kind, variable) in step[1].items():
-                code = {"r": "x += g[{}];", "w": "g[{}] = 1;", "a": "atomicAdd(&g[{}], 1);"}[kind]
-                lines.append(f"if (t == {t}) {code.format(variable)}")
-    return "\n".join([*lines, "out[blockIdx.x * blockDim.x + t] = x;", "}"])
-
-
-def races_in_some_schedule(program):
-    """Visits all states: does one have two threads whose next accesses conflict?"""
-    blocks, threads, steps = program
-
-    def path(t):
-        return [
-            ("barrier", i)
-            if step[0] == "barrier"
-            else ("warp", i)
-            if step[0] == "warp"
-            else step[1][t]
-            for i, step in enumerate(steps)
-            if step[0] == "barrier" or (t in step[1])
-        ]
-
-    paths = [path(t) for t in range(threads)] * blocks
-    todo, seen = [(0,) * len(paths)], set()
-    while todo:
-        state = todo.pop()
-        if state in seen:
-            continue
-        seen.add(state)
-        following = [p[n] if n < len(p) else None for p, n in zip(paths, state)]
-        accesses = [(t, *f) for t, f in enumerate(following) if f and f[0] in "rwa"]
-        for i, (_, a, v) in enumerate(accesses):
-            for _, b, w in accesses[i + 1 :]:
-                if v == w and a + b not in ("rr", "aa"):
-                    return True
-        for t, *_ in accesses:
-            todo.append(tuple(n + (k == t) for k, n in enumerate(state)))
-        for block in range(blocks):
-            own = range(block * threads, (block + 1) * threads)
-            for i, step in enumerate(steps):
-                members = own if step[0] == "barrier" else [
-                    block * threads + t for t in step[1]
-                ] if step[0] == "warp" else []  # fmt: skip
-                if members and all(following[t] == (step[0], i) for t in members):
-                    todo.append(tuple(n + (k in members) for k, n in enumerate(state)))
-    return False
-
-
-PROGRAMS = [random_program(seed) for seed in range(400)]
-
-
-def few_states(program):
-    blocks, threads, steps = program
-    count = 1
-    for t in range(threads):
-        count *= 1 + sum(step[0] == "barrier" or t in step[1] for step in steps)
-    return count**blocks <= STATES
-
-
-def test_all_schedules_confirm_each_verdict():
-    small = [p for p in PROGRAMS if few_states(p)]
-    assert len(small) >= 150
-    drawn = some(60, small)
-    names = [f"program{i}" for i in range(len(drawn))]
-    unit = cuda.module("\n".join(map(text_of, names, drawn)), opt=1)
-    verdicts = set()
-    for name, program in zip(names, drawn):
-        g, out = (
-            cuda.to_device(np.zeros(VARIABLES, np.int32)),
-            cuda.to_device(np.zeros(8, np.int32)),
-        )
-        checks = cuda.checks("race", exact=True)
-        try:
-            with checks:
-                unit[name][program[0], program[1]](g, out)
-        except KernelError as problem:
-            assert problem.kind == "race", problem
-        races = races_in_some_schedule(program)
-        assert (checks.verdict.kind == "races") == races, (
-            checks.verdict,
-            program,
-            text_of(name, program),
-        )
-        verdicts.add(checks.verdict.kind)
-    assert {"races", "no schedule races"} <= verdicts

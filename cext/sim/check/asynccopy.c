@@ -213,10 +213,22 @@ static void bind(nl_sim_worker *w, block *b, const void *barrier) {
     }
 }
 
-static void complete(nl_sim_worker *w, const void *barrier) {
-    for (copy *c = w->job->check->copies->counted; c; c = c->next) {
-        if (c->barrier != barrier || c->landed)
-            continue;
+/* A copy that the barrier counts and that is not complete, from `first` on; NULL: none. */
+static copy *next_counted(copy *first, const void *barrier) {
+    copy *c = first;
+    while (c && (c->barrier != barrier || c->landed))
+        c = c->next;
+    return c;
+}
+
+int nl_sim_asynccopy_is_counted(const nl_sim_worker *w, const void *barrier) {
+    const nl_sim_asynccopies *all = w->job->check->copies;
+    return all && next_counted(all->counted, barrier);
+}
+
+void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
+    copy *c = w->job->check->copies->counted;
+    while ((c = next_counted(c, barrier))) {
         c->landed = 1;
         c->block = block_number(w);
         c->thread = w->current;
@@ -264,10 +276,6 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
     case NL_SIM_COPY_BIND:
         if (b)
             bind(w, b, what->barrier);
-        break;
-    case NL_SIM_COPY_COMPLETE:
-        if (all)
-            complete(w, what->barrier);
         break;
     default:
         if (all)

@@ -23,6 +23,9 @@ typedef struct nl_sim_asynccopies nl_sim_asynccopies; /* state of a launch */
 void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies);
 /* Implements nl_sim_checker.copying. */
 void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc);
+/* Does the barrier count copies that are not complete? They are complete when its phase is. */
+int nl_sim_asynccopy_is_counted(const struct nl_sim_worker *worker, const void *barrier);
+void nl_sim_asynccopy_complete(struct nl_sim_worker *worker, const void *barrier);
 /* Call when the worker's block ends. */
 void nl_sim_asynccopy_end_block(struct nl_sim_worker *worker);
 /* Does the running thread access bytes of a pending copy in simulated memory? If so, reports it and

@@ -78,7 +78,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     for (unsigned later = 1; later < s->event_count; later++) {
         const nl_sim_event *b = &s->events[later];
         unsigned i = later;
-        if (!b->competes)
+        if (!nl_sim_schedule_competes(s, b))
             continue;
         while (i > 0 && !conflict(&s->events[i - 1], b))
             i--;

@@ -84,12 +84,9 @@ static void raise(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uint64_t 
         *o->starved = 1;
 }
 
-/* Adds the snapshot of `thread`'s last fence to a clock. */
-static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope, unsigned thread,
-                       nl_sim_vectorclock **clock) {
-    const nl_sim_fenced *f = &o->fenced[scope][thread];
-    if (!f->barrier)
-        return;
+/* Adds a snapshot of `thread` to a clock. */
+static void add_snapshot(nl_sim_happensbefore *o, const nl_sim_fenced *f, unsigned thread,
+                         nl_sim_vectorclock **clock) {
     join(o, clock, f->of_block);
     join(o, clock, f->of_thread);
     raise(o, clock, nl_sim_vectorclock_block(o->block), f->barrier);
@@ -100,6 +97,14 @@ static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope
                                             thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
                   f->row[i]);
     }
+}
+
+/* Adds the snapshot of `thread`'s last fence to a clock. */
+static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope, unsigned thread,
+                       nl_sim_vectorclock **clock) {
+    const nl_sim_fenced *f = &o->fenced[scope][thread];
+    if (f->barrier)
+        add_snapshot(o, f, thread, clock);
 }
 
 /* At a barrier: any thread of the block can now release the snapshots of all threads, for other
@@ -244,17 +249,22 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
     }
 }
 
-void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
-                                nl_sim_happensbefore_scope scope) {
-    nl_sim_fenced *f = &o->fenced[scope][thread];
+/* Takes a snapshot of what happened before now; the thread's time advances. */
+static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fenced *f) {
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
-    forget_fence(f);
     f->barrier = o->barrier;
     memcpy(f->row, o->row[warp][lane], sizeof f->row);
     f->row[lane] = nl_sim_happensbefore_now(o, thread);
     f->of_block = nl_sim_vectorclock_retain(o->clock);
     f->of_thread = nl_sim_vectorclock_retain(o->thread_clock[thread]);
     o->thread_time[thread] = ++o->time;
+}
+
+void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
+                                nl_sim_happensbefore_scope scope) {
+    nl_sim_fenced *f = &o->fenced[scope][thread];
+    forget_fence(f);
+    take_snapshot(o, thread, f);
     if (scope == NL_SIM_ORDER_WIDE) {
         forget_fence(&o->fenced[NL_SIM_ORDER_NARROW][thread]);
         o->unfenced[thread] = 0;
@@ -262,7 +272,7 @@ void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
         o->unfenced[thread] &= (uint8_t)~NL_SIM_ORDER_WRITES;
     }
     o->fences[scope]++;
-    o->warp_fences |= 1u << warp;
+    o->warp_fences |= 1u << thread / NL_SIM_ORDER_LANES;
 }
 
 /* Release and acquire */
@@ -291,16 +301,40 @@ static int grow(nl_sim_happensbefore_handover *h) {
     return 0;
 }
 
-void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *h) {
-    for (size_t i = 0; i < h->capacity; i++) {
-        nl_sim_vectorclock_release(&h->table[i].clock);
-        nl_sim_vectorclock_release(&h->table[i].of_block);
+/* The entry of the address; NULL without memory. */
+static nl_sim_handed *hand(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
+                           uintptr_t address) {
+    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
+        *o->starved = 1;
+        return NULL;
     }
+    nl_sim_handed *p = place(h, address);
+    h->count += p->address == 0;
+    p->address = address;
+    p->maker = o->block;
+    return p;
+}
+
+nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *h,
+                                         uintptr_t address) {
+    nl_sim_handed *p = h->count ? place(h, address) : NULL;
+    return p && p->address ? p : NULL;
+}
+
+void nl_sim_happensbefore_drop(nl_sim_handed *p) {
+    nl_sim_vectorclock_release(&p->clock);
+    nl_sim_vectorclock_release(&p->of_block);
+}
+
+void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *h) {
+    for (size_t i = 0; i < h->capacity; i++)
+        nl_sim_happensbefore_drop(&h->table[i]);
     nl_mem_free(h->table);
     *h = (nl_sim_happensbefore_handover){.count = 0};
 }
 
-static void acquire(nl_sim_happensbefore *o, unsigned thread, nl_sim_vectorclock *clock) {
+void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *o, unsigned thread,
+                                       nl_sim_vectorclock *clock) {
     nl_sim_vectorclock **own = &o->thread_clock[thread];
     if (!clock || clock == *own)
         return;
@@ -313,9 +347,32 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
     if (!h->count)
         return;
     const nl_sim_handed *p = place(h, address);
-    acquire(o, thread, p->clock);
+    nl_sim_happensbefore_acquire_from(o, thread, p->clock);
     if (p->block == o->block)
-        acquire(o, thread, p->of_block);
+        nl_sim_happensbefore_acquire_from(o, thread, p->of_block);
+}
+
+void nl_sim_happensbefore_release_to(nl_sim_happensbefore *o, unsigned thread,
+                                     nl_sim_vectorclock **clock) {
+    nl_sim_fenced snapshot = {.barrier = 0};
+    take_snapshot(o, thread, &snapshot);
+    add_snapshot(o, &snapshot, thread, clock);
+    forget_fence(&snapshot);
+}
+
+void nl_sim_happensbefore_release_all(nl_sim_happensbefore *o, unsigned thread,
+                                      nl_sim_happensbefore_handover *h, uintptr_t address) {
+    nl_sim_handed *p = hand(o, h, address);
+    if (p)
+        nl_sim_happensbefore_release_to(o, thread, &p->clock);
+}
+
+void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *o, unsigned thread,
+                                      nl_sim_vectorclock *clock) {
+    nl_sim_vectorclock **own = &o->thread_clock[thread];
+    o->acquired -= *own != NULL && clock == NULL;
+    nl_sim_vectorclock_release(own);
+    *own = clock;
 }
 
 /* Releases the thread's last narrow fence. If another block has released narrow fences at the
@@ -336,13 +393,9 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_clock;
     if (!is_wide && !is_narrow)
         return;
-    if (h->count * 4 >= h->capacity * 3 && grow(h) < 0) {
-        *o->starved = 1;
+    nl_sim_handed *p = hand(o, h, address);
+    if (!p)
         return;
-    }
-    nl_sim_handed *p = place(h, address);
-    h->count += p->address == 0;
-    p->address = address;
     if (is_narrow)
         release_narrow(o, thread, p);
     if (!is_wide)

@@ -59,6 +59,7 @@ typedef struct nl_sim_handed {
     uintptr_t address; /* 0: free */
     nl_sim_vectorclock *clock, *of_block;
     uint32_t block; /* of `of_block` */
+    uint32_t maker; /* the block that has released there last */
 } nl_sim_handed;
 typedef struct nl_sim_happensbefore_handover {
     size_t count, capacity;
@@ -87,6 +88,22 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
                                   nl_sim_happensbefore_handover *handover, uintptr_t address);
+/* Releases everything that happened before now, without a fence. */
+void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
+                                      nl_sim_happensbefore_handover *handover, uintptr_t address);
+/* What was released at the address; NULL: nothing. */
+nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *handover,
+                                         uintptr_t address);
+void nl_sim_happensbefore_drop(nl_sim_handed *handed);
+/* The same for a barrier that has the clock. Everything that happened before now is released,
+ * without a fence. */
+void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *order, unsigned thread,
+                                       nl_sim_vectorclock *clock);
+void nl_sim_happensbefore_release_to(nl_sim_happensbefore *order, unsigned thread,
+                                     nl_sim_vectorclock **clock);
+/* Replaces the thread's clock by one that it had before; takes over the reference. */
+void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *order, unsigned thread,
+                                      nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *handover);
 
 static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *order,

@@ -10,6 +10,7 @@
 #include "sim/check/racereport.h"
 #include "sim/check/convergence.h"
 #include "sim/check/named.h"
+#include "sim/check/phasestep.h"
 #include "sim/check/profile.h"
 #include "sim/check/race.h"
 #include "sim/check/reals.h"
@@ -209,6 +210,11 @@ static void copy(void *to, const void *from, unsigned long long size, const void
     memmove(to, from, size);
 }
 
+static int phase(const nl_sim_phase *what, const void *pc) {
+    return nl_sim_worker_current->job->check->profile ? what->is_over
+                                                      : nl_sim_phasestep_take(what, pc);
+}
+
 /* Counts an asynchronous copy as a load and a store of the thread that starts it. */
 static void copying(const nl_sim_copying *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
@@ -234,5 +240,6 @@ void nl_sim_observer_install(void) {
     s->unname = nl_sim_named_end;
     s->unset = nl_sim_check_unset;
     s->copying = copying;
+    s->phase = phase;
     s->loop = nl_sim_profile_loop;
 }

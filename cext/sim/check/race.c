@@ -31,7 +31,9 @@
 #include "sim/abi.h"
 #include "sim/check/epochs.h"
 #include "sim/check/happensbefore.h"
+#include "sim/check/phases.h"
 #include "sim/check/visit.h"
+#include "sim/engine/deadlock.h"
 #include "sim/engine/job.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/worker.h"
@@ -77,6 +79,7 @@ struct nl_sim_race {
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
     nl_sim_happensbefore_handover handover;
+    nl_sim_phases *phases;
     unsigned pair_count;
     pair pairs[KNOWN_PAIRS]; /* hash table of reported pairs of instructions */
     unsigned guard_count;
@@ -114,6 +117,7 @@ struct nl_sim_race_block {
         uint32_t barrier;
         uintptr_t granule;
     } swapped[NL_SIM_ORDER_THREADS];
+    nl_sim_phase_questions questions;
 };
 
 nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint64_t exact_blocks) {
@@ -127,7 +131,11 @@ nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint
     race->code = (uintptr_t)code;
     race->report = report;
     race->era = 1;
-    return race;
+    race->phases = nl_sim_phases_open();
+    if (race->phases)
+        return race;
+    nl_sim_race_close(race);
+    return NULL;
 }
 
 static void forget_pages(nl_sim_race *race) {
@@ -140,13 +148,14 @@ void nl_sim_race_close(nl_sim_race *race) {
         return;
     forget_pages(race);
     nl_sim_epochs_close(race->epochs);
+    nl_sim_phases_close(race->phases);
     nl_mem_free(race->bytes);
     nl_sim_happensbefore_clear_handover(&race->handover);
     nl_mem_free(race);
 }
 
 int nl_sim_race_is_starved(const nl_sim_race *race) {
-    return race->starved;
+    return race->starved || nl_sim_phases_are_starved(race->phases);
 }
 
 int nl_sim_race_depends(const nl_sim_race *race) {
@@ -177,6 +186,22 @@ static cell *split(nl_sim_race *race, cell *c) {
         race->bytes[index][i] = *c;
     *c = (cell){.write = {.block = index, .who = SPLIT, .era = 1}};
     return race->bytes[index];
+}
+
+/* Dependence on the schedule */
+
+/* The order of what threads do with the barrier at this address depends on the schedule. */
+static void note_dependence(nl_sim_worker *w, uintptr_t barrier) {
+    w->race->depends = 1;
+    if (w->job->schedule)
+        nl_sim_schedule_note_contention(w->job->schedule, barrier);
+}
+
+/* The thread does something else than to wait for a phase. */
+static void go_on(nl_sim_worker *w, unsigned thread) {
+    uintptr_t barrier = nl_sim_phases_go_on(&w->race_block->questions, thread);
+    if (barrier)
+        note_dependence(w, barrier);
 }
 
 /* Reports */
@@ -507,12 +532,23 @@ static void visit_cells(visit *v) {
     }
 }
 
+/* Drops what a block has released at an address of its shared memory, which was freed since. */
+static void drop_foreign(const visit *v) {
+    nl_sim_handed *handed =
+        v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;
+    if (handed && nl_sim_visit_is_foreign(v, handed->maker))
+        nl_sim_happensbefore_drop(handed);
+}
+
 void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size,
                         unsigned kind, const void *pc, int shared) {
     nl_sim_race *race = w->race;
     nl_sim_race_block *b = w->race_block;
     int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
+    int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_have(race->phases, address);
     settle_write(w);
+    if (!is_phase)
+        go_on(w, thread);
     visit v = {.w = w,
                .race = race,
                .b = b,
@@ -528,12 +564,15 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .address = address,
                .size = size,
                .pc = pc};
-    if (strong && race->epochs && nl_sim_epochs_competes(race->epochs, &v)) {
+    if (strong && !is_phase && race->epochs && nl_sim_epochs_competes(race->epochs, &v)) {
         race->depends = 1;
         if (w->job->schedule)
             nl_sim_schedule_note_competition(w->job->schedule);
     }
-    if (strong) {
+    if (is_phase) {
+        ; /* the order of phases, not of accesses */
+    } else if (strong) {
+        drop_foreign(&v);
         nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
         if (kind & NL_SIM_ACCESS_COMPARE)
             forgive_read(race, b, thread, address / GRANULE * GRANULE);
@@ -561,7 +600,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else {
         visit_cells(&v);
     }
-    if (kind & NL_SIM_ACCESS_WRITE) {
+    if ((kind & NL_SIM_ACCESS_WRITE) && !is_phase) {
         if (strong)
             nl_sim_happensbefore_release(&b->order, thread, &race->handover, address);
         else
@@ -579,6 +618,9 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     w->race_block->reads_on = 0;
     for (unsigned i = 0; i < w->threads; i++)
         w->race_block->reads[i].on = 0;
+    w->race_block->questions.count = 0;
+    for (unsigned i = 0; i < w->threads; i++)
+        w->race_block->questions.of[i].barrier = 0;
     memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
     nl_sim_happensbefore_begin(&w->race_block->order, (uint32_t)block, w->threads,
                                &w->race->starved);
@@ -654,10 +696,15 @@ void nl_sim_race_end_block(nl_sim_worker *w) {
     nl_sim_happensbefore_end(&w->race_block->order);
 }
 
-void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
-    settle_write(w);
+static void note_release(nl_sim_worker *w) {
     if (w->race->epochs)
         nl_sim_epochs_note_fence(w->race->epochs, w->race_block->order.block);
+}
+
+void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
+    settle_write(w);
+    go_on(w, thread);
+    note_release(w);
     w->race->has_narrow_fences |= scope == NL_SIM_ORDER_NARROW;
     nl_sim_happensbefore_fence(&w->race_block->order, thread, scope);
 }
@@ -665,6 +712,8 @@ void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_s
 void nl_sim_race_barrier(nl_sim_worker *w) {
     settle_write(w);
     settle_reads(w, 0, w->threads);
+    for (unsigned i = 0; i < w->threads && w->race_block->questions.count; i++)
+        go_on(w, i);
     nl_sim_happensbefore_barrier(&w->race_block->order);
 }
 
@@ -672,12 +721,16 @@ void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     settle_write(w);
     for (uint32_t left = lanes; left && w->race_block->reads_on; left &= left - 1)
         settle_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
+    for (uint32_t left = lanes; left && w->race_block->questions.count; left &= left - 1)
+        go_on(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
     nl_sim_happensbefore_warp(&w->race_block->order, warp, lanes);
 }
 
 void nl_sim_race_tile(nl_sim_worker *w, unsigned first, unsigned count) {
     settle_write(w);
     settle_reads(w, first, first + count);
+    for (unsigned i = first; i < first + count && w->race_block->questions.count; i++)
+        go_on(w, i);
     nl_sim_happensbefore_tile(&w->race_block->order, first, count);
 }
 
@@ -691,21 +744,116 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
     }
 }
 
+/* The barrier of a cluster */
+
+/* Drops what an earlier cluster has released there. */
+static void drop_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
+    nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
+    if (handed && !nl_sim_visit_share_cluster(w, handed->maker, w->race_block->order.block))
+        nl_sim_happensbefore_drop(handed);
+}
+
 void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
-    nl_sim_race_block *b = w->race_block;
-    nl_sim_race_fence(w, thread, NL_SIM_ORDER_WIDE);
+    settle_write(w);
     settle_read(w, thread);
-    nl_sim_happensbefore_release(&b->order, thread, &w->race->handover, barrier);
+    go_on(w, thread);
+    note_release(w);
+    drop_other_cluster(w, barrier);
+    nl_sim_happensbefore_release_all(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
 void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     settle_write(w);
+    go_on(w, thread);
+    drop_other_cluster(w, barrier);
     nl_sim_happensbefore_acquire(&w->race_block->order, thread, &w->race->handover, barrier);
+}
+
+/* Barriers with phases */
+
+static nl_sim_phase_use use_of(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
+    return (nl_sim_phase_use){.worker = w,
+                              .order = &w->race_block->order,
+                              .thread = w->current,
+                              .era = w->race->era,
+                              .barrier = barrier->address,
+                              .phase = barrier->phase,
+                              .shared = barrier->shared};
+}
+
+int nl_sim_race_has_barrier(const nl_sim_worker *w, uintptr_t address) {
+    return nl_sim_phases_have(w->race->phases, address);
+}
+
+void nl_sim_race_make_barrier(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phases_make(w->race->phases, &use);
+}
+
+void nl_sim_race_forget_barrier(nl_sim_worker *w, uintptr_t address) {
+    nl_sim_phases_forget(w->race->phases, address);
+}
+
+static void settle_dependence(nl_sim_worker *w, uintptr_t barrier) {
+    if (nl_sim_phases_depend(w->race->phases))
+        note_dependence(w, barrier);
+}
+
+void nl_sim_race_arrive_in_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    settle_write(w);
+    settle_read(w, w->current);
+    go_on(w, w->current);
+    note_release(w);
+    nl_sim_phases_arrive(w->race->phases, &use);
+    settle_dependence(w, barrier->address);
+}
+
+void nl_sim_race_begin_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
+                                  nl_sim_vectorclock **begun) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    if (begun)
+        *begun = nl_sim_vectorclock_retain(use.order->thread_clock[use.thread]);
+    nl_sim_phases_acquire(w->race->phases, &use);
+}
+
+void nl_sim_race_end_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
+                                nl_sim_vectorclock **begun) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    settle_write(w);
+    nl_sim_phases_release(w->race->phases, &use);
+    if (begun)
+        nl_sim_happensbefore_reset_clock(use.order, use.thread, *begun);
+    else if (w->race->epochs)
+        nl_sim_phases_must_ask(w->race->phases, &use, &w->race_block->questions);
+}
+
+void nl_sim_race_complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phases_complete(w->race->phases, &use);
+    settle_dependence(w, barrier->address);
+}
+
+int nl_sim_race_ask(nl_sim_worker *w, const nl_sim_race_phase *barrier, int by_parity,
+                    unsigned value, int blocks) {
+    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_questions *questions = w->race->epochs ? &w->race_block->questions : NULL;
+    settle_write(w);
+    if (blocks && questions) { /* its answers are no part of the program's decisions */
+        uintptr_t asked = nl_sim_phases_go_on(questions, use.thread);
+        if (asked && asked != barrier->address)
+            note_dependence(w, asked);
+        questions = NULL;
+    }
+    int is_over = nl_sim_phases_ask(w->race->phases, &use, questions, by_parity, value);
+    settle_dependence(w, barrier->address);
+    return is_over;
 }
 
 void nl_sim_race_end_thread(nl_sim_worker *w, unsigned thread) {
     settle_write(w);
     settle_read(w, thread);
+    go_on(w, thread);
 }
 
 void nl_sim_race_settle(nl_sim_worker *w) {

@@ -2,10 +2,11 @@
  * the accesses are unordered.
  *
  * Accesses are ordered by: the program order of a thread; __syncthreads, for all threads of the
- * block; __syncwarp and other warp operations, for their lanes; the barrier of the grid; and
- * release and acquire: a thread writes, makes a fence, and writes a flag by an atomic or volatile
- * access. Its writes happen before everything that follows in a thread that reads the flag by an
- * atomic or volatile access. Atomic accesses do not conflict with each other.
+ * block; __syncwarp and other warp operations, for their lanes; the barriers of clusters and of the
+ * grid; the phases of mbarriers and of barriers with numbers (phases.h); and release and acquire: a
+ * thread writes, makes a fence, and writes a flag by an atomic or volatile access. Its writes
+ * happen before everything that follows in a thread that reads the flag by an atomic or volatile
+ * access. Atomic accesses do not conflict with each other.
  *
  * One object belongs to a launch whose blocks are interleaved: only one OS thread at a time may
  * call these functions. */
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "sim/check/happensbefore.h"
+#include "sim/check/vectorclock.h"
 
 struct nl_sim_worker;
 typedef struct nl_sim_race nl_sim_race;             /* state of a launch */
@@ -96,6 +98,27 @@ int nl_sim_race_find_late(struct nl_sim_worker *worker, uintptr_t low, size_t si
  * there. */
 void nl_sim_race_arrive(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 void nl_sim_race_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
+/* The barriers of phases.h, used by the running thread. `phase`: the number of the current phase;
+ * its lower three bits count. */
+typedef struct nl_sim_race_phase {
+    uintptr_t address;
+    unsigned phase;
+    int shared;
+} nl_sim_race_phase;
+int nl_sim_race_has_barrier(const struct nl_sim_worker *worker, uintptr_t address);
+void nl_sim_race_make_barrier(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
+void nl_sim_race_forget_barrier(struct nl_sim_worker *worker, uintptr_t address);
+void nl_sim_race_arrive_in_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
+/* From begin to end, the thread acts for all threads of the phase. After `end`, it knows no more
+ * than before. If `begun` is NULL, it must wait for the phase next. */
+void nl_sim_race_begin_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
+                                  nl_sim_vectorclock **begun);
+void nl_sim_race_end_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
+                                nl_sim_vectorclock **begun);
+void nl_sim_race_complete_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
+/* Has a phase ended? See nl_sim_phases_ask. blocks: the thread asks until the answer is 1. */
+int nl_sim_race_ask(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier, int by_parity,
+                    unsigned value, int blocks);
 void nl_sim_race_end_thread(struct nl_sim_worker *worker, unsigned thread);
 
 #endif

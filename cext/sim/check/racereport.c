@@ -230,8 +230,7 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
 
 /* Accesses */
 
-/* Shared memory of the block, or of another block of its cluster. */
-static int is_shared(const nl_sim_worker *w, uintptr_t address) {
+int nl_sim_racereport_is_shared(const nl_sim_worker *w, uintptr_t address) {
     return nl_sim_arena_has(w, address) ||
            (w->cluster && address - nl_sim_shadow.low < nl_sim_shadow.span &&
             nl_sim_cluster_owner(w, address));
@@ -239,7 +238,7 @@ static int is_shared(const nl_sim_worker *w, uintptr_t address) {
 
 /* The memory space of an address. */
 static space find_space(const nl_sim_worker *w, uintptr_t address) {
-    if (is_shared(w, address))
+    if (nl_sim_racereport_is_shared(w, address))
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
@@ -298,7 +297,7 @@ void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, 
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
-    if (w->job->overlap && !is_shared(w, address))
+    if (w->job->overlap && !nl_sim_racereport_is_shared(w, address))
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE && w->job->schedule)

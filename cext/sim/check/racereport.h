@@ -30,6 +30,8 @@ void nl_sim_racereport_early(struct nl_sim_worker *worker, uintptr_t address, si
 /* A block of a cluster ends: reports accesses of other blocks to its shared memory that are not
  * ordered before its end. */
 void nl_sim_racereport_end_shared(struct nl_sim_worker *worker);
+/* Is the address in shared memory of the block, or of another block of its cluster? */
+int nl_sim_racereport_is_shared(const struct nl_sim_worker *worker, uintptr_t address);
 /* Entries of nl_sim_checker. */
 void nl_sim_racereport_fence(int is_narrow);
 void nl_sim_racereport_preempt(void);

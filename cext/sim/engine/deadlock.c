@@ -58,7 +58,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
 }
 
 /* Hashes the registers that a call preserves, and the stack above this function's frame. */
-static __attribute__((noinline)) uint64_t state_of(const nl_sim_worker *w) {
+__attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w) {
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t high = (uintptr_t)stack->low + stack->size;
     uint64_t hash = 1;
@@ -99,7 +99,7 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     if (!p || s->count || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
         return 0;
     p->has_moved = 0;
-    uint64_t state = state_of(w);
+    uint64_t state = nl_sim_deadlock_state(w);
     if (!state)
         return 0;
     if (!p->state || p->progress != s->progress)

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdint.h>
 
 struct nl_sim_worker;
 
@@ -18,6 +19,9 @@ void nl_sim_deadlock_note_access(struct nl_sim_worker *worker, uintptr_t address
 /* Call when threads continue that waited at a barrier or a collective, or when a thread has
  * ended. */
 void nl_sim_deadlock_note_progress(struct nl_sim_worker *worker);
+/* A hash of the running thread's state: the same if the thread is at the same position with the
+ * same local variables. 0: not available on this processor. */
+uint64_t nl_sim_deadlock_state(const struct nl_sim_worker *worker);
 /* Call when the running thread yields. Returns 1 if it and all other threads are in loops that
  * cannot end, or wait. */
 int nl_sim_deadlock_is_reached(struct nl_sim_worker *worker);

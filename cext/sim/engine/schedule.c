@@ -91,6 +91,25 @@ void nl_sim_schedule_note_competition(nl_sim_schedule *s) {
         s->events[s->event_count - 1].competes = 1;
 }
 
+void nl_sim_schedule_note_contention(nl_sim_schedule *s, uintptr_t address) {
+    for (unsigned i = 0; i < s->contended_count; i++) {
+        if (s->contended[i] == address)
+            return;
+    }
+    if (s->contended_count < NL_SIM_CONTENDED)
+        s->contended[s->contended_count++] = address;
+}
+
+int nl_sim_schedule_competes(const nl_sim_schedule *s, const nl_sim_event *event) {
+    if (event->competes)
+        return 1;
+    for (unsigned i = 0; i < s->contended_count; i++) {
+        if (s->contended[i] == event->address)
+            return 1;
+    }
+    return 0;
+}
+
 int nl_sim_schedule_leaves(const nl_sim_worker *w) {
     const nl_sim_schedule *s = w->job->schedule;
     return s->is_wanted && s->wanted_block != block_of(w);

@@ -13,7 +13,7 @@
 
 struct nl_sim_worker;
 
-enum { NL_SIM_SWITCHES = 4, NL_SIM_EVENTS = 4096 };
+enum { NL_SIM_SWITCHES = 4, NL_SIM_EVENTS = 4096, NL_SIM_CONTENDED = 16 };
 
 /* Before the launch's `event`-th atomic access, this thread must run. */
 typedef struct nl_sim_switch {
@@ -47,6 +47,9 @@ typedef struct nl_sim_schedule {
     uintptr_t written;
     size_t written_size;
     unsigned char before[16];
+    /* barriers (check/phases.h) that the schedule orders: all accesses of them compete */
+    unsigned contended_count;
+    uintptr_t contended[NL_SIM_CONTENDED];
     unsigned event_count; /* number of stored events; the first events, in order */
     nl_sim_event events[NL_SIM_EVENTS];
 } nl_sim_schedule;
@@ -64,6 +67,9 @@ int nl_sim_schedule_is_due(struct nl_sim_worker *worker, int is_atomic, int writ
                            uintptr_t address);
 /* The access that was counted last competes with another one. */
 void nl_sim_schedule_note_competition(nl_sim_schedule *schedule);
+/* The order of accesses at this address depends on the schedule. */
+void nl_sim_schedule_note_contention(nl_sim_schedule *schedule, uintptr_t address);
+int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
 /* Must a thread of another block run next? */
 int nl_sim_schedule_leaves(const struct nl_sim_worker *worker);
 /* Returns the thread of this block that must run next, if it is ready, and clears the request; -1:

@@ -36,7 +36,7 @@ class Asynchronous:
             return self.arrival(what, modifiers, operands)
         at = self.barrier(operands[0])
         if what == "inval":
-            return f"__atomic_store_n({at}, 0ull, __ATOMIC_RELAXED);"
+            return f"{_MBARRIER}invalidate({at});"
         count = self.value(operands[1], "unsigned")
         if what == "expect_tx":
             return f"{_MBARRIER}arrive({at}, 0, {count});"

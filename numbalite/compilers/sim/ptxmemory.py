@@ -76,7 +76,8 @@ class Memory:
         if len(parts) > 1:
             joined = ", ".join(values)
             return f"const {TYPES[kind]} nl_parts[] = {{{joined}}}; {PTX}store_all({at}, nl_parts);"
-        return f"{_scope(modifiers)}{PTX}store<{TYPES[kind]}, {access}>({at}, {values[0]});"
+        before = f"{fence(modifiers)} " if "release" in modifiers else ""
+        return f"{before}{_scope(modifiers)}{PTX}store<{TYPES[kind]}, {access}>({at}, {values[0]});"
 
     def do_atom(self, modifiers, operands):
         return self.atomic(modifiers, operands[1:], operands[0])

@@ -1,0 +1,349 @@
+/* sim/check/phases: a hash table of barriers. A barrier has the clocks of its last phases, and the
+ * arrivals of the current phase and of the one before. */
+#include "sim/check/phases.h"
+
+#include <string.h>
+#include "base/mem.h"
+#include "sim/check/visit.h"
+#include "sim/engine/deadlock.h"
+
+enum {
+    CLOCKS = 8,
+    FIRST_CAPACITY = 64,
+    MAX_REPEATS = 16, /* of a question by a thread that is never in the same state */
+};
+
+/* The time of an event of a thread. */
+typedef struct moment {
+    uint32_t block, thread, time;
+} moment;
+
+typedef struct moments {
+    moment *all;
+    uint32_t count, capacity;
+} moments;
+
+typedef struct barrier {
+    uintptr_t address; /* 0: free */
+    int is_used;       /* 0: it was forgotten */
+    uint32_t block;    /* that has made it or used it first */
+    uint16_t era;
+    int64_t phase; /* number of completed phases; the lower bits are those of the barrier's word */
+    int64_t first; /* the phase when it was made */
+    nl_sim_vectorclock *clock[CLOCKS]; /* of phase n: [n % CLOCKS] */
+    moments arrivals[2];               /* of phase n: [n % 2] */
+    moments waits; /* by parity, which must happen before the end of the phase */
+    /* for each thread of `block`: the number of phases for whose end it has waited */
+    int64_t *seen;
+} barrier;
+
+struct nl_sim_phases {
+    barrier *table;
+    size_t count, capacity;
+    int starved, depend;
+};
+
+/* Moments */
+
+static void add_moment(nl_sim_phases *p, moments *m, moment one) {
+    if (m->count == m->capacity) {
+        uint32_t capacity = m->capacity ? m->capacity * 2 : 32;
+        moment *more = nl_mem_resize(m->all, capacity * sizeof *more, NULL);
+        if (!more) {
+            p->starved = 1;
+            return;
+        }
+        m->all = more;
+        m->capacity = capacity;
+    }
+    m->all[m->count++] = one;
+}
+
+static moment now(const nl_sim_phase_use *u) {
+    return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
+}
+
+/* The last wait of a thread stands for its earlier ones. */
+static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->all[i].block == one.block && m->all[i].thread == one.thread) {
+            m->all[i] = one;
+            return;
+        }
+    }
+    add_moment(p, m, one);
+}
+
+/* Do all happen before the thread's next access? */
+static int all_before(const nl_sim_phase_use *u, const moments *m) {
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (!nl_sim_happensbefore_before(u->order, u->thread, m->all[i].block, m->all[i].thread,
+                                         m->all[i].time, 0))
+            return 0;
+    }
+    return 1;
+}
+
+static int all_in(const nl_sim_vectorclock *clock, const moments *m) {
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (!nl_sim_vectorclock_covers(clock, m->all[i].block, m->all[i].thread, m->all[i].time))
+            return 0;
+    }
+    return 1;
+}
+
+/* Barriers */
+
+nl_sim_phases *nl_sim_phases_open(void) {
+    return nl_mem_zalloc(sizeof(nl_sim_phases), NULL);
+}
+
+/* Drops everything that happened before: it is ordered in another way. */
+static void clear(barrier *b) {
+    for (unsigned i = 0; i < CLOCKS; i++)
+        nl_sim_vectorclock_release(&b->clock[i]);
+    b->arrivals[0].count = b->arrivals[1].count = b->waits.count = 0;
+}
+
+static void dispose(barrier *b) {
+    clear(b);
+    nl_mem_free(b->arrivals[0].all);
+    nl_mem_free(b->arrivals[1].all);
+    nl_mem_free(b->waits.all);
+    nl_mem_free(b->seen);
+    *b = (barrier){.address = b->address};
+}
+
+void nl_sim_phases_close(nl_sim_phases *p) {
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->capacity; i++)
+        dispose(&p->table[i]);
+    nl_mem_free(p->table);
+    nl_mem_free(p);
+}
+
+int nl_sim_phases_are_starved(const nl_sim_phases *p) {
+    return p->starved;
+}
+
+int nl_sim_phases_depend(nl_sim_phases *p) {
+    int depend = p->depend;
+    p->depend = 0;
+    return depend;
+}
+
+static barrier *slot(const nl_sim_phases *p, uintptr_t address) {
+    for (uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;; at++) {
+        barrier *b = &p->table[at & (p->capacity - 1)];
+        if (b->address == address || b->address == 0)
+            return b;
+    }
+}
+
+static int grow(nl_sim_phases *p) {
+    nl_sim_phases larger = {.capacity = p->capacity ? p->capacity * 2 : FIRST_CAPACITY};
+    larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
+    if (!larger.table)
+        return -1;
+    for (size_t i = 0; i < p->capacity; i++) {
+        if (p->table[i].is_used) {
+            *slot(&larger, p->table[i].address) = p->table[i];
+            larger.count++;
+        }
+    }
+    nl_mem_free(p->table);
+    p->table = larger.table;
+    p->capacity = larger.capacity;
+    p->count = larger.count;
+    return 0;
+}
+
+int nl_sim_phases_have(const nl_sim_phases *p, uintptr_t address) {
+    return p->count && slot(p, address)->is_used;
+}
+
+void nl_sim_phases_forget(nl_sim_phases *p, uintptr_t address) {
+    if (p->count)
+        dispose(slot(p, address));
+}
+
+/* Returns the barrier as it is made now; NULL without memory. */
+static barrier *make(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    if (p->count * 4 >= p->capacity * 3 && grow(p) < 0) {
+        p->starved = 1;
+        return NULL;
+    }
+    barrier *b = slot(p, u->barrier);
+    p->count += b->address == 0;
+    b->address = u->barrier;
+    dispose(b);
+    b->seen = nl_mem_zalloc(u->order->threads * sizeof *b->seen, NULL);
+    if (!b->seen) {
+        p->starved = 1;
+        return NULL;
+    }
+    b->is_used = 1;
+    b->block = u->order->block;
+    b->era = u->era;
+    b->phase = b->first = u->phase % CLOCKS;
+    return b;
+}
+
+void nl_sim_phases_make(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    (void)make(p, u);
+}
+
+/* Has a block used the barrier whose shared memory was freed since? */
+static int is_foreign(const barrier *b, const nl_sim_phase_use *u) {
+    return u->shared && b->block != u->order->block &&
+           !nl_sim_visit_share_cluster(u->worker, b->block, u->order->block);
+}
+
+/* The barrier that is used. One that this launch has not made is made now. */
+static barrier *find(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = p->count ? slot(p, u->barrier) : NULL;
+    if (!b || !b->is_used || is_foreign(b, u))
+        return make(p, u);
+    if ((unsigned)b->phase % CLOCKS != u->phase % CLOCKS) {
+        p->depend = 1; /* the program has changed the word in another way */
+        return make(p, u);
+    }
+    if (b->era != u->era) {
+        clear(b);
+        b->era = u->era;
+    }
+    return b;
+}
+
+/* Does the end of the phase happen before the thread's next access? */
+static int knows(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
+    if (phase < b->first || (b->block == u->order->block && b->seen[u->thread] > phase))
+        return 1;
+    return phase < b->phase && all_before(u, &b->arrivals[(b->phase - 1) % 2]);
+}
+
+void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = find(p, u);
+    if (!b)
+        return;
+    p->depend |= !knows(b, u, b->phase - 1);
+    add_moment(p, &b->arrivals[b->phase % 2], now(u));
+    nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
+}
+
+void nl_sim_phases_acquire(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = find(p, u);
+    if (b)
+        nl_sim_happensbefore_acquire_from(u->order, u->thread, b->clock[b->phase % CLOCKS]);
+}
+
+void nl_sim_phases_release(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = find(p, u);
+    if (b)
+        nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
+}
+
+void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
+    barrier *b = find(p, u);
+    if (!b)
+        return;
+    p->depend |= !all_in(b->clock[b->phase % CLOCKS], &b->waits);
+    b->waits.count = 0;
+    b->phase++;
+    b->arrivals[b->phase % 2].count = 0;
+    nl_sim_vectorclock_release(&b->clock[b->phase % CLOCKS]);
+}
+
+/* Waits */
+
+typedef enum answer {
+    GOES_ON,
+    IS_OVER,
+    /* the phase has ended, but not in each schedule, as far as the thread knows */
+    MAY_BE_OVER,
+} answer;
+
+static answer find_answer(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
+    if (phase >= b->phase)
+        return GOES_ON;
+    return knows(b, u, phase) ? IS_OVER : MAY_BE_OVER;
+}
+
+static int64_t phase_of_token(const barrier *b, unsigned token) {
+    return b->phase - ((b->phase - token) & (CLOCKS - 1));
+}
+
+/* The latest phase of this parity that has begun. The thread may have missed the phase that it asks
+ * for if it does not know the end of the phase before the last one. */
+static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_phase_use *u,
+                               unsigned parity) {
+    int64_t latest = b->phase - ((b->phase ^ parity) & 1);
+    if (!knows(b, u, b->phase - 1))
+        p->depend |= !knows(b, u, b->phase - 2) || latest == b->phase;
+    return latest;
+}
+
+static void drop(nl_sim_phase_questions *q, unsigned thread) {
+    q->count -= q->of[thread].barrier != 0;
+    q->of[thread].barrier = 0;
+}
+
+/* Returns the answer, which must not depend on the schedule: 1 only if the thread has asked before,
+ * in the same state. */
+static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
+                            int64_t phase, answer found) {
+    int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;
+    if (found == IS_OVER) {
+        p->depend |= q->of[u->thread].barrier && !repeats;
+        drop(q, u->thread);
+        return 1;
+    }
+    uint64_t state = nl_sim_deadlock_state(u->worker);
+    if (!repeats) {
+        p->depend |= q->of[u->thread].barrier != 0;
+        q->count += q->of[u->thread].barrier == 0;
+        q->of[u->thread].barrier = u->barrier;
+        q->of[u->thread].phase = phase;
+        q->of[u->thread].repeats = 0;
+    } else if (found == MAY_BE_OVER) {
+        int is_same = state && q->of[u->thread].state == state;
+        if (is_same || q->of[u->thread].repeats++ == MAX_REPEATS) {
+            p->depend |= !is_same;
+            drop(q, u->thread);
+            return 1;
+        }
+    }
+    q->of[u->thread].state = state;
+    return 0;
+}
+
+int nl_sim_phases_ask(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
+                      int by_parity, unsigned value) {
+    barrier *b = find(p, u);
+    if (!b)
+        return 0;
+    int64_t phase = by_parity ? phase_of_parity(p, b, u, value & 1) : phase_of_token(b, value);
+    answer found = find_answer(b, u, phase);
+    if (q ? !answer_once_more(p, u, q, phase, found) : found == GOES_ON)
+        return 0;
+    if (phase >= b->first && phase > b->phase - CLOCKS)
+        nl_sim_happensbefore_acquire_from(u->order, u->thread, b->clock[phase % CLOCKS]);
+    if (b->block == u->order->block && b->seen[u->thread] <= phase)
+        b->seen[u->thread] = phase + 1;
+    if (by_parity)
+        replace_moment(p, &b->waits, now(u));
+    return 1;
+}
+
+void nl_sim_phases_must_ask(nl_sim_phases *p, const nl_sim_phase_use *u,
+                            nl_sim_phase_questions *q) {
+    barrier *b = find(p, u);
+    if (!b)
+        return;
+    q->count += q->of[u->thread].barrier == 0;
+    q->of[u->thread].barrier = u->barrier;
+    q->of[u->thread].phase = b->phase;
+    q->of[u->thread].repeats = 0;
+    q->of[u->thread].state = 0;
+}

@@ -1,0 +1,10 @@
+/* sim/check/phasestep: the steps that a thread reports of a barrier with phases (phases.h). */
+#ifndef NL_SIM_CHECK_PHASESTEP_H
+#define NL_SIM_CHECK_PHASESTEP_H
+
+#include "sim/abi.h"
+
+/* Implements nl_sim_checker.phase. */
+int nl_sim_phasestep_take(const nl_sim_phase *what, const void *pc);
+
+#endif

@@ -1,0 +1,69 @@
+/* sim/phases: reports to the checks what threads do with barriers that have phases: mbarrier.h and
+ * namedbarrier.h (cext/sim/check/phases.h). In images without checks, these functions do nothing.
+ */
+#ifndef NUMBALITE_SIM_PHASES_H
+#define NUMBALITE_SIM_PHASES_H
+
+namespace numbalite_sim {
+namespace phases {
+
+#ifdef NUMBALITE_HOST /* CPU targets have no checks, and do not include abi.h */
+template <class... T> NUMBALITE_SIM_INLINE void init(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void forget(T...) {}
+template <class... T> NUMBALITE_SIM_INLINE void arrive(T...) {}
+template <class Finish> NUMBALITE_SIM_INLINE void complete(const void *, unsigned, Finish &finish) {
+    finish();
+}
+NUMBALITE_SIM_INLINE bool token(const void *, unsigned, unsigned, bool is_over, bool = false) {
+    return is_over;
+}
+NUMBALITE_SIM_INLINE bool parity(const void *, unsigned, unsigned, bool is_over, bool = false) {
+    return is_over;
+}
+#else
+#ifdef NUMBALITE_SIM_CHECKED
+/* defined in check.h */
+NUMBALITE_SIM_OWN int tell(unsigned step, const void *barrier, unsigned phase, unsigned value,
+                           bool is_over, bool blocks);
+#else
+NUMBALITE_SIM_INLINE int tell(unsigned, const void *, unsigned, unsigned, bool is_over, bool) {
+    return is_over;
+}
+#endif
+
+/* phase: the number of the current phase. */
+NUMBALITE_SIM_INLINE void init(const void *barrier, bool has_number = false) {
+    tell(has_number ? NL_SIM_PHASE_NUMBER : NL_SIM_PHASE_INIT, barrier, 0, 0, false, false);
+}
+NUMBALITE_SIM_INLINE void forget(const void *barrier) {
+    tell(NL_SIM_PHASE_FORGET, barrier, 0, 0, false, false);
+}
+NUMBALITE_SIM_INLINE void arrive(const void *barrier, unsigned phase) {
+    tell(NL_SIM_PHASE_ARRIVE, barrier, phase, 0, false, false);
+}
+/* The thread completes the phase, and calls `finish` for all. */
+template <class Finish>
+NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &finish) {
+    if (!__is_empty(Finish)) {
+        tell(NL_SIM_PHASE_FINISH, barrier, phase, 0, false, false);
+        finish();
+        tell(NL_SIM_PHASE_FINISHED, barrier, phase, 0, false, false);
+    }
+    tell(NL_SIM_PHASE_COMPLETE, barrier, phase, 0, false, false);
+}
+/* Has the phase of a token (or the latest phase of a parity) ended, as far as the thread may know?
+ * is_over: the answer without checks. blocks: the thread asks until it has. */
+NUMBALITE_SIM_INLINE bool token(const void *barrier, unsigned phase, unsigned of, bool is_over,
+                                bool blocks = false) {
+    return tell(NL_SIM_PHASE_TOKEN, barrier, phase, of, is_over, blocks);
+}
+NUMBALITE_SIM_INLINE bool parity(const void *barrier, unsigned phase, unsigned of, bool is_over,
+                                 bool blocks = false) {
+    return tell(NL_SIM_PHASE_PARITY, barrier, phase, of, is_over, blocks);
+}
+#endif
+
+} // namespace phases
+} // namespace numbalite_sim
+
+#endif
