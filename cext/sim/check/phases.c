@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "sim/check/visit.h"
 #include "sim/engine/deadlock.h"
+#include "sim/engine/schedule.h"
 
 enum {
     CLOCKS = 8,
@@ -315,6 +316,8 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
         }
     }
     q->of[u->thread].state = state;
+    if (found == MAY_BE_OVER && u->worker->job->schedule) /* the thread's loop can end */
+        nl_sim_schedule_note_progress(u->worker->job->schedule);
     return 0;
 }
 

@@ -1,10 +1,10 @@
 /* sim/engine/barrier: the last thread to arrive makes the others ready and continues. */
 #include "sim/engine/barrier.h"
 
-#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/gridbarrier.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
 void nl_sim_barrier_release(nl_sim_worker *w) {
@@ -25,7 +25,7 @@ void nl_sim_barrier_release(nl_sim_worker *w) {
     }
     b->arrived = 0;
     if (w->job->schedule)
-        nl_sim_deadlock_note_progress(w);
+        nl_sim_schedule_note_progress(w->job->schedule);
     if (w->observer)
         w->observer->barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
@@ -121,7 +121,7 @@ int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_s
 
 void nl_sim_barrier_cross_grid(nl_sim_worker *w) {
     if (w->job->schedule)
-        nl_sim_deadlock_note_progress(w);
+        nl_sim_schedule_note_progress(w->job->schedule);
     if (w->observer)
         w->observer->grid_barrier(w);
     if (nl_sim_gridbarrier_arrive(w, w->grid_site) < 0)

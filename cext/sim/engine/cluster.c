@@ -12,6 +12,7 @@
 #include "sim/engine/interleave.h"
 #include "sim/engine/job.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
 static const uint64_t NOBODY = UINT64_MAX;
@@ -129,6 +130,8 @@ static void cross_if_complete(nl_sim_worker *w) {
         c->member[i]->at_cluster = 0;
     c->arrived = c->asleep = 0;
     nl_atomic_store(&c->crossings, c->crossings + 1);
+    if (w->job->schedule)
+        nl_sim_schedule_note_progress(w->job->schedule);
     wake_blocks(w->job);
 }
 
@@ -148,7 +151,8 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
     c->arrived -= w->at_cluster != 0;
     w->at_cluster = 0;
     w->cluster_ended = 1;
-    cross_if_complete(w);
+    if (!nl_sim_job_stopped(job))
+        cross_if_complete(w);
     wake_blocks(job);
     while (c->ended < size && !nl_sim_job_stopped(job))
         await_blocks(w);

@@ -48,10 +48,6 @@ void nl_sim_deadlock_note_access(nl_sim_worker *w, uintptr_t address, size_t siz
     memcpy(s->before, (const void *)address, size);
 }
 
-void nl_sim_deadlock_note_progress(nl_sim_worker *w) {
-    w->job->schedule->progress++;
-}
-
 static uint64_t mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
@@ -95,8 +91,8 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     nl_sim_schedule *s = w->job->schedule;
     nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
     settle(s);
-    /* with switches, a thread may be interrupted twice before one access */
-    if (!p || s->count || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
+    /* a thread may be interrupted twice before one access */
+    if (!p || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
         return 0;
     p->has_moved = 0;
     uint64_t state = nl_sim_deadlock_state(w);
@@ -108,7 +104,7 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
         p->repeats = 1;
     else if (++p->turns >= p->most)
         *p = (nl_sim_spin){.state = state, .progress = s->progress, .most = p->most * 2};
-    if (!p->repeats || w->job->clusters)
+    if (!p->repeats)
         return 0;
     for (unsigned i = 0; i < w->threads; i++) {
         if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !cannot_go_on(w, i))

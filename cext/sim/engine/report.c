@@ -360,12 +360,21 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
+/* A thread that only waits for its turn is in a loop that it cannot end. */
+static void note_loops(nl_sim_worker *w) {
+    for (unsigned i = 0; i < w->threads; i++) {
+        if (is_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
+            w->thread[i].wait = NL_SIM_WAIT_SPIN;
+    }
+}
+
 _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
     w->job->is_deadlocked = 1;
     find_lines(w);
+    note_loops(w);
     nl_text_add(&t, "deadlock, no thread can end what these wait for: ");
     add_waiting(&fault, &t, w, NULL, NULL);
     if (w->job->blocks > 1)

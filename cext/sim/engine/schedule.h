@@ -70,6 +70,11 @@ void nl_sim_schedule_note_competition(nl_sim_schedule *schedule);
 /* The order of accesses at this address depends on the schedule. */
 void nl_sim_schedule_note_contention(nl_sim_schedule *schedule, uintptr_t address);
 int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
+/* Call when threads continue that waited at a barrier or a collective, when a thread has ended, or
+ * when a thread can leave its loop. */
+static inline void nl_sim_schedule_note_progress(nl_sim_schedule *schedule) {
+    schedule->progress++;
+}
 /* Must a thread of another block run next? */
 int nl_sim_schedule_leaves(const struct nl_sim_worker *worker);
 /* Returns the thread of this block that must run next, if it is ready, and clears the request; -1:

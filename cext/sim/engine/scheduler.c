@@ -201,6 +201,15 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     return nl_sim_take_ready(w, warp, w->warp[warp].ready);
 }
 
+static void look_for_deadlock(nl_sim_worker *w) {
+    if (!w->job->schedule)
+        return;
+    if (w->cluster_waiting)
+        nl_sim_cluster_poll(w);
+    if (nl_sim_deadlock_is_reached(w))
+        nl_sim_report_deadlock(w);
+}
+
 void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     unsigned thread = w->current;
     nl_sim_thread *t = &w->thread[thread];
@@ -208,8 +217,7 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
-    if (w->job->schedule && nl_sim_deadlock_is_reached(w))
-        nl_sim_report_deadlock(w);
+    look_for_deadlock(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
     if (w->job->schedule && nl_sim_schedule_leaves(w))
         let_blocks_run(w, 1);
@@ -232,8 +240,7 @@ void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
     t->wait = NL_SIM_WAIT_SPIN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
-    if (w->job->schedule && nl_sim_deadlock_is_reached(w))
-        nl_sim_report_deadlock(w);
+    look_for_deadlock(w);
     consider_others(w, &w->yields, PATIENT_YIELDS);
     w->warp[warp].yielded |= nl_sim_lane_bit(thread);
     nl_sim_wake(w, warp, nl_sim_lane_bit(thread));

@@ -4,9 +4,9 @@
 
 #include "sim/engine/barrier.h"
 #include "sim/engine/cluster.h"
-#include "sim/engine/deadlock.h"
 #include "sim/engine/job.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/warp.h"
 
@@ -23,7 +23,7 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     end_lane(w, thread);
     if (w->job->schedule)
-        nl_sim_deadlock_note_progress(w);
+        nl_sim_schedule_note_progress(w->job->schedule);
     if (w->cluster)
         nl_sim_cluster_thread_ended(w, thread);
     if (w->live == 0) {

@@ -4,9 +4,9 @@
 #include "sim/engine/tile.h"
 
 #include <stdio.h>
-#include "sim/engine/deadlock.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/observer.h"
+#include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
 /* The counter of a tile's arrived threads. Tiles of 1024, 512, ... 64 threads are numbered like the
@@ -78,7 +78,7 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         *arrived = 0;
         check_one_source(w, first, threads);
         if (w->job->schedule)
-            nl_sim_deadlock_note_progress(w);
+            nl_sim_schedule_note_progress(w->job->schedule);
         if (w->observer)
             w->observer->tile(w, first, threads);
         give(&w->thread[first], threads);
