@@ -5,6 +5,8 @@
 # make coverage  lines and branches of cext that the tests execute, by gcov; build-coverage/report/index.html
 # make docs      the site, into build/site/index.html; warnings are errors
 # make fuzz      hostile input, SECONDS=60 for each target  (TARGETS="dlpack images" ENGINE=libfuzzer)
+# make matrix    tests/tiny and NVRTC with many versions of Python, NumPy, NVRTC and compilers; writes the table of
+#                docs/support.md  (ARGS="--root FOLDER" adds the interpreters of a root: .ci/matrix)
 # make lint      ruff, clang-format and mypy
 # make clean
 #
@@ -23,7 +25,7 @@ export PYTHON CC
 
 SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 
-.PHONY: demo test bench docs sanitize coverage coverage-report fuzz lint format clean build
+.PHONY: demo test bench matrix docs sanitize coverage coverage-report fuzz lint format clean build
 .DEFAULT_GOAL := test
 
 # What building and the demo need comes within a minute; the tools of tests, style and docs only with the
@@ -61,6 +63,9 @@ test: build $(VENV)/.tools
 
 bench: build $(VENV)/.tools
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
+
+matrix:
+	$(PYTHON) .ci/matrix $(ARGS)
 
 docs: build $(VENV)/.docs
 	NUMBALITE_DRIVER=sim $(PY) -m sphinx -q -W --keep-going -c docs . build/site

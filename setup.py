@@ -15,6 +15,8 @@ from setuptools.command.build_ext import build_ext
 
 sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
 flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
+# Debug information without the folder of the build: the same sources give the same file.
+flags.append(f"-ffile-prefix-map={Path.cwd()}=.")
 link = ["-pthread", "-ldl"]
 if os.environ.get("NUMBALITE_WERROR"):
     flags.append("-Werror")
