@@ -189,12 +189,14 @@ def _libraries():
     from numbalite.errors import CudaSupportError
     from numbalite.runtime.libraries import table
 
-    lines = ["on the simulator NumPy computes for them"] if _core.driver_has("host_code") else []
+    is_simulated = _core.driver_has("host_code")
+    lines = ["not needed: on the simulator NumPy computes their results"] if is_simulated else []
     for library in (table.CUBLAS, table.CUFFT, table.CUSOLVER, table.CUSPARSE):
         try:
             lines.append(library.path())
         except CudaSupportError as error:
-            lines.append(str(error))
+            if not is_simulated:
+                lines.append(str(error))
     return "\n".join(lines)
 
 

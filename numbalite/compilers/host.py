@@ -22,8 +22,8 @@ from numbalite.compilers import hostoptions
 from numbalite.errors import CudaSupportError
 
 INSTALL = (
-    "install g++ or clang++ (apt install clang, dnf install clang, conda install gxx), or "
-    "pip install ziglang; $NUMBALITE_CXX names a compiler that is not on the PATH"
+    "pip install ziglang, or install g++ or clang++ (apt install clang, dnf install clang, "
+    "conda install gxx); $NUMBALITE_CXX names a compiler that is not on the PATH"
 )
 
 
@@ -64,7 +64,9 @@ def find() -> Compiler:
     program = _packaged_zig()
     if program:
         return Compiler((program, "c++"), program)
-    raise CudaSupportError(f"code for the CPU needs a C++ compiler, and there is none: {INSTALL}")
+    raise CudaSupportError(
+        f"the simulator and functions on the CPU need a C++ compiler, and none was found: {INSTALL}"
+    )
 
 
 def _packaged_zig():
