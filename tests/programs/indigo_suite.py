@@ -5,8 +5,8 @@ FOLDER holds sources of the Indigo benchmark suite (burtscher/IndigoSuite), for 
 syncBug and raceBug are races, boundsBug is none. Each kernel runs on the simulator under
 ``cuda.checks("race", exact=True)``, on a random graph of a few nodes whose arrays are longer than the graph, so that
 boundsBug stays inside of them. Nothing is downloaded, and the host code of the sources does not run.
---each N takes each Nth source, --jobs N runs N processes, --json FILE writes the verdict of each source,
---default uses the checks without exact=True.
+--each N takes each Nth source, --jobs N runs N processes, --json FILE writes the verdict and the time of each source,
+--default uses the checks without exact=True, --budget S spends S seconds on more schedules of a kernel.
 """
 
 import argparse
@@ -37,10 +37,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--default", action="store_true")
+    parser.add_argument("--budget", type=float, default=BUDGET)
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        return child(given.folder, given.child, not given.default)
+        return child(given.folder, given.child, not given.default, given.budget)
     paths = sorted(given.folder.rglob("*.cu"))
     names = [str(p.relative_to(given.folder)) for p in paths if is_source(p)][:: given.each]
     if not names:
@@ -48,7 +49,7 @@ def main():
     units = [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
     results = {}
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
-        for done in pool.map(lambda unit: run(given.folder, unit, given.default), units):
+        for done in pool.map(lambda unit: run(given, unit), units):
             results.update(done)
             print(f"{len(results)} of {len(names)}", file=sys.stderr, flush=True)
     if given.json:
@@ -64,9 +65,10 @@ def is_racy(name):
     return any(f"_{bug}" in pathlib.Path(name).stem for bug in RACES)
 
 
-def run(folder, names, default):
+def run(given, names):
     """{name: {"verdict": kind, "text": sentence, "seconds": s}} of a unit, in a process of its own."""
-    command = [sys.executable, __file__, str(folder), *(["--default"] if default else [])]
+    command = [sys.executable, __file__, str(given.folder), "--budget", str(given.budget)]
+    command += ["--default"] if given.default else []
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim"}
     done = {}
     try:
@@ -82,7 +84,7 @@ def run(folder, names, default):
     return {name: done.get(name, failed) for name in names}
 
 
-def child(folder, names, exact):
+def child(folder, names, exact, budget):
     import numpy as np
 
     from numbalite import cuda
@@ -94,7 +96,7 @@ def child(folder, names, exact):
     for i, name in enumerate(names):
         arguments = [cuda.to_device(a) for a in graph(np)]
         begin = time.perf_counter()
-        text, checks = "", cuda.checks("race", exact=exact, budget=BUDGET)
+        text, checks = "", cuda.checks("race", exact=exact, budget=budget)
         try:
             with checks:
                 module[f"v{i}::test_kernel"][NODES, THREADS](*arguments, NODES)

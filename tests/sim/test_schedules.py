@@ -81,6 +81,16 @@ __global__ void two_steps(int* x, int* out) {
     }
     if (threadIdx.x == 96) out[1] = 2;
 }
+__global__ void lock_that_is_only_looked_at(int* x, int* out) {
+    for (int k = 0; k < 20; ++k) {
+        while (atomicAdd(&x[9], 0) != 0) {}
+        atomicExch(&x[9], 1);
+        __threadfence();
+        out[0] += 5;
+        __threadfence();
+        atomicExch(&x[9], 0);
+    }
+}
 __global__ void counts(int* x, int* out) {
     out[threadIdx.x] = atomicAdd(&x[9], 1);
     if (threadIdx.x == 0) printf("printed once\n");
@@ -95,7 +105,7 @@ SHAPES = {
     "last_block_by_order": (3, 1),
     "last_block": (3, 1),
 }
-SHAPES.update({"two_steps": (1, 128), "counts": (1, 4)})
+SHAPES.update({"two_steps": (1, 128), "counts": (1, 4), "lock_that_is_only_looked_at": (3, 1)})
 RACES_LATER = [
     "ignores_the_flag",
     "ignores_the_flag_of_a_block",
@@ -169,6 +179,14 @@ def test_a_failure_in_another_schedule_is_reported_with_it():
     checks, error, *_ = launch("fails_in_another_order")
     assert checks.verdict.kind == "undecided"
     assert error.schedule.startswith("fails_in_another_order@")
+
+
+def test_a_race_of_two_switches_is_found_soon():
+    """Before all schedules with one switch have run: each iteration has one. Each run tries the same schedules."""
+    found = [launch("lock_that_is_only_looked_at") for _ in range(2)]
+    assert all(checks.verdict.kind == "races" for checks, *_ in found)
+    tried = {(checks.verdict.schedules, error.schedule) for checks, error, *_ in found}
+    assert len(tried) == 1 and 1 < tried.pop()[0] <= 30
 
 
 def test_what_is_no_schedule_is_refused(monkeypatch):

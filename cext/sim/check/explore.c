@@ -13,7 +13,10 @@ typedef struct choice {
 } choice;
 
 struct nl_sim_explorer {
-    unsigned count, next;
+    unsigned count;
+    unsigned turn; /* number of schedules that were taken */
+    /* for each number of switches: all such choices before this index were taken */
+    unsigned next[NL_SIM_SWITCHES + 1];
     choice *choices;
     uint32_t table[TABLE]; /* index of a choice plus 1; 0: free */
 };
@@ -96,10 +99,28 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     }
 }
 
+/* The first choice with so many switches that was not taken; NULL: none. */
+static const choice *take(nl_sim_explorer *e, unsigned switches) {
+    while (e->next[switches] < e->count) {
+        const choice *c = &e->choices[e->next[switches]++];
+        if (c->count == switches)
+            return c;
+    }
+    return NULL;
+}
+
+/* The number of switches that has its turn: 1, 2, 1, 3, 1, 2, 1, 4, ... */
+static unsigned switches_of(unsigned turn) {
+    unsigned zeros = (unsigned)__builtin_ctz(turn | 1u << (NL_SIM_SWITCHES - 1));
+    return zeros + 1;
+}
+
 int nl_sim_explorer_next(nl_sim_explorer *e, nl_sim_schedule *s) {
-    if (e->next == e->count)
+    const choice *c = take(e, switches_of(++e->turn));
+    for (unsigned i = 1; i <= NL_SIM_SWITCHES && !c; i++)
+        c = take(e, i);
+    if (!c)
         return 0;
-    const choice *c = &e->choices[e->next++];
     memset(s, 0, sizeof *s);
     s->count = c->count;
     memcpy(s->switches, c->switches, sizeof c->switches);

@@ -2,7 +2,9 @@
  *
  * The first run has no switches. If two threads made atomic accesses to the same memory, and only
  * the schedule determined their order, a further schedule lets the later thread run first. A
- * schedule has at most NL_SIM_SWITCHES switches; schedules with fewer switches run first. */
+ * schedule has at most NL_SIM_SWITCHES switches. Every second schedule has one switch, every fourth
+ * has two, and so on: many races need two switches, and would otherwise be found only after all
+ * schedules with one switch have run. */
 #ifndef NL_SIM_CHECK_EXPLORE_H
 #define NL_SIM_CHECK_EXPLORE_H
 
