@@ -45,15 +45,15 @@ _HINTS = [
     ),
     (
         r"numbalite::index[23]|requires an initializer|\(initializer required\)|has no initializer",
-        "names for several values stand in brackets: auto [x, y] = grid<2>();",
+        "write names of several values in brackets: auto [x, y] = grid<2>();",
     ),
     (
         r"bound function may only|non-static member function|from type '[^'\n]*\(numbalite::array<[^'\n]*>::\)",
-        "functions of arrays are called with parentheses: {a}.size()",
+        "call methods of arrays with parentheses: {a}.size()",
     ),
     (
         r"return value type does not match|void function '\w+' should not return|returning 'void'",
-        "what is void, as kernels are, returns no value: results go into an array, out[i] = ...",
+        "a void function, such as a kernel, returns no value: write results to an array, out[i] = ...",
     ),
     (
         r"type \"long long\" has no components to bind|cannot decompose non-[^\n]*long long",
@@ -62,7 +62,7 @@ _HINTS = [
     (
         r"(?:no operator \"|invalid operands to binary|no match for 'operator)(?![^\n]*operator=|=)"
         r"[^;]*[ ('](?:numbalite::)?array<",
-        "arrays have no arithmetic in a kernel: each thread computes its element, {a}[i]",
+        "kernels have no array arithmetic: each thread computes one element, {a}[i]",
     ),
     (
         r"array<[^\n]*has no member|no member named '\w+' in 'numbalite::array",
@@ -70,16 +70,16 @@ _HINTS = [
     ),
     (
         r"(?:conversion(?: function)? from|convert) ['\"‘](?:numbalite::)?array<[^\n]*>['\"’] to [^\n]*\*",
-        "an array is no pointer: {a}.data() is one",
+        "an array is not a pointer: use {a}.data()",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic_",
-        "atomic_add({a}, i, value) takes arrays of one dimension, atomic_add({a}, {i, j}, value) those of two, "
-        "atomic_add(&{a}(i, j), value) an address",
+        "use atomic_add({a}, i, value) for arrays of one dimension, atomic_add({a}, {i, j}, value) for two, "
+        "atomic_add(&{a}(i, j), value) for an address",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"‘]atomic[A-Z]",
-        "CUDA's atomics take addresses, &{a}[i], of few types; atomic_add({a}, i, value) and its like take "
+        "CUDA's atomics accept addresses, &{a}[i], of few types; atomic_add({a}, i, value) and similar functions accept "
         "arrays of every type, int64 too",
     ),
     (
@@ -88,26 +88,26 @@ _HINTS = [
     ),
     (
         r"variable length array|must have a constant value|variable-sized|storage size of .* isn't constant",
-        "the size of an array is a constant: a Python name, or constexpr int n = 32; shared memory of "
+        "the size of an array must be a constant: a Python name, or constexpr int n = 32; shared memory of "
         "another size is extern __shared__ float s[]; with kernel[grid, block, stream, bytes]",
     ),
     (
         r"initializer not allowed for __shared__|__shared__ variables? .*initial",
-        "shared memory begins with no values: threads write them, then comes __syncthreads()",
+        "shared memory cannot be initialized: let threads write the values, then call __syncthreads()",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?__\w+_sync",
-        "the first argument of a warp's functions says which lanes take part: "
+        "the first argument of warp functions is the mask of the lanes: "
         "__shfl_down_sync(0xffffffff, x, 1)",
     ),
     (
         r"no (?:matching function for call to|instance of overloaded function) ['\"](?:\w+::)?(?:max|min)\b",
-        "max and min take two numbers: max(a, max(b, c)); the largest of an array is found in a loop",
+        "max and min accept two numbers: max(a, max(b, c)); use a loop for the largest element of an array",
     ),
     (
         r"deduced return type \"[^\n]*\" conflicts|in return type deduced as '|must match previous return type"
         r"|inconsistent (?:deduction for auto return|types '[^\n]*' deduced)",
-        "all returns of a function have one type: return 1.0f; and return 0.5f; or a signature with the "
+        "all return statements of a function must have one type: return 1.0f; and return 0.5f; or a signature with the "
         'result, @cuda.jit("float32(float32)", device=True)',
     ),
     (
@@ -117,43 +117,43 @@ _HINTS = [
     (
         rf"namespace \"std\" has no member \"(?:{_NOT_ON_A_GPU})\"|'(?:{_NOT_ON_A_GPU})' in namespace 'std'"
         rf"|'(?:{_NOT_ON_A_GPU})' is not a member of 'std",
-        "the C++ library of a GPU has no containers and streams: arrays are float v[16]; or parameters, "
-        "texts go through printf",
+        "the C++ library of a GPU has no containers and streams: use arrays, float v[16]; or parameters, "
+        "and printf for text",
     ),
     (
         rf"namespace \"std\" has no member \"(?!{_NOT_ON_A_GPU})|'(?!{_NOT_ON_A_GPU})\w+' in namespace 'std'"
         rf"|'(?!{_NOT_ON_A_GPU})\w+' is not a member of [‘']std",
-        "CUDA's own functions go without std::, max(a, b), sqrt(x); with std:: they need #include <cmath> or <algorithm>",
+        "call CUDA's own functions without std::, max(a, b), sqrt(x); with std:: they need #include <cmath> or <algorithm>",
     ),
     (
         r"namespace \"numbalite::groups\" has no member",
-        "without an #include there is a part of cooperative groups; #include <cooperative_groups.h> brings all",
+        "without an #include, only a part of cooperative groups is available: #include <cooperative_groups.h> has all",
     ),
     (
         r"dynamic initialization is not supported",
-        "a variable outside of functions, or a static one, begins with a constant: a number, a constexpr "
+        "initialize a global or static variable with a constant: a number, a constexpr "
         "function's result, or a name of the Python scope",
     ),
     (
         r"Unresolved extern function '(?!_Z\d+powi)|\" is declared and used, but not defined",
-        "the code that defines a declared function goes into link=, of cuda.declare_device or of the kernel",
+        "pass the code that defines a declared function as link= of cuda.declare_device or of the kernel",
     ),
     (
         r"nl_dual<",
         "a derivative is compiled with dual numbers for float and double, which have no conversion and no rule "
-        "here: write (int)x where an integer is meant, or give the derivative by f.defvjp(...)",
+        "here: write (int)x for an integer, or define the derivative by f.defvjp(...)",
     ),
     (
         r"texture is not a template|identifier \"tex(?:ture)?\w*\" is undefined",
-        "texture references went with CUDA 12: kernels read arrays, through const parameters",
+        "CUDA 12 has no texture references: read arrays, through const parameters",
     ),
 ]
 _HOSTS = re.compile(r'cannot open source file "([^"]+)"')
 _MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\(")
 _MAIN_HINT = (
-    "main and other code of the host stay out of a source: it holds kernels and what they use. Python "
+    "a source must not contain main and other host code, only kernels and their functions. Python "
     "makes the arrays (cuda.to_device), launches, kernel[blocks, threads](...), and copies back. From a file, "
-    'cuda.module(Path("program.cu")) takes the kernels alone'
+    'cuda.module(Path("program.cu")) uses the kernels alone'
 )
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
 # The same, only if a line with an error contains such a construct.
@@ -218,23 +218,21 @@ def explain(
         if name in refused:
             hints.append(refused[name])
         elif name in WORDS:
-            hints.append(f"{name} is Python: {WORDS[name]}")
+            hints.append(f"{name} does not exist in C++: {WORDS[name]}")
         elif name in OTHER_WORDS:
-            hints.append(f"{name} is unknown here: {OTHER_WORDS[name]}")
+            hints.append(f"{name} does not exist in CUDA C++: {OTHER_WORDS[name]}")
         elif text is not None and (line := _line_of_value(name, text)):
             hints.append(
                 f"{name} gets its value on line {line} of the file, after the kernel is compiled (with a "
-                "signature that is where it stands): give it one before"
+                "signature, that is at its definition): assign it before"
             )
         elif elsewhere(name, in_program):
             hints.append(elsewhere(name, in_program))
         elif text is not None and without_type(name, text):
-            hints.append(
-                f"{name} needs a type where it begins: auto {name} = ..., int {name} = ..."
-            )
+            hints.append(f"declare {name} with a type: auto {name} = ..., int {name} = ...")
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
         listed = ", ".join(f"{name} is {t}" for name, t in parameters)
-        hints.append(f"an array takes as many indices as its type has dimensions: {listed}")
+        hints.append(f"the number of indices must equal the number of dimensions: {listed}")
     if _INTEGER_POWER.search(log):
         hints.append(
             "NVRTC 12.0 and 12.1 cannot link pow(x, n) with an integer n: write pow(x, (float)n), or "
@@ -250,7 +248,7 @@ def explain(
                 hints += _at_lines(log, wrong)
                 hints += pythonisms(piece, message)
         if _INDICES_ARE_SHOWN in message:
-            hints = [hint for hint in hints if "] is Python" not in hint]
+            hints = [hint for hint in hints if "] does not exist in C++" not in hint]
         hints = list(dict.fromkeys(hints))
         lines = _reported(message, text, with_texts=True)
         hints = about_records(parameters, lines, log) + hints
@@ -291,17 +289,17 @@ def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
         if field in arrays.get(name, ()):
             element = owner if "[" in owner else f"{owner}{index or '[i]'}"
             rest = index if "[" in owner else ""
-            found.append(f"{whole[0].strip()} is Python: C++ writes {element}.{field}{rest}")
+            found.append(f"{whole[0].strip()} does not exist in C++: write {element}.{field}{rest}")
     for name, fields in arrays.items():
         for whole in re.finditer(rf"\b{name}\s*\.\s*(\w+)(\s*\[[^\[\]]*\])?", wrong):
             if whole[1] in fields:
                 element = f"{name}{(whole[2] or '[i]').strip()}"
-                found.append(f"the fields are those of an element: {element}.{whole[1]}")
+                found.append(f"fields belong to an element: {element}.{whole[1]}")
         for member in re.finditer(rf"\b{name}\s*\[[^\[\]]*\]\s*(?:\.|->)\s*(\w+)", wrong):
             if member[1] not in fields:
                 found.append(f"the records of {name} have the fields {', '.join(fields)}")
             elif "->" in member[0]:
-                found.append(f"an element is no pointer: {member[0].replace('->', '.')}")
+                found.append(f"an element is not a pointer: {member[0].replace('->', '.')}")
         element = rf"\b{name}\s*\[[^\[\]]*\](?!\s*[\[.\-])"
         if not found and _RECORD.search(log) and re.search(element, wrong):
             found.append(

@@ -12,43 +12,42 @@ from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, to
 
 # Python names that the compiler does not know -> what to write instead.
 WORDS = {
-    "True": "C++ writes true",
-    "False": "C++ writes false",
-    "None": "C++ writes nullptr",
-    "elif": "C++ writes else if",
-    "pass": "C++ needs no pass: {} is an empty block",
-    "lambda": "C++ writes [&](float x) { return ...; }",
-    "def": "a function of its own is a Python function with @cuda.jit(device=True); inside of one, "
+    "True": "write true",
+    "False": "write false",
+    "None": "write nullptr",
+    "elif": "write else if",
+    "pass": "write {} for an empty block",
+    "lambda": "write [&](float x) { return ...; }",
+    "def": "write a Python function with @cuda.jit(device=True), or inside of a kernel "
     "auto f = [&](float x) { return ...; };",
-    "global": "arrays that threads share are parameters",
-    "import": "in a source C++ writes #include",
-    "from": "in a source C++ writes #include",
-    "range": "C++ counts with for (int i = 0; i < n; ++i)",
-    "enumerate": "C++ counts with for (int i = 0; i < n; ++i)",
-    "len": "C++ writes {a}.size() or {a}.shape[0]",
-    "sum": "C++ adds in a loop, for (float value : {a}) total += value;",
-    "print": "C++ writes printf",
-    "str": "a text is a const char *, and printf writes numbers",
-    "float": "C++ types are float and double",
-    "syncthreads": "C++ writes __syncthreads()",
-    "syncwarp": "C++ writes __syncwarp()",
-    "threadfence": "C++ writes __threadfence()",
-    "pi": "C++ writes M_PI",
+    "global": "pass arrays as parameters",
+    "import": "write #include in a source",
+    "from": "write #include in a source",
+    "range": "write for (int i = 0; i < n; ++i)",
+    "enumerate": "write for (int i = 0; i < n; ++i)",
+    "len": "write {a}.size() or {a}.shape[0]",
+    "sum": "add in a loop, for (float value : {a}) total += value;",
+    "print": "write printf",
+    "str": "a string is a const char *; print numbers with printf",
+    "syncthreads": "write __syncthreads()",
+    "syncwarp": "write __syncwarp()",
+    "threadfence": "write __threadfence()",
+    "pi": "write M_PI",
     **dict.fromkeys(
         ("zeros", "empty", "ones"),
-        "an array of the thread's own is float v[16] = {}; of the block's __shared__ float v[16];",
+        "declare a private array of the thread as float v[16] = {}; an array of the block as __shared__ float v[16];",
     ),
 }
 # Names of other languages, and of older versions of CUDA.
 OTHER_WORDS = {
-    "let": "C++ writes auto i = ...;",
-    "var": "C++ writes auto i = ...;",
+    "let": "write auto i = ...;",
+    "var": "write auto i = ...;",
     "real": "the types are float and double",
-    "string": "a text is a const char *, and printf writes numbers",
-    "elseif": "C++ writes else if",
-    "shared": "shared memory is __shared__ float s[32];",
+    "string": "a string is a const char *; print numbers with printf",
+    "elseif": "write else if",
+    "shared": "declare shared memory as __shared__ float s[32];",
     **{
-        f"__{name}": f"warps say which lanes take part: __{name}_sync(0xffffffff, ...)"
+        f"__{name}": f"pass the mask of the lanes: __{name}_sync(0xffffffff, ...)"
         for name in ("shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all")
     },
 }
@@ -99,10 +98,10 @@ def elsewhere(name: str, in_program: bool) -> str:
         if name.startswith(start):
             return f"{name} is not built in: #include <{header}>"
     if name in INSTEAD:
-        return f"{name} is numba's name: C++ writes {INSTEAD[name]}"
+        return f"{name} is a name of numba: in C++ write {INSTEAD[name]}"
     for start, instead in () if in_program else _HOSTS.items():
         if name == start or (start.startswith("cuda") and re.match(rf"{start}[A-Z]", name)):
-            return f"{name} is for programs of the host; there is {instead}"
+            return f"{name} is a function of the host: use {instead}"
     return ""
 
 
@@ -111,60 +110,58 @@ def _as_loop(written):
     counted = re.match(r"for\s*\(?\s*(\w+)\s+in\s+range\s*\(([^(),]*(?:\([^()]*\))?)\)", written)
     if counted:
         name, end = counted[1], counted[2].strip()
-        return f"C++ writes for (int {name} = 0; {name} < {end}; ++{name})"
+        return f"write for (int {name} = 0; {name} < {end}; ++{name})"
     over = re.match(r"for\s*\(?\s*(\w+)\s+in\s+(\w+)\s*\)?\s*:", written)
     if over:
-        return f"C++ writes for (auto {over[1]} : {over[2]})"
-    return "C++ counts with for (int i = 0; i < n; ++i), and goes through an array with for (float v : a)"
+        return f"write for (auto {over[1]} : {over[2]})"
+    return "write for (int i = 0; i < n; ++i), or for the elements of an array for (float v : a)"
 
 
 def _as_condition(written):
     found = re.match(r"(if|while|elif)\s+(.+?)\s*:", written)
     if not found:
-        return "C++ writes if (x > 1) { ... }, while (x > 1) { ... }"
+        return "write if (x > 1) { ... }, while (x > 1) { ... }"
     keyword = {"elif": "else if"}.get(found[1], found[1])
     condition = found[2] if re.fullmatch(r"\([^()]*\)", found[2]) else f"({found[2]})"
-    return f"C++ writes {keyword} {condition} {{ ... }}"
+    return f"write {keyword} {condition} {{ ... }}"
 
 
 def _as_comparison(written):
     text = re.sub(r"\s+is\s+not\s+", " != ", written.strip())
     text = re.sub(r"\s+is\s+", " == ", text)
-    return "C++ writes " + re.sub(r"\bNone\b", "nullptr", text)
+    return "write " + re.sub(r"\bNone\b", "nullptr", text)
 
 
 def _as_choice(written):
     found = re.fullmatch(r"\s*(?:return\s+)?(.+?)\s+if\s+(.+?)\s+else\s+(.+?)\s*", written)
-    return (
-        f"C++ writes {found[2]} ? {found[1]} : {found[3]}" if found else "C++ writes x > 0 ? x : 0"
-    )
+    return f"write {found[2]} ? {found[1]} : {found[3]}" if found else "write x > 0 ? x : 0"
 
 
 def _as_index(written):
     name, _, rest = written.strip().partition("[")
-    return f"C++ writes {name}({rest[:-1]})" if rest.endswith("]") else "C++ writes a(i, j)"
+    return f"write {name}({rest[:-1]})" if rest.endswith("]") else "write a(i, j)"
 
 
 def _as_element(written):
     name = written.strip().partition("[")[0]
-    return f"C++ takes an element at a time, in a kernel each thread its own: {name}[i]"
+    return f"each thread processes one element: {name}[i]"
 
 
 def _as_list(written):
-    return f"C++ writes {written.strip().strip('=;').strip().replace('[', '{').replace(']', '}')}"
+    return f"write {written.strip().strip('=;').strip().replace('[', '{').replace(']', '}')}"
 
 
 def _as_power(written):
     base, _, power = written.partition("**")
-    return f"C++ writes pow({base.strip()}, {power.strip()})"
+    return f"write pow({base.strip()}, {power.strip()})"
 
 
 def _as_imaginary(written):
-    return f"C++ writes complex64(0, {written.strip()[:-1]})"
+    return f"write complex64(0, {written.strip()[:-1]})"
 
 
 def _as_number(written):
-    return "C++ writes " + written.strip().replace("_", "'")
+    return "write " + written.strip().replace("_", "'")
 
 
 _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
@@ -176,14 +173,14 @@ _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
         r"\b(?:if|while|elif)\b(?:[^({;?\n]*:(?!:)|[^{;?\n]*:\s*$)",
         _as_condition,
     ),
-    (r"\belse\s*:", "C++ writes else { ... }"),
-    (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "C++ looks for a value in a loop"),
+    (r"\belse\s*:", "write else { ... }"),
+    (r"[\w)\]]\s+not\s+in\s+\w+|[\w)\]]\s+in\s+\w+", "search the value in a loop"),
     (r"[\w)\]]\s+is\s+(?:not\s+)?\w+(?:\[[^\[\]]*\])?", _as_comparison),
     (r"[^=;{}\n]*[\w)\]]\s+if\b[^;{}\n]*\belse\b[^;{}\n]*", _as_choice),
-    (r"\bassert\s+[^\s(][^;\n]*", "C++ writes assert(x > 0)"),
+    (r"\bassert\s+[^\s(][^;\n]*", "write assert(x > 0)"),
     (
         r"\b(?:float|int|uint|complex|bool)\w*\s*\[[:,\s]*\]\s*\w+",
-        "C++ writes auto v = a; and float v[16]; for an array of the thread's own",
+        "write auto v = a; and float v[16]; for a private array of the thread",
     ),
     (
         r"\b(?!(?:float|int|uint|complex|bool)\d*\b)\w+\[[^\[\]();?:]*:(?!:)[^\[\]();?]*\]",
@@ -201,13 +198,13 @@ _OTHERS = [
         r"\b(?:if|while)[ \t]+(?!constexpr\b)[^(\s{;][^{;:\n]*\{",
         "error",
         lambda found: (
-            f"{found} lacks the parentheses: {_as_condition(found.rstrip('{').rstrip() + ':')[11:]}"
+            f"{found} lacks the parentheses: {_as_condition(found.rstrip('{').rstrip() + ':')[6:]}"
         ),
     ),
     (
         r"\bfor\s*\([^;(){}\n]*,[^;(){}\n]*,[^;(){}\n]*\)",
         "error",
-        lambda found: f"{found} takes semicolons: {found.replace(',', ';')}",
+        lambda found: f"{found} needs semicolons: {found.replace(',', ';')}",
     ),
     (
         r"\bgrid(?:size)?\s*<\s*\d\s*>(?!\s*\()",
@@ -217,13 +214,13 @@ _OTHERS = [
     (
         r"\w*\.\s*(?:shape|strides)\b(?!\s*\[)",
         r"error",
-        lambda found: f"{found} takes the dimension in brackets: {found}[0]",
+        lambda found: f"{found} needs the dimension in brackets: {found}[0]",
     ),
     (
         r"\bfor\s*\(\s*auto\s*&\s*\w+\s*:",
         r"reference to non-const must be an lvalue|cannot bind",
         lambda found: (
-            "the rows of an array are made on the way: for (auto row : a); for (auto &v : a) takes the elements "
+            "the rows of an array are temporaries: write for (auto row : a); for (auto &v : a) is for the elements "
             "of an array of one dimension"
         ),
     ),
@@ -249,7 +246,7 @@ def pythonisms(text: Text, message: str):
     for token in tokens:
         begins = token.kind == "directive" or token.text == "#"
         if begins and _HASH.match(token.text):
-            yield f"the # on line {text.lines[token.line]} begins no comment: C++ writes // ..."
+            yield f"the # on line {text.lines[token.line]} does not begin a comment: write // ..."
             return
     partner = brackets(tokens)
     for i, token in enumerate(tokens):
@@ -258,11 +255,11 @@ def pythonisms(text: Text, message: str):
             return
     for before, token in itertools.pairwise(tokens):
         if token.kind == "string" and before.text == "f" and before.start + 1 == token.start:
-            yield f'f{token.text} is Python: C++ writes printf("%d %f\\n", i, x)'
+            yield f'f{token.text} does not exist in C++: write printf("%d %f\\n", i, x)'
             break
     for token in tokens:
         if token.kind == "char" and re.fullmatch(r"'(?:[^'\\]|\\.){2,}'", token.text):
-            yield f'{token.text} is Python: texts stand in double quotes, "%d"'
+            yield f'{token.text} does not exist in C++: write strings in double quotes, "%d"'
             break
     plain = _folded(text)
     told: list[tuple[int, int]] = []
@@ -273,7 +270,7 @@ def pythonisms(text: Text, message: str):
             if not _DECLARED.search(plain[start:end]):
                 written = plain[start:end].strip()
                 advice = instead if isinstance(instead, str) else instead(written)
-                yield f"{written} is Python: {advice}"
+                yield f"{written} does not exist in C++: {advice}"
                 told.append((start, end))
     for slip, words, rewritten in _OTHERS:
         found = re.search(slip, plain)
@@ -354,5 +351,5 @@ def _unfinished(text, tokens, message):
                 "integers leaves out the remainder, floor(a / b) rounds down"
             )
         else:
-            yield f"line {text.lines[line]} ends without ; : {written}"
+            yield f"line {text.lines[line]} lacks a semicolon at its end: {written}"
         return

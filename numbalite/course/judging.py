@@ -322,7 +322,11 @@ class _Judge:
         for direction, (which, copied) in enumerate(ways):
             enough, spare = needed[direction], unset[direction]
             if copied > enough + exercise.spare_bytes + spare:
-                enough = f"{volume(enough)} are enough" if enough else "there is nothing to copy"
+                enough = (
+                    f"{volume(enough)} are enough"
+                    if enough
+                    else "the arguments are on the device already"
+                )
                 case = self._copies(counter, arguments, direction)
                 raise Failed(f"It copies {volume(copied)} {which}; {enough}.", case)
         self.referee.compare(drawn.key, arguments.results(returned), by_reference=True)

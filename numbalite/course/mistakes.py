@@ -71,9 +71,7 @@ def explain(error) -> Failed:
     if isinstance(error, NotImplementedError):
         return Failed(UNFILLED)
     if isinstance(error, OnTheHost):
-        return Failed(
-            f"It computes on the CPU, with NumPy's {error}; here the GPU is to do it.", place
-        )
+        return Failed(f"This line computes on the CPU (NumPy's {error}). Use the GPU.", place)
     if isinstance(error, (CompileError, TranslationError)):
         return Failed("It does not compile:", _short(str(error)))
     if isinstance(error, KernelTimeout):

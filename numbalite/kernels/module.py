@@ -345,7 +345,10 @@ class Module:
 
     def _listing(self):
         shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
-        return ", ".join(shown) or "no kernels that could be made out (name them with names=)"
+        return (
+            ", ".join(shown)
+            or 'no kernels (if the source is a file: Path("k.cu"); else name them with names=)'
+        )
 
     def __dir__(self) -> list[str]:
         plain = [scanner.last_name(n) for n, k in self._kernels.items() if not k.template]
