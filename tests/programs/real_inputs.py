@@ -6,12 +6,14 @@
 FOLDER holds the projects as acceptance.py wants them, one folder each, unmodified; `described` says which
 kernels run on what. Each file is a process of its own. Results are a JSON file, and an .npz with the arrays next to
 it. --checks runs each kernel once more under cuda.checks, and lists what is reported next to what the
-descriptions say. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
+descriptions say. --exact runs it under cuda.checks("race") and cuda.checks("race", exact=True), counts the verdicts,
+and lists the races that only one of the two reports. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import json
 import os
@@ -28,7 +30,7 @@ import numpy as np
 _HEADERS = {"cublas_v2.h": "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"}
 
 
-def run_unit(unit: described.Unit, folder: str, checks: bool, keep: str | None) -> list:
+def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list:
     """The results of the launches of one file."""
     from numbalite import cuda
 
@@ -42,7 +44,7 @@ def run_unit(unit: described.Unit, folder: str, checks: bool, keep: str | None) 
         )
     except Exception as problem:
         return [{**_head(unit, case), "error": _said(problem)} for case in unit.cases]
-    return [run_case(unit, case, module, checks, keep) for case in unit.cases]
+    return [run_case(unit, case, module, asked, keep) for case in unit.cases]
 
 
 def _head(unit, case):
@@ -53,8 +55,10 @@ def _said(problem):
     return f"{type(problem).__name__}: {problem}"[:2000]
 
 
-def run_case(unit, case, module, checks, keep) -> dict:
+def run_case(unit, case, module, asked, keep) -> dict:
     """One launch, its results, and their difference from NumPy's."""
+    from numbalite import cuda
+
     result = _head(unit, case)
     values, began = case.values(unit.name), time.perf_counter()
     try:
@@ -72,8 +76,13 @@ def run_case(unit, case, module, checks, keep) -> dict:
         name = f"{keep}.{os.getpid()}.{case.index}.npz"
         np.savez(name, *arrays)
         result["arrays"] = name
-    if checks:
+    if asked.checks:
         result["found"] = _found(kernel, case, case.values(unit.name))
+    if asked.exact:
+        result["races"] = _found(kernel, case, case.values(unit.name), "race")
+        search = cuda.checks("race", exact=True, budget=asked.budget)
+        result["exact"] = _found(kernel, case, case.values(unit.name), search=search)
+        result["verdict"] = search.verdict.kind
     return result
 
 
@@ -85,12 +94,12 @@ def _launch(kernel, case, values):
     cuda.synchronize()
 
 
-def _found(kernel, case, values):
+def _found(kernel, case, values, *kinds, search=None):
     from numbalite import cuda
     from numbalite.errors import KernelError
 
     try:
-        with cuda.checks():
+        with search or cuda.checks(*kinds):
             _launch(kernel, case, values)
     except KernelError as problem:
         return str(problem)[:1500]
@@ -200,12 +209,24 @@ def report(results: list, expected: dict, checks: bool) -> None:
         print(f"{known} reports that are known, {unknown} others")
 
 
+def report_verdicts(results: list) -> None:
+    """The number of each verdict, and the kernels of which one search alone reports a race."""
+    decided = [r for r in results if "verdict" in r]
+    for kind, count in collections.Counter(r["verdict"] for r in decided).most_common():
+        print(f"{count} {kind}")
+    for r in decided:
+        if r["verdict"] != "undecided" and bool(r["races"]) != (r["verdict"] == "races"):
+            print(f"{r['unit']} {r['kernel']}: {r['verdict']}: {r['exact'] or r['races']}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--results", help="a JSON file to write")
     parser.add_argument("--only", default="", help="units whose path has this in it")
     parser.add_argument("--checks", action="store_true")
+    parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--budget", type=float, default=0.5, help="of an exact search, in seconds")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--compare", nargs=2, metavar="JSON")
     asked = parser.parse_args()
@@ -216,7 +237,7 @@ def main() -> int:
     results = []
 
     def work(name):
-        return run_unit(units[name], asked.folder, asked.checks, keep)
+        return run_unit(units[name], asked.folder, asked, keep)
 
     for name, done in acceptance.in_parallel(list(units), work, asked.jobs):
         if isinstance(done, str):
@@ -225,6 +246,7 @@ def main() -> int:
     if keep:
         write(asked.results, results)
     report(results, {(u.name, c.index): c for u in units.values() for c in u.cases}, asked.checks)
+    report_verdicts(results)
     return 0
 
 

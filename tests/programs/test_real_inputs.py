@@ -1,5 +1,6 @@
 """The harness for public kernels, on kernels of our own: right results, wrong results, and expected failures."""
 
+import argparse
 import json
 import pathlib
 import sys
@@ -42,13 +43,17 @@ def unit(tmp_path):
 
 def test_a_run_and_a_comparison(unit, tmp_path, capsys, driver_kind):
     checks, kept = driver_kind == "sim", str(tmp_path / "mine")
-    results = real_inputs.run_unit(unit, str(tmp_path), checks, kept)
+    asked = argparse.Namespace(checks=checks, exact=checks, budget=0.1)
+    results = real_inputs.run_unit(unit, str(tmp_path), asked, kept)
     first, second, low, racing, nowhere = results
     assert first["wrong"] == low["wrong"] == racing["wrong"] == ""
     assert second["wrong"].startswith("out 0: 36 of 100 differ, [64] is 0.0, not ")
     assert "no kernel 'nowhere'" in nowhere["error"]
     if checks:
         assert "writes out[0]" in racing["found"] and not first["found"]
+        assert racing["verdict"] == "races" and first["verdict"] == "no schedule races"
+        real_inputs.report_verdicts([{**first, "races": "a race"}, racing])
+        assert "no schedule races: a race" in capsys.readouterr().out
     expected = {("k.cu", case.index): case for case in unit.cases}
     real_inputs.report(results, expected, checks)
     assert "3 right" in capsys.readouterr().out

@@ -626,3 +626,17 @@ def test_the_verdict(name):
     except KernelError as problem:
         error = problem
     assert checks.verdict.kind == verdict, error or checks.verdict
+
+
+def test_the_remedy_of_barriers_with_phases():
+    name = "barrier_read_before_the_wait"
+    _, body, shape, _ = KERNELS[name]
+    x, out = (cuda.to_device(np.zeros(512, np.int32)) for _ in range(2))
+    kernel = cuda.jit(
+        source=f"{HEAD}__global__ void k(int* x, int* out) {{ int t = threadIdx.x;\n{body}\n}}"
+    )
+    with pytest.raises(
+        KernelError, match=r"__syncthreads\(\), or a wait for the phase of a barrier"
+    ):
+        with cuda.checks("race"):
+            kernel[shape](x, out)

@@ -160,6 +160,10 @@ static int grow(nl_sim_phases *p) {
     return 0;
 }
 
+int nl_sim_phases_exist(const nl_sim_phases *p) {
+    return p->count != 0;
+}
+
 int nl_sim_phases_have(const nl_sim_phases *p, uintptr_t address) {
     return p->count && slot(p, address)->is_used;
 }

@@ -51,7 +51,8 @@ nl_sim_phases *nl_sim_phases_open(void); /* NULL without memory */
 void nl_sim_phases_close(nl_sim_phases *phases);
 /* Has memory run out? */
 int nl_sim_phases_are_starved(const nl_sim_phases *phases);
-/* Is there a barrier at this address? */
+/* Is there any barrier? Is there one at this address? */
+int nl_sim_phases_exist(const nl_sim_phases *phases);
 int nl_sim_phases_have(const nl_sim_phases *phases, uintptr_t address);
 /* Does the order of the barriers depend on the schedule? Resets the answer. */
 int nl_sim_phases_depend(nl_sim_phases *phases);

@@ -383,6 +383,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .shared = v->shared,
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
                               .narrow_fences = v->race->has_narrow_fences,
+                              .has_phases = nl_sim_phases_exist(v->race->phases),
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->is_reported)
@@ -432,6 +433,7 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .shared = v->shared,
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
                               .narrow_fences = v->race->has_narrow_fences,
+                              .has_phases = nl_sim_phases_exist(v->race->phases),
                               .earlier = side(v->race, m),
                               .later = side(v->race, v->mark)};
     if (v->is_reported)

@@ -40,6 +40,7 @@ typedef struct nl_sim_race_conflict {
     int lock;
     int updates;       /* both threads execute a statement that reads the element and writes it */
     int narrow_fences; /* the launch has made fences of block scope */
+    int has_phases;    /* the launch has barriers with phases (phases.h) */
     int shared;        /* the address is in shared memory */
     int is_reported; /* a conflict of the same two instructions was reported, for a smaller scope */
 } nl_sim_race_conflict;

@@ -44,7 +44,7 @@ static const char *verb(const nl_sim_race_side *side) {
 
 /* Remedies in the terms of the kernel's language. */
 typedef struct words {
-    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *lock, *fence;
+    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *phase, *lock, *fence;
 } words;
 
 #define ORDERLESS ", with nothing that orders the blocks"
@@ -57,6 +57,8 @@ typedef struct words {
             ", with no barrier between" BOTH "(" atomics ", ...), or " syncthreads \
             " if they take turns", \
             ", with no " syncwarp LANES, ", with no barrier between: " syncthreads, \
+            ", with no barrier between: " syncthreads \
+            ", or a wait for the phase of a barrier in which the other thread arrives", \
             ", with nothing that orders them: a lock does with " threadfence \
             " after it is taken and before it is released", \
             ORDERLESS ": a fence of block scope is for the threads of one block, " threadfence \
@@ -80,6 +82,8 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
         return in->lock;
     if (c->updates)
         return scope >= NL_SIM_RACE_CLUSTER ? in->atomic_of_grid : in->atomic_of_block;
+    if (c->has_phases && !by_atomic && scope <= NL_SIM_RACE_BLOCK)
+        return in->phase;
     if (scope == NL_SIM_RACE_WARP)
         return in->warp;
     if (scope == NL_SIM_RACE_CLUSTER)
