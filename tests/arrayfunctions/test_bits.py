@@ -37,7 +37,7 @@ def test_unpackbits(case, order, count):
 
 
 @pytest.mark.parametrize("function", [np.packbits, np.unpackbits])
-def test_what_is_no_bits(function):
+def test_bits_of_other_dtypes_raise(function):
     alike(function, np.zeros(3))
     alike(function, np.zeros(3, "u1"), bitorder="middle")
     alike(function, np.zeros(3, "u1"), bitorder=10)

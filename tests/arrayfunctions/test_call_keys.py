@@ -143,7 +143,7 @@ def described(args, keywords):
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_key_says_which_call_it_is(part):
+def test_a_key_identifies_the_call(part):
     """Of calls drawn at random: equal keys if and only if equal calls; and each key can be read."""
     rng = random.Random(f"{part} of keys {random.randrange(10**6)}")
     found, read = {}, {}

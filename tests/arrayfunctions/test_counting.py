@@ -133,7 +133,7 @@ def test_bins_by_rules(rule):
     likenumpy.alike(np.histogram, normal, rule, (-1, 0.5))
 
 
-def test_what_is_no_rule():
+def test_unknown_bin_rules_raise():
     sample = RNG.random((9, 2))
     likenumpy.alike(np.histogram, sample, "other")
     likenumpy.alike(np.histogram, sample, "fd", weights=sample)

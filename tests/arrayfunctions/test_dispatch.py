@@ -49,7 +49,7 @@ def test_the_page_has_every_function():
     assert not [one for one in extra if not isinstance(one, np.ufunc)]
 
 
-def test_what_has_no_counterpart():
+def test_functions_without_a_device_version_raise():
     d = cuda.to_device(np.arange(3.0))
     for call, name in (
         (lambda d: np.polydiv(d, d), "numpy.polydiv"),

@@ -107,7 +107,7 @@ def test_products_cannot_be_captured_on_the_simulator():
         d @ d
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     d = cuda.ones((2, 2))
     for exception, match, more, keywords in (
         (TypeError, "bias is given without an epilogue", (), {"bias": 1}),

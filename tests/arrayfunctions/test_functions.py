@@ -91,7 +91,7 @@ def test_reductions(data):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
-def test_first_places(dtype):
+def test_indices_of_the_first_extreme(dtype):
     """Of several the first, NaN before all, zeros alike: packed into 64 bits or not."""
     host = np.random.default_rng(0).integers(0, 100, (6, 50)).astype(dtype)
     if host.dtype.kind == "f":
@@ -116,7 +116,7 @@ def test_conjugates():
 @pytest.mark.parametrize(
     "values", [(3, np.inf), (-np.inf,) * 40, (1, np.nan), (1j, np.inf)], ids=str
 )
-def test_variances_of_what_is_not_finite(values):
+def test_variances_of_infinities_and_nan(values):
     host = np.array([values] * 3)
     for axis in (None, 0, 1):
         same(np.var, (cuda.to_device(host), axis), (host, axis))

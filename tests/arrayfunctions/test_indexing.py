@@ -114,7 +114,7 @@ def test_elements_of_every_size(dtype):
     assert d.copy_to_host().tobytes() == host.tobytes()
 
 
-def test_widths_of_words(monkeypatch):
+def test_widths_of_accesses(monkeypatch):
     """Rows move in pieces of 16 bytes where they allow it."""
     words = []
     real = gather._kernel
@@ -127,7 +127,7 @@ def test_widths_of_words(monkeypatch):
     assert words == [("complex128", "int32", 2), ("uint32", "int32", 2)]
 
 
-def test_indices_that_lie_anyhow():
+def test_indices_of_any_layout():
     """Strided ones, of two dtypes in one key; the same key again, at another address."""
     host = np.arange(60.0).reshape(5, 12)
     d, rows = cuda.to_device(host), np.array([4, 0, -1, 2], "i4")
@@ -262,7 +262,7 @@ def test_pad_with_statistics_and_ramps(dtype):
     same(np.pad, (device[0, :1].reshape(()), 1, "mean"), (np.asarray(host[0, 0]), 1, "mean"))
 
 
-def test_more_places():
+def test_choose_by_index_arrays():
     a = np.array([[0, 1, 2], [2, 0, 1]])
     choices = [np.arange(3), 10, np.arange(6.0).reshape(2, 3)]
     d = cuda.to_device(a)

@@ -129,7 +129,7 @@ def test_copies_that_cannot_be_planned():
             call()
 
 
-def test_parts_are_copied_as_the_largest_words():
+def test_parts_are_copied_by_the_widest_accesses():
     a = cuda.to_device(np.zeros((8, 16), "u1"))
     target = cuda.to_device(np.zeros((8, 32), "u1"))
 

@@ -49,7 +49,7 @@ def equal(got, expected):
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(DTYPES[:-1]))
-def test_what_is_not_zero(pair):
+def test_nonzero_elements(pair):
     x, d = pair
     for function in (np.nonzero, np.flatnonzero, np.argwhere):
         equal(function(d), function(x))

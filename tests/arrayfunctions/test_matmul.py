@@ -144,7 +144,7 @@ def test_shapes_that_do_not_fit(shapes):
     )
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     a = np.ones((2, 2), "f4")
     d = cuda.to_device(a)
     for call in (

@@ -113,7 +113,7 @@ def test_histograms():
     equal(pickle.loads(pickle.dumps(tens))(numbers), expected)
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     for call, error, words in (
         (lambda: cuda.sort(key="x", less="a < b"), TypeError, "either key= or less="),
         (

@@ -22,7 +22,7 @@ def rows_with_nans(dtype="f8"):
 
 @numpy_since("2.1", "closest_observation rounds half to even")
 @pytest.mark.parametrize("axis", [None, 1, (0, 2), 3])
-def test_quantiles_of_what_is_not_nan(axis):
+def test_nanquantiles_ignore_nan(axis):
     host, device = rows_with_nans()
     for q, method in ((0.5, "linear"), ([0.1, 0.9], "closest_observation"), ([0.1, 0.9], "hazen")):
         keywords = {"q": q, "axis": axis, "method": method}
@@ -71,13 +71,13 @@ def test_an_array_without_axes_has_no_axis_0():
 
 @numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("method", ["midpoint", "averaged_inverted_cdf", "linear"])
-def test_dtypes_of_places_count(method):
+def test_dtypes_of_probabilities_determine_the_result(method):
     line = np.arange(5, dtype="f4")
     for q in (np.float32(0.5), np.float64(0.5), 0.5):
         same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})
 
 
-def test_places_of_whole_numbers_and_booleans():
+def test_quantiles_of_integers_and_booleans():
     host = np.random.default_rng(7).integers(0, 100, 300).astype("f4")
     host[2] = np.nan
     device = cuda.to_device(host)

@@ -165,7 +165,7 @@ def test_names_that_numpy_has_too():
         vectorize("a + b", D(x))
 
 
-def test_all_names_of_numpy_work_or_say_what_to_do():
+def test_all_names_of_numpy_work_or_raise_with_an_alternative():
     for name in dir(np):
         if name.startswith("_"):
             continue
@@ -201,7 +201,7 @@ def test_load(tmp_path):
     compare(D(cuda.load(tmp_path / "b.npz")["x"]), np.arange(3.0))
 
 
-def test_another_byte_order_says_what_to_do():
+def test_another_byte_order_raises_with_an_alternative():
     d = D(np.arange(4, dtype=">f4"))
     for call in (lambda: d + d, lambda: np.sin(d), lambda: d.sum(), lambda: np.allclose(d, d)):
         with pytest.raises(TypeError, match=r"newbyteorder\('='\)"):
@@ -290,7 +290,7 @@ def test_numbers_of_arrays_with_axes(convert):
         assert results[0] == results[1]
 
 
-def test_dtypes_without_numbers_say_what_to_do():
+def test_dtypes_without_numbers_raise_with_an_alternative():
     times = D(np.zeros(3, "M8[s]"))
     for call in (np.sum, np.cumsum, lambda d: np.where(d, d, d), numbalite.fuse(lambda d: d + 1)):
         with pytest.raises(TypeError, match=r"d\.view\('i8'\).* or d\.copy_to_host\(\)"):

@@ -151,7 +151,7 @@ def test_pipelined_results_of_another_size(pipelines, stored, result):
     assert set(kinds(pipelines)) == {"pipelined_scan"}
 
 
-def test_what_is_not_for_a_pipeline(pipelines):
+def test_scans_that_do_not_use_the_pipeline(pipelines):
     """Places that are not aligned, columns, strides, elements of 16 bytes."""
     x = np.random.default_rng(6).integers(0, 9, (30_001, 9)).astype("i4")
     d = cuda.to_device(x)
@@ -219,7 +219,7 @@ def test_python_functions():
     assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"
 
 
-def test_sums_know_what_nothing_is():
+def test_exclusive_scans_begin_with_the_identity():
     x = np.arange(1, 5001)
     np.testing.assert_array_equal(total(x, exclusive=True), np.cumsum(x) - x)
     product = cuda.scan("a * b")

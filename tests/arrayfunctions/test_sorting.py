@@ -163,7 +163,7 @@ def test_partitions():
                 np.partition(array, kth)
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     device = cuda.to_device(np.arange(6.0).reshape(2, 3))
     view = cuda.to_device(records(3))
     for call, error, words in (
@@ -206,7 +206,7 @@ def test_checks_find_nothing():
         same_bits(np.argsort(small), np.argsort(host[:300], kind="stable"))
 
 
-def test_turned_rows_are_sorted_as_they_lie():
+def test_transposed_rows_are_sorted_in_their_layout():
     host = np.random.default_rng(5).random((7, 300)).T
     d = cuda.to_device(host.T.copy()).T
     made, expected = np.sort(d, 0), np.sort(host, 0)

@@ -55,7 +55,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_other_arrays_that_lie_alike(call):
+def test_a_trace_serves_other_arrays_of_equal_layout(call):
     random = np.random.default_rng(7)
     for _ in range(TIMES):
         x, y = (np.sort(random.integers(0, 9, (3, 5)), axis=1) + 0.25 for _ in range(2))
@@ -188,7 +188,7 @@ def test_steps_in_python():
     assert {type(one).__name__ for one in doubled._traces.values()} == {"Trace"}
 
 
-def test_arrays_that_meet():
+def test_overlapping_arrays():
     x = np.arange(40.0)
     d = cuda.to_device(x)
     for begin in (1, 2, 3, 30):
@@ -202,7 +202,7 @@ def test_arrays_that_meet():
     equal(d, x)
 
 
-def test_views_that_lie_elsewhere():
+def test_a_trace_serves_views_at_other_offsets():
     x = np.arange(64, dtype=np.uint8)
     d = cuda.to_device(x)
     for begin in range(20):
@@ -232,7 +232,7 @@ def test_results_are_apart():
     equal(out, np.array([2, 0, 1]))
 
 
-def test_what_is_asked_of_the_device_is_asked_each_time():
+def test_values_of_the_device_are_read_in_each_call():
     for n in range(1, 3 * TIMES):
         x = np.arange(12) % n
         d = cuda.to_device(x)
@@ -242,7 +242,7 @@ def test_what_is_asked_of_the_device_is_asked_each_time():
         assert np.array_equal(d, x) is True
 
 
-def test_errors_and_warnings_come_each_time():
+def test_errors_and_warnings_are_repeated_in_each_call():
     d, z = cuda.to_device(np.arange(3.0)), cuda.to_device(np.ones(3, complex))
     for _ in range(2 * TIMES):
         with pytest.raises(IndexError, match="out of bounds"):
@@ -255,7 +255,7 @@ def test_errors_and_warnings_come_each_time():
         assert [one.category for one in told] == [np.exceptions.ComplexWarning]
 
 
-def test_a_function_may_say_no():
+def test_a_function_may_reject_a_trace():
     calls = []
 
     @traced

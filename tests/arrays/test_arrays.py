@@ -400,7 +400,7 @@ def test_scalar_conversions():
 
 
 # ---- interchange -------------------------------------------------------------------------------------------
-def test_the_interface_says_what_it_is():
+def test_the_array_interface_describes_the_array():
     d = cuda.to_device(numbers((3, 4), "i2"))
     says = d.__cuda_array_interface__
     assert says["shape"] == (3, 4) and says["typestr"] == "<i2" and says["version"] == 3

@@ -27,7 +27,7 @@ def test_equal_to_no_number(compared, other):
     alike(operator.lt, TABLE, other)
 
 
-def test_what_may_be_equal_is_refused():
+def test_comparisons_of_unsupported_dtypes_raise():
     """Objects that are numbers, of which there are none on the device."""
     d = cuda.to_device(TABLE)
     for other in (Decimal(3), np.array([3, None], object)):

@@ -168,7 +168,7 @@ def test_random_indices(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_views_read_and_write_at_the_right_place(seed):
+def test_views_read_and_write_the_right_elements(seed):
     rng = random.Random(100 + seed)
     for _ in range(25):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
@@ -195,7 +195,7 @@ def test_one_index_without_a_tuple():
     assert scalar[...].shape == () and scalar[None].shape == (1,)
 
 
-def test_what_is_no_index():
+def test_invalid_indices_raise():
     device = on_device(filled((4, 3)))
     host = filled((4, 3))
     for index in (
@@ -309,7 +309,7 @@ def test_views_keep_the_memory():
     assert _core.live()["buffers"] == before
 
 
-def test_what_c_makes_is_of_the_registered_class():
+def test_results_of_c_code_have_the_registered_class():
     assert type(_core.device_empty(3, "f4")) is cuda.DeviceNDArray
     assert type(on_device(filled(4))[1:]) is cuda.DeviceNDArray
 
@@ -397,7 +397,7 @@ def test_fill(dtype):
         same(device, host)
 
 
-def test_what_cannot_be_copied():
+def test_invalid_copies_raise():
     device = on_device(filled((3, 4)))
     frozen = np.zeros((3, 4), "f4")
     frozen.flags.writeable = False
@@ -734,7 +734,7 @@ def test_type_codes_of_other_objects():
         code(deep)
 
 
-def test_what_has_no_type_code():
+def test_types_without_a_type_code():
     for value in ("s", [1], object(), filled(3, ">M8[s]"), filled(3, ">f4"), filled(3, "S3"),
                   np.array([None]), on_device(filled(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
                   np.dtype("S3"), np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
@@ -746,7 +746,7 @@ def test_what_has_no_type_code():
         _core.typecodes(3)
 
 
-def test_transfers_say_what_they_are():
+def test_transfers_report_their_kind():
     host = filled(3)
     for mode in (1, 2, 3):
         transfer = _core.Transfer(host, mode)

@@ -95,7 +95,7 @@ def test_dtypes_without_a_type_in_cpp():
         same(cuda.to_device(given).astype(to), expected)
 
 
-def test_what_is_lost_is_said():
+def test_lossy_assignments_warn():
     device = cuda.to_device(np.zeros(3))
     for value in (np.ones(3, "c8"), cuda.to_device(np.ones(3, "c8"))):
         with pytest.warns(ComplexWarning, match="discards the imaginary part"):
@@ -426,7 +426,7 @@ def test_transposed_copies(dtype, monkeypatch):
     assert sum(one is not None for one in found) >= 15
 
 
-def test_how_transposed_arrays_lie():
+def test_layout_of_transposed_arrays():
     lies = transposing.stack_of
     assert lies((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = lies((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)

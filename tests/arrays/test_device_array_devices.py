@@ -111,7 +111,7 @@ assert r.copy_to_host()["b"].tolist() == [1, 1, 1]
 """)
 
 
-def test_what_is_made_of_an_array_is_on_its_device(on_two):
+def test_results_are_on_the_device_of_the_operand(on_two):
     on_two("""
 for make in (
     lambda d: d.copy(), lambda d: d.copy("F"), lambda d: d[::2].copy("K"), lambda d: d.astype("i4"), lambda d: d.T.flatten(),
@@ -134,7 +134,7 @@ assert there.gpu_data.context == cuda.current_context(1)
 """)
 
 
-def test_a_launch_says_where_its_arrays_are(on_two):
+def test_a_launch_reports_the_devices_of_its_arrays(on_two):
     on_two("""
 kernel = cuda.jit("__global__ void k(float* x) { x[0] = 7; }")
 before = there.copy_to_host()

@@ -83,7 +83,7 @@ def test_serializers(protocol, host, serializers):
         assert again.strides == host.strides
 
 
-def test_dask_is_what_is_chosen(protocol):
+def test_arrays_use_the_dask_serializer(protocol):
     header, _ = protocol.serialize(cuda.to_device(np.arange(3)))
     assert header["serializer"] == "dask"
     record = cuda.to_device(ARRAYS["record"])[1]
@@ -113,7 +113,7 @@ def test_sizeof():
     assert sizeof(cuda.to_device(np.zeros(1000))) == 8000
 
 
-def test_whoever_comes_last_registers(run_python):
+def test_serializers_register_in_either_import_order(run_python):
     """distributed imported after numbalite, with serializers registered by the first pickled array; and
     a process that has both when it loads an array."""
     pytest.importorskip("distributed")

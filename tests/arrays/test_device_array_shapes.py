@@ -88,7 +88,7 @@ def test_random_reshapes(seed):
         same(device.reshape(shape, order=order, copy=True), expected)
 
 
-def test_reshape_says_when_it_copies(monkeypatch):
+def test_reshape_warns_when_it_copies(monkeypatch):
     device = cuda.to_device(np.arange(6).reshape(2, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -198,7 +198,7 @@ def test_only_printed_elements_are_copied(show):
         assert sum("DtoH" in call for call in calls) <= 1, calls
 
 
-def test_a_capture_is_reported_and_goes_on():
+def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
     x = cuda.to_device(np.arange(4.0))
     others = []
 
@@ -268,7 +268,7 @@ def test_every_failed_driver_call_leaves_a_text():
     assert str(x) == str(host)
 
 
-def test_after_close_the_text_says_so(run_python):
+def test_printing_after_close_reports_it(run_python):
     done = run_python(
         "import numpy as np\n"
         "from numbalite import cuda\n"

@@ -51,7 +51,7 @@ def test_no_warnings(compiler):
     check(compiler, *SOURCES)
 
 
-def test_each_header_stands_alone(tmp_path):
+def test_each_header_compiles_alone(tmp_path):
     """With one compiler: what a header lacks, it lacks with any. A header that a source has its name from is
     the first that the source includes (tests/layout), so it stands alone there."""
     lines = []

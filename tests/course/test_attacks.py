@@ -95,7 +95,7 @@ def test_data_that_is_changed_in_the_frames():
 
 
 @pytest.mark.parametrize("name", ["vadd", "magnitude"])
-def test_a_class_that_says_it_is_a_kernel(name):
+def test_a_class_that_imitates_a_kernel_is_rejected(name):
     class Answer:
         __class__ = _core.Dispatcher if name == "vadd" else _core.Ufunc
 

@@ -154,7 +154,7 @@ def test_nothing_is_run_to_find_names(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"cells": [{}]}'])
-def test_what_is_no_notebook(tmp_path, text):
+def test_files_that_are_not_notebooks(tmp_path, text):
     path = tmp_path / "broken.ipynb"
     path.write_text(text)
     with pytest.raises(ValueError, match="not a notebook"):
@@ -187,7 +187,7 @@ def test_grading_a_program(run_python, program, driver_kind):
     assert "FAILED" in result.stdout and "test_exercise[answers-vadd]" in result.stdout
 
 
-def test_what_the_file_lacks_fails(run_python, tmp_path, driver_kind):
+def test_missing_answers_fail(run_python, tmp_path, driver_kind):
     path = notebook(tmp_path / "mine.ipynb", "bank_conflicts = ...")
     arguments = ["--pyargs", "numbalite.course", "--learner", path, "--section", "3"]
     result = grade(run_python, *arguments, driver_kind=driver_kind)

@@ -119,7 +119,7 @@ def test_a_nan_that_was_computed(body):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u8", "?"])
-def test_what_nothing_has_written(dtype):
+def test_unwritten_elements_are_reported(dtype):
     array = unwritten((2, 3), dtype)
     assert is_unwritten(array) == is_unwritten(array[0, 1]) == (dtype != "?")
     array[0, 0] = np.nan if array.dtype.kind in "fc" else 0
@@ -193,7 +193,7 @@ def test_the_wrong_shape():
 
 
 @pytest.mark.sim
-def test_a_race_that_goes_well():
+def test_a_race_with_right_results_fails():
     """The sums are right where the threads happen to run in a good order; cuda.checks sees the race."""
 
     @cuda.jit
@@ -213,7 +213,7 @@ def test_a_race_that_goes_well():
     assert "wrong" in verdict.reason or "cuda.checks" in verdict.reason
 
 
-def test_the_race_of_the_exercise_is_told():
+def test_the_race_of_the_exercise_is_reported():
     """Its results are wrong, and the message contains the reason: the writing thread, the reading thread, and the missing barrier."""
     (given,) = (
         cell["source"]
@@ -230,7 +230,7 @@ def test_the_race_of_the_exercise_is_told():
 
 
 @pytest.mark.sim
-def test_a_race_beside_a_gpu(monkeypatch):
+def test_a_race_is_found_on_a_machine_with_a_gpu(monkeypatch):
     """Where there is a GPU, the simulator looks at the kernel in another process."""
     from numbalite.course import device
 

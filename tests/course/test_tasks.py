@@ -26,7 +26,7 @@ def empty(x):
         (len, lambda: 1 / 0, "(?s)ZeroDivisionError.*test_tasks.py, line"),
     ],
 )
-def test_what_does_not_pass(capsys, answer, run, said):
+def test_wrong_answers_fail(capsys, answer, run, said):
     verdict = check("numbers", answer, run, NUMBERS)
     assert not verdict and verdict.name == "numbers"
     with pytest.raises(AssertionError, match=said):
@@ -34,7 +34,7 @@ def test_what_does_not_pass(capsys, answer, run, said):
     assert capsys.readouterr().out == f"{verdict}\n"
 
 
-def test_what_passes():
+def test_right_answers_pass():
     @vectorize(target="cuda")
     def double(x):
         "x + x"
@@ -45,7 +45,7 @@ def test_what_passes():
     assert check("number", len, lambda: 3, 3) and check("truth", len, lambda: True, True)
 
 
-def test_what_never_ends(monkeypatch):
+def test_endless_answers_fail(monkeypatch):
     for limit in ("CALL_LIMIT", "LIMIT"):  # on the simulator; on a GPU
         monkeypatch.setattr(timeouts, limit, 0.3)
 
@@ -57,7 +57,7 @@ def test_what_never_ends(monkeypatch):
 
 
 @pytest.mark.sim
-def test_what_is_right_by_luck():
+def test_answers_right_by_chance_fail():
     @cuda.jit
     def count(x, out):
         "if (x[threadIdx.x] > 0) out[0] += 1;"

@@ -23,7 +23,7 @@ def test_size_picks_by_where_it_runs(driver_kind):
     assert size() == (10_000 if driver_kind == "sim" else 10_000_000)
 
 
-def test_where_says_it_in_a_sentence(capsys, driver_kind):
+def test_where_describes_the_device_in_a_sentence(capsys, driver_kind):
     sentence = where()
     assert capsys.readouterr().out == sentence + "\n"
     if driver_kind == "sim":
@@ -32,7 +32,7 @@ def test_where_says_it_in_a_sentence(capsys, driver_kind):
         assert sentence.startswith(("On a ", "On an ")) and sentence.endswith(".")
 
 
-def test_where_alone_says_that_it_is_simulated(run_python):
+def test_where_replaces_the_simulator_warning(run_python):
     code = "import warnings; warnings.simplefilter('error')\n"
     code += "from numbalite.course import size, where; size(); where()"
     result = run_python(code, NUMBALITE_DRIVER="auto", CUDA_VISIBLE_DEVICES="")
@@ -40,7 +40,7 @@ def test_where_alone_says_that_it_is_simulated(run_python):
 
 
 @pytest.mark.parametrize("simulated", [True, False])
-def test_a_plot_of_times_says_where_they_were_taken(monkeypatch, simulated):
+def test_a_plot_of_times_is_labelled_with_the_device(monkeypatch, simulated):
     """Simulated ones are pale and labelled "simulated", so that they cannot be mistaken for a GPU's."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     name = type("Device", (), {"name": "NVIDIA H200"})
@@ -100,6 +100,6 @@ def test_repeat_is_positive(repeat):
         timed(lambda: None, repeat=repeat)
 
 
-def test_what_is_timed_is_callable():
+def test_timed_requires_a_callable():
     with pytest.raises(TypeError, match="must be callable, not float"):
         timed(3.0)

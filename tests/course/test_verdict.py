@@ -59,7 +59,7 @@ def test_tolerances():
     assert tolerance(np.complex64) == tolerance(np.float32)
 
 
-def test_mismatch_tells_the_first():
+def test_mismatch_reports_the_first_wrong_element():
     want = np.arange(12, dtype=np.float32).reshape(3, 4)
     got = want.copy()
     assert mismatch(got, want) is None
@@ -88,7 +88,7 @@ def test_absolute_differences():
     assert mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
 
 
-def test_work_in_words():
+def test_work_as_text():
     assert str(Work(1, 0, 0)) == "1 launch and no copies"
     copying = Work(3, 1_600_000, 999)
     assert str(copying) == "3 launches, copies 1.6 MB to the device and 999 bytes back"

@@ -107,7 +107,7 @@ def test_hypot():
     [0, -7, 2**63 - 1, -(2**63), 2**64 - 1, 1.5, -0.0, math.inf, True, False, 1 + 2j],
     ids=repr,
 )
-def test_python_scalars_come_back_as_they_went(value):
+def test_python_scalars_are_returned_unchanged(value):
     result = same(value)
     assert result == value and type(result) is type(value)
 
@@ -124,7 +124,7 @@ def test_numpy_scalars(dtype):
     assert (types.scalar(dtype),) in same.overloads
 
 
-def test_nan_comes_through():
+def test_nan_is_passed_unchanged():
     assert math.isnan(same(math.nan))
 
 
@@ -270,7 +270,7 @@ def test_several_signatures_best_match():
         "no-columns",
     ],
 )
-def test_arrays_are_written_where_they_lie(make):
+def test_arrays_are_modified_in_place(make):
     a = make()
     expected = np.arange(1, a.size + 1).reshape(a.shape)
     assert number_cells(a) == a.size
@@ -491,7 +491,7 @@ def test_sources():
         h("x")
 
 
-def test_libraries_words():
+def test_library_types_and_functions():
     @jit
     def words(x):
         """
@@ -580,7 +580,7 @@ def test_distributions():
     assert 5 <= low < 5.01
 
 
-def test_random_words_in_kernels_say_what_to_do():
+def test_random_functions_in_kernels_raise_with_an_alternative():
     @cuda.jit
     def kernel(x):
         "x[0] = random_uniform();"
@@ -702,7 +702,7 @@ def test_asserts():
 # --- objects ------------------------------------------------------------------------------------------------
 
 
-def test_what_it_shows():
+def test_repr_and_attributes():
     assert hypot.__name__ == "hypot" and hypot.__module__ == __name__
     assert "sqrt" in hypot.__doc__ and hypot.py_func.__name__ == "hypot"
     assert list(inspect.signature(hypot).parameters) == ["x", "y"]

@@ -118,7 +118,7 @@ def test_wrong_arrays(value, error, said):
     ],
     ids="None str list huge text object swapped masked other function".split(),
 )
-def test_what_a_lazy_function_does_not_take(value, error, said):
+def test_a_lazy_function_rejects_unsupported_arguments(value, error, said):
     with pytest.raises(error, match=said):
         same(value)
 
@@ -197,7 +197,7 @@ def test_tuples_that_do_not_fit():
         jit("return x * 2;")
 
 
-def test_what_is_no_function():
+def test_invalid_functions_raise():
     with pytest.raises(TypeError):
         jit(42)
     with pytest.raises(TypeError, match="compiled already"):

@@ -483,7 +483,7 @@ def test_integer_division_never_traps(compiler):
     assert known(x, np.int32(-1)).tolist()[:4] == x.tolist()[:4]
 
 
-def test_integer_division_beside_another_handler(run_python):
+def test_integer_division_with_another_signal_handler(run_python):
     """Divisions are handled even if another SIGFPE handler is installed later."""
     code = """
 import faulthandler, sys
@@ -548,7 +548,7 @@ def test_two_signatures_for_the_same_inputs():
 @pytest.mark.parametrize("body", ["return threadIdx.x;", "__syncthreads(); return x;",
                                   "__shared__ float s[2]; return s[0];", "return grid<1>();",
                                   "return laneid();", "extern __shared__ float s[]; return s[0];"])  # fmt: skip
-def test_what_needs_a_grid(body):
+def test_functions_that_need_a_grid_raise(body):
     with pytest.raises(CompileError, match="grid of threads"):
         make(body, "x", ["float32(float32)"])
 

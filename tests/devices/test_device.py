@@ -8,7 +8,7 @@ import pytest
 from numbalite import _core, cuda
 
 
-def test_what_a_device_says_of_itself():
+def test_attributes_of_a_device():
     cuda.synchronize()
     assert _core.is_open() and _core.driver_kind() in ("cuda", "sim")
     assert _core.open() == _core.driver_kind()
@@ -109,7 +109,7 @@ _core.Stream().synchronize()
     run_python(code)
 
 
-def test_a_forked_child_is_told(run_python):
+def test_a_forked_child_raises(run_python):
     code = """
 import os, sys, warnings
 import numpy as np
@@ -133,7 +133,7 @@ assert array.copy_to_host().sum() == 10
     run_python(code)
 
 
-def test_a_child_may_use_what_its_parent_did_not(run_python):
+def test_a_forked_child_may_use_cuda_if_its_parent_did_not(run_python):
     code = """
 import os, warnings
 import numpy as np
@@ -169,7 +169,7 @@ assert _core.device_count() == 3 and calls == [None, None, "sim"], calls
     run_python(code)
 
 
-def test_auto_says_why_it_simulates(run_python):
+def test_auto_warns_with_the_reason_for_the_simulator(run_python):
     code = """
 from numbalite import _core
 _core.set_open_hook(None)

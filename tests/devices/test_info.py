@@ -56,7 +56,7 @@ def test_the_version(run_python):
 
 
 @pytest.mark.parametrize("command", ["info", "demo", "--help"])
-def test_a_reader_that_goes_away(command):
+def test_a_reader_that_closes_the_pipe(command):
     """`numbalite info | head -1` ends without a traceback, also when the pipe breaks at the last flush."""
     reader, writer = os.pipe()
     os.close(reader)

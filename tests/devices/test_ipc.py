@@ -143,7 +143,7 @@ def test_opening_and_closing(elsewhere):
 
 
 @pytest.mark.leaks
-def test_what_cannot_be_shared():
+def test_arrays_that_cannot_be_shared_raise():
     whole = cuda.to_device(np.arange(8))
     part = whole[2:]
     with pytest.raises(RuntimeError, match="cuda.ipc_array"):

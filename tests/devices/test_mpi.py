@@ -87,7 +87,7 @@ def test_messages(tmp_path):
     assert sorted(path.name for path in tmp_path.glob("good-*")) == ["good-0", "good-1"]
 
 
-def test_what_mpi4py_sees(run_python):
+def test_mpi4py_reads_the_array_interface(run_python):
     """Address, size and element of a buffer, without a message."""
     pytest.importorskip("mpi4py")
     code = """

@@ -30,7 +30,7 @@ def test_names_exist():
         ("RawKernel", r"write @cuda\.jit"), ("busday_count", r"nor a counterpart of np\.busday_count: d\.copy"),
     ],
 )  # fmt: skip
-def test_names_of_others_say_what_to_write(name, advice):
+def test_names_of_other_libraries_raise_with_an_alternative(name, advice):
     with pytest.raises(AttributeError, match=advice):
         getattr(cuda, name)
 
@@ -71,7 +71,7 @@ def test_an_arrays_module_by_another_name(capsys):
             missing.nothing
 
 
-def test_names_for_the_inside_of_kernels_say_what_to_write():
+def test_names_for_kernels_raise_outside_with_an_alternative():
     from numbalite.types import inkernel
 
     with pytest.raises(TypeError, match=r"cuda.grid is for the inside of kernels.*grid<1>\(\)"):
@@ -314,7 +314,7 @@ def test_asyncio():
     assert results == streams
 
 
-def test_stream_goes_with_its_last_reference():
+def test_a_stream_is_destroyed_with_its_last_reference():
     stream = cuda.stream()
     gone = weakref.ref(stream)
     del stream

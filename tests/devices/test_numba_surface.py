@@ -391,7 +391,7 @@ def double(x):
 
 
 @pytest.mark.parametrize("bad", [1, 1.5, "0", object(), np.int64(0) + 5])
-def test_what_is_no_stream(bad):
+def test_invalid_streams_raise(bad):
     x = cuda.device_array(4, np.float32)
     for use in (
         lambda: plus_one[1, 4, bad],
@@ -404,7 +404,7 @@ def test_what_is_no_stream(bad):
             use()
 
 
-def test_streams_that_lie():
+def test_objects_with_an_invalid_cuda_stream_raise():
     class Liar:
         def __init__(self, answer):
             self.answer = answer
@@ -591,7 +591,7 @@ def test_streams_of_foreign_arrays():
         assert foreign.asked == 1
 
 
-def test_external_streams_are_not_asked_about():
+def test_external_streams_are_not_queried():
     """A handle is a handle until it is used; then what is none is an error."""
     nobody = cuda.external_stream(0xDEADBEE0)
     assert int(nobody) == nobody.handle == 0xDEADBEE0 and nobody.external

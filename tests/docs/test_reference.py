@@ -55,7 +55,7 @@ def test_every_public_name_is_described():
 
 
 @pytest.mark.parametrize("public", PUBLIC, ids=IDS)
-def test_docstrings_say_something(public):
+def test_docstrings_are_not_empty(public):
     """A sentence at least, and where a program follows, it is set off."""
     _, name, value = public
     text = inspect.getdoc(value) or ""

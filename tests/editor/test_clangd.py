@@ -68,7 +68,7 @@ def test_a_file_of_others_stays(tmp_path, capsys):
     assert editor.main(["a", "b"]) == 2 and editor.main(["--help"]) == 2
 
 
-def test_the_editor_knows_what_a_source_can_name():
+def test_the_editor_declares_all_names_of_sources():
     """cuda_src/sim/editor.h includes every part of the library."""
     text = (pathlib.Path(headers.cuda_src()) / "sim" / "editor.h").read_text()
     for part in {*devicelib.PARTS.values()} - {

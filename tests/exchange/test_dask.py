@@ -68,7 +68,7 @@ def test_lazily_typed_ufuncs(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_used_comes_along(target, run_python, tmp_path):
+def test_device_functions_are_pickled_with_the_ufunc(target, run_python, tmp_path):
     """Constants and device functions of the scope, in a process that has neither."""
 
     @cuda.jit(device=True)

@@ -375,7 +375,7 @@ def test_host_copy():
 
 
 @pytest.mark.sim
-def test_numpy_sees_what_is_pending():
+def test_numpy_waits_for_pending_work():
     """Host memory that NumPy reads at once: the work on it has to be over."""
     stream = cuda.stream()
     array = cuda.device_array(1 << 20, "f4", stream=stream)

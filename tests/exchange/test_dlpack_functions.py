@@ -167,7 +167,7 @@ def test_a_launch_on_a_named_stream_is_ordered_after_the_tensors_stream(monkeypa
         lambda a: make(name=b"another")(a),
     ),
 )
-def test_what_cannot_be_lent_is_asked_for(tensor):
+def test_tensors_without_a_fast_export_use_dlpack(tensor):
     x, y = tensor(cuda.to_device(FIRST)), cuda.device_array((3, 4), "f4")
     twice[1, 32](x, y)
     np.testing.assert_array_equal(y.copy_to_host(), FIRST * 2)

@@ -134,7 +134,7 @@ print("done")
 """)
 
 
-def test_what_is_unusual_goes_the_long_way(with_libraries):
+def test_unusual_arrays_use_the_slow_path(with_libraries):
     with_libraries("""
 def is_asked(x, error=None):
     asked.clear()

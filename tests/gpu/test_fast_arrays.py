@@ -88,7 +88,7 @@ def test_torch_launches():
         twice(torch.ones(3, device="cuda", dtype=torch.bfloat16))
 
 
-def test_torch_tensors_whose_memory_holds_others():
+def test_lazily_conjugated_torch_tensors_raise():
     torch = pytest.importorskip("torch")
     x = torch.ones(4, device="cuda", dtype=torch.complex64)
     if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):

@@ -199,7 +199,7 @@ def test_in_a_graph_of_torch(torch, call):
         assert (z == 2 * (i + 1)).all()
 
 
-def test_what_would_allocate_in_a_graph_of_torch(torch):
+def test_allocations_in_a_graph_of_torch_raise(torch):
     """The graph would use the memory after its release: nothing is captured, and the graph is complete."""
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     slow_next(x, out=y)

@@ -70,7 +70,7 @@ def test_names_from_the_notebook(run):
     assert run("take[1, 1](x, 1)\nx[0]") == 5.5, "a compiled kernel keeps its numbers"
 
 
-def test_what_cannot_be_taken_is_told(run):
+def test_unusable_names_are_reported(run):
     run("words = 'text'")
     with pytest.raises(CompileError, match="hint: words is a str in the Python scope"):
         run("%%cuda\n__global__ void k(int *x) { x[0] = words; }")
@@ -206,7 +206,7 @@ def test_kernels_of_cells_pickle(run, shell):
 
 
 @pytest.mark.sim
-def test_a_cell_can_show_what_a_launch_costs(run, shell):
+def test_a_cell_can_show_the_cost_of_a_launch(run, shell):
     run("x = cuda.to_device(np.zeros(256, 'f4'))")
     option = """ --gpu 'RTX 4090' --profile "scale[2, 128](x, 2.0, 256)" """
     p = shell.run_cell(SCALE.format(option), store_history=True).result

@@ -67,7 +67,7 @@ def test_python_stays_pythons(complete):
     assert any(c.text.endswith("to_device") for c in complete("cuda.to_dev|")[1])
 
 
-def test_it_goes_with_the_extension(shell, complete):
+def test_the_completer_is_removed_with_the_extension(shell, complete):
     assert complete(CELL + "__syncth|")[0]
     shell.run_line_magic("load_ext", "numbalite")
     shell.run_line_magic("unload_ext", "numbalite")

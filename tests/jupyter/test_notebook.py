@@ -108,7 +108,7 @@ def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
     assert "x[0] == 1 compares and drops the result" in unit.data["text/plain"]
 
 
-def test_progress_tells_and_goes(monkeypatch):
+def test_progress_is_shown_and_removed(monkeypatch):
     """What is sent to the front end, in order."""
     from types import SimpleNamespace
 

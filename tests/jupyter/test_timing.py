@@ -47,7 +47,7 @@ def test_a_stream(timed):
 
 
 @pytest.mark.sim
-def test_the_simulator_says_so(timed, capsys):
+def test_times_of_the_simulator_are_labelled(timed, capsys):
     result = timed("%gpu_timeit -o -n 1 -r 1 add_one[1, 64](d)")
     assert result.simulated
     assert "simulated: this is the time of a CPU" in capsys.readouterr().out

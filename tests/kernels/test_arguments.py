@@ -87,7 +87,7 @@ def test_integers_out_of_range(ctype, value):
     ],
     ids=repr,
 )
-def test_what_an_int_does_not_take(value):
+def test_invalid_arguments_for_an_int_raise(value):
     out = cuda.to_device(np.zeros(1, "i4"))
     with pytest.raises(TypeError) as caught:
         scalar_kernel("int")[1, 1](value, out)
@@ -97,7 +97,7 @@ def test_what_an_int_does_not_take(value):
 
 
 @pytest.mark.parametrize("value", ["1", None, 1j, np.zeros(3), object()], ids=plain)
-def test_what_a_float_does_not_take(value):
+def test_invalid_arguments_for_a_float_raise(value):
     out = cuda.to_device(np.zeros(1, "f4"))
     with pytest.raises(TypeError, match="store"):
         scalar_kernel("float")[1, 1](value, out)
@@ -574,7 +574,7 @@ def test_limits_are_named():
     assert out[0] == 0
 
 
-def test_blocks_that_are_not_whole():
+def test_invalid_block_sizes_raise():
     with pytest.raises(
         TypeError, match=r"got \[3.125\]: \(n \+ 127\) // 128 divides and rounds up"
     ):
@@ -590,7 +590,7 @@ def test_numpy_integers_configure():
 
 
 @pytest.mark.parametrize("stream", ["s", 1.5, object()], ids=plain)
-def test_what_is_no_stream(stream):
+def test_invalid_streams_raise(stream):
     with pytest.raises(TypeError):
         NOTHING[1, 1, stream](np.zeros(1, "i4"))
 
@@ -613,7 +613,7 @@ def saxpy_like(x):
     "x[0] = 1;"
 
 
-def test_signature_mistakes_point_at_the_place():
+def test_signature_errors_mark_the_position():
     with pytest.raises(errors.SignatureError) as caught:
         cuda.jit("void(float32[:, floaty)")(saxpy_like)
     assert "^" in str(caught.value)

@@ -165,13 +165,13 @@ def test_values(module):
     assert list(y) == RESULTS
 
 
-def test_threads_that_meet(module):
+def test_threads_that_synchronize(module):
     x = np.append(np.arange(64), [0, 0]).astype(np.int32)
     module.threads[1, 64](x)
     assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
 
 
-def test_what_is_said_of_memory_for_the_sake_of_caches(module):
+def test_cache_hints_have_no_effect(module):
     x, y = np.arange(1, 5, dtype=np.int32), np.zeros(5, np.int32)
     module.properties[1, 4](x, y)
     assert list(y) == [2, 4, 6, 8, 1]
@@ -197,7 +197,7 @@ def test_algorithms_of_thrust_are_for_nvcc():
         cuda.module("#include <thrust/sort.h>\n__global__ void k() {}")
 
 
-def test_what_our_part_of_it_lacks():
+def test_the_toolkit_header_adds_missing_names():
     """Alone, <cuda/std/utility> is our part of libcu++: the toolkit's comes in where a name is not there."""
     m = cuda.module(
         """

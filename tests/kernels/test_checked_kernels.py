@@ -50,7 +50,7 @@ def alive(x):
 
 @pytest.mark.lines
 @both
-def test_everything_that_is_known_is_said(checked):
+def test_a_fault_has_all_attributes(checked):
     @cuda.jit("void(int32[:, :], int32[:], int32)", **checked)
     def poke(table, other, at):
         """

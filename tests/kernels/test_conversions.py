@@ -134,7 +134,7 @@ def test_values_of_another_kind(kernel, name):
     assert out[0] == 0
 
 
-def test_exceptions_of_the_values_come_through(kernel):
+def test_exceptions_of_conversions_propagate(kernel):
     class Broken:
         def __index__(self):
             raise ZeroDivisionError

@@ -47,7 +47,7 @@ def test_damaged_files(own_cache):
         assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
 
 
-def test_whole_files_of_something_else(own_cache):
+def test_valid_files_with_a_foreign_image_are_replaced(own_cache):
     """With the right key and checksum, as another version or a copied folder could leave it."""
     assert run("foreign") == 1
     key = bytes.fromhex(entry(own_cache).name.partition(".")[0])
@@ -58,7 +58,7 @@ def test_whole_files_of_something_else(own_cache):
         assert cache.load(key).data != data
 
 
-def test_a_pipe_in_the_place_of_a_file(own_cache):
+def test_a_pipe_instead_of_a_cache_file(own_cache):
     assert run("pipe") == 1
     path = entry(own_cache)
     path.unlink()
@@ -66,7 +66,7 @@ def test_a_pipe_in_the_place_of_a_file(own_cache):
     assert run("pipe") == 1 and run("pipe") == 0
 
 
-def test_what_cannot_be_loaded_says_where_it_is_from(own_cache, monkeypatch):
+def test_an_invalid_image_is_reported_with_its_origin(own_cache, monkeypatch):
     monkeypatch.setattr(image.Image, "data", property(lambda self: b"no image at all"))
     with pytest.raises((ValueError, errors.CudaAPIError), match="no image") as caught:
         cuda.jit(SOURCE + "nothing")[1, 1](cuda.to_device(np.zeros(4, "i4")))

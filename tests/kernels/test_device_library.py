@@ -221,7 +221,7 @@ def test_array_of_five_dimensions(arrays):
     assert out.tolist() == [host[1, 0, 2, 1, 3]] * 6 + [host[1, 0, 2, 1, 1]] * 2
 
 
-def test_array_tells_its_shape(arrays):
+def test_array_has_its_shape(arrays):
     a = cuda.to_device(np.ones((4, 6, 5)))[::2, ::-3, 1:]
     (out,) = launch(arrays.facts, 1, 1, a, np.zeros(9, np.int64))
     assert out.tolist() == [2 * 2 * 4, 3, 1, 2, 2, 4, 480, -120, 8]

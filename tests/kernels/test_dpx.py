@@ -71,7 +71,7 @@ def words():
     return np.ascontiguousarray(np.concatenate([wide, paired.view(np.uint32)[:, :, 0]]).T)
 
 
-def test_every_function_is_what_the_manual_says():
+def test_every_function_follows_the_manual():
     a, b, c = words()
     n = a.size
     out = np.zeros((len(EXPRESSIONS), n), np.uint32)

@@ -93,7 +93,7 @@ def test_the_kernel_may_bring_the_code():
     x = np.array([3])
     with_code[1, 1](x)
     assert x[0] == 6
-    with pytest.raises(errors.CompileError, match=r"twice(?s:.*)hint: .* goes into link="):
+    with pytest.raises(errors.CompileError, match=r"twice(?s:.*)hint: .* as link="):
         without[1, 1](x)
 
 

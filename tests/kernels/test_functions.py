@@ -283,7 +283,7 @@ def test_parities_and_tokens_of_barriers():
             assert sorted(found.tolist()) == list(range(1, 65))
 
 
-def test_where_addresses_lie():
+def test_address_spaces_of_pointers():
     kernels, out = cuda.module(PLACES), np.zeros((2, 5), np.int32)
     kernels.spaces[2, 1, 0, 32](out)
     of_hopper = cuda.get_current_device().compute_capability >= (9, 0)

@@ -132,7 +132,7 @@ def test_the_order_of_a_sum(kernels):
     assert (out[1] == np.concatenate(scans)).all()
 
 
-def test_parts_know_their_places(kernels):
+def test_partitions_have_their_rank(kernels):
     out = np.zeros((6, 64), np.int32)
     kernels.parts[1, 64](out)
     for me in range(64):

@@ -157,7 +157,7 @@ def body(x, v):
     "x[threadIdx.x] = v;"
 
 
-def test_what_py_func_is():
+def test_py_func_is_the_function():
     kernel, device = cuda.jit(body), cuda.jit(device=True)(body)
     remedies = "launch it.*simulator", "call it in a kernel"
     for function, remedy in zip((kernel.py_func, device.py_func), remedies, strict=True):

@@ -94,7 +94,7 @@ def test_a_source():
     assert repr(axpy) == "<CUDA kernel axpy<float>(a, x, y, n)>"
 
 
-def test_a_source_in_the_first_place():
+def test_a_source_as_first_argument():
     kernel = cuda.jit("__global__ void only(float* y) { y[threadIdx.x] = 7; }")
     y = zeros()
     kernel[1, 4](y)
@@ -121,7 +121,7 @@ def test_which_kernel_of_a_source():
         cuda.jit("void(int32)", name="x")
 
 
-def test_a_signature_beside_a_source_is_checked():
+def test_a_signature_of_a_source_is_checked():
     text = "__global__ void k(float* y, int n) { y[0] = n; }"
     y = zeros(1)
     cuda.jit("void(float32[:], int32)", source=text)[1, 1](y, 3)
@@ -133,7 +133,7 @@ def test_a_signature_beside_a_source_is_checked():
 
 
 @pytest.mark.parametrize("what", [3, 3.5, {}, object()])
-def test_what_jit_does_not_take(what):
+def test_invalid_arguments_of_jit_raise(what):
     with pytest.raises(TypeError):
         cuda.jit(what)
 
@@ -143,7 +143,7 @@ def test_a_type_is_no_signature():
         cuda.jit(float32)(lambda x: x)
 
 
-def test_a_body_in_the_place_of_a_signature():
+def test_a_body_instead_of_a_signature_raises():
     with pytest.raises(errors.SignatureError, match="stands in a function"):
         cuda.jit("int i = grid<1>();")
 

@@ -361,7 +361,7 @@ def test_numbers_of_the_python_scope_are_divisors():
     assert "1/PARTS divides integers, which gives 0: write 1.0f/PARTS" in str(found.message)
 
 
-def test_what_a_preprocessor_condition_leaves_out_is_not_searched():
+def test_code_excluded_by_the_preprocessor_is_not_searched():
     source = "#if 0\n__device__ float f(float x) { return 1/2 * x; }\n#endif\n__global__ void k(float *x) { x[0] = 1; }"
     assert caught(lambda: cuda.module(source)) == []
 
@@ -414,7 +414,7 @@ BY_SIGNATURES = {
 
 @pytest.mark.parametrize("kind", BY_SIGNATURES)
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_what_one_signature_alone_has_is_not_warned_of(load, kind, target):
+def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
     """x < 0 is always false for unsigned integers, and right if a signature has other numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
     same = draw.sample(UNSIGNED, draw.randrange(2, 4))
@@ -431,7 +431,7 @@ def test_what_one_signature_alone_has_is_not_warned_of(load, kind, target):
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
-def test_what_is_wrong_for_one_type_is_warned_of_among_several(target):
+def test_a_slip_for_one_type_is_reported_with_several_signatures(target):
     def make():
         @numbalite.vectorize(["int64(int64)", "int32(int32)"], target=target)
         def f(x):
@@ -440,7 +440,7 @@ def test_what_is_wrong_for_one_type_is_warned_of_among_several(target):
     assert len(caught(make)) >= 1
 
 
-def test_what_one_signature_of_a_device_function_alone_has_is_not_warned_of():
+def test_a_slip_of_one_signature_of_a_device_function_is_not_reported():
     @cuda.jit(["uint8(uint8)", "float32(float32)"], device=True)
     def magnitude(x):
         "return x < 0 ? -x : x;"

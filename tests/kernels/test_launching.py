@@ -162,7 +162,7 @@ def lazy(kernel):
     return Lazy({(c, c): kernel.of(name) for name, c in CODES.items()})
 
 
-def test_kernels_are_asked_for_once(lazy):
+def test_kernels_are_looked_up_once(lazy):
     outs = {dtype: empty(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
     bound = lazy[1, 1]
     calls = [(3, "i8"), (2**63, "u8"), (2.5, "f8"), (np.float32(1.5), "f4"), (True, "?"), (2j, "c16"),
@@ -181,7 +181,7 @@ def test_kernels_are_asked_for_once(lazy):
     assert device == 0 and codes == (5, 5) and args == (3, outs["i8"])
 
 
-def test_what_a_resolver_may_do_wrong(lazy, kernel):
+def test_errors_of_a_resolver(lazy, kernel):
     out = empty(1, "i8")
     lazy.kernels = {(5, 5): ZeroDivisionError("mine")}
     with pytest.raises(ZeroDivisionError, match="mine"):
@@ -229,7 +229,7 @@ def test_a_resolver_that_moves_to_another_device(lazy):
     assert out[0] == 5
 
 
-def test_what_a_lazy_kernel_does_not_take(lazy):
+def test_a_lazy_kernel_rejects_unsupported_arguments(lazy):
     out = empty(1, "i8")
     for value in (
         "s",
@@ -527,7 +527,7 @@ def test_faults(kernel):
 
 
 # ---- resets ----
-def test_what_a_reset_leaves(run_python):
+def test_state_after_a_reset(run_python):
     """Arrays and kernels from before a reset are refused, new ones work; in a process of its own."""
     run_python("""
 import numpy as np

@@ -335,7 +335,7 @@ def test_findings(optimized, mistakes, name, threads, said):
         "wgmma.fence.sync.aligned;",
     ],
 )
-def test_what_is_no_instruction(instruction):
+def test_invalid_instructions_raise(instruction):
     with pytest.raises(
         CompileError,
         match=rf"\(2\): error: inline PTX \(asm\) .*{instruction.partition('.')[0]}",

@@ -74,7 +74,7 @@ def test_kernels_are_compiled_together(module):
     assert compile_count() == count
 
 
-def test_what_there_is(module):
+def test_attributes_of_a_module(module):
     assert {"scale", "fall", "by_value", "get_global"} <= set(dir(module))
     assert "fill" not in dir(module) and "coefficients" not in dir(module)
     assert repr(module) == ("<CUDA module module: physics::fall, scale, fill<...>, by_value>")
@@ -217,7 +217,7 @@ def test_late_instances_share_the_variables():
     assert module.get_global("counter").copy_to_host() == 112
 
 
-def test_a_late_instance_would_leave_arrays_behind():
+def test_a_late_instance_raises_if_arrays_would_be_lost():
     module = cuda.module(LATE)
     x = np.ones(2)
     part = module.get_global("c")[1:]

@@ -259,7 +259,7 @@ def test_none_dtypes_and_members_of_enumerations():
         optional[1, 3](np.ones(3), 1, out[:3])
 
 
-def test_what_has_no_name_in_cpp():
+def test_types_without_a_cpp_name():
     @cuda.jit
     def k(t):
         "get<0>(t);"

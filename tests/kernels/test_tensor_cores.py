@@ -137,7 +137,7 @@ def test_products(module, name):
     np.testing.assert_array_equal(got, a.astype(int) @ b.astype(int) + 2 * c.astype(int))
 
 
-def test_elements_lie_as_on_a_gpu(module):
+def test_fragment_layout_is_that_of_a_gpu(module):
     x = np.random.default_rng(1).integers(-8, 8, (16, 16)).astype("f4")
     bits = (x.view("u4") >> 16).astype("u2")
     out, where = cuda.device_array(513, "f4"), cuda.device_array((16, 16), "u1")

@@ -218,7 +218,7 @@ def test_surfaces(kernels):
         (np.zeros(4, np.float32), {"border": [0] * 5}, "up to 4 values"),
     ],
 )
-def test_what_cannot_be_is_refused(what, keywords, message):
+def test_invalid_textures_raise(what, keywords, message):
     with pytest.raises((TypeError, ValueError), match=message):
         cuda.texture(what, **keywords)
 

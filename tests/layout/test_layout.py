@@ -95,7 +95,7 @@ def of_each_c_file(rule):
     return test
 
 
-def test_packages_are_known():
+def test_packages_are_listed():
     packages = {package_of(path.relative_to(CEXT)) for path in C_FILES}
     assert packages <= set(BELOW), "a new package: say in BELOW what it may include"
 
@@ -257,7 +257,7 @@ def test_header_guards(c_file):
 
 
 @of_each_c_file
-def test_first_words_say_what_it_is(c_file):
+def test_first_sentences_name_the_subject(c_file):
     assert c_file.read_text().lstrip().startswith("/*"), (
         "a file begins with a paragraph on its idea"
     )

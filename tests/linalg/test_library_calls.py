@@ -53,7 +53,7 @@ def test_nothing_is_destroyed_inside_a_capture(value):
     del graph
 
 
-def test_a_graph_keeps_what_a_captured_call_was_given(value):
+def test_a_graph_keeps_the_arguments_of_a_captured_call(value):
     """And the memory that belongs to it, which launches use in their order."""
     nothing = _core.LibraryCall(C, "sched_yield")
     array = cuda.to_device(np.ones(5))

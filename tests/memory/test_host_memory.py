@@ -336,7 +336,7 @@ def test_mapped_block():
 # ---- results
 
 
-def test_large_results_lie_in_memory_that_is_used_again(host):
+def test_large_results_use_pooled_memory(host):
     device = cuda.to_device(np.arange(100_000.0))
     locked, used = host.locked, host.used
     seen = []
@@ -524,7 +524,7 @@ def test_a_download_comes_after_the_kernel(host, paths):
         assert (device.copy_to_host(stream=stream)[: 200 * 1024] == 5).all()
 
 
-def test_arguments_of_launches_take_the_same_way(host, paths):
+def test_arguments_of_launches_use_the_same_path(host, paths):
     array = np.zeros(300_000, "f4")
     add[300, 1024](cuda.InOut(array), 2)
     assert (array == 2).all()

@@ -130,7 +130,7 @@ def test_limit(pool):
         pool.cache_limit = None
 
 
-def test_what_is_kept_is_bounded(pool):
+def test_cached_memory_is_limited(pool):
     pool.cache_limit = 10 << 20
     for size in range(1, 200):
         cuda.device_array(size << 14, np.uint8)
@@ -144,7 +144,7 @@ def test_what_is_kept_is_bounded(pool):
     assert pool.cached == 0
 
 
-def test_the_oldest_goes_first(pool):
+def test_the_oldest_block_is_released_first(pool):
     pool.cache_limit = 4 * (4 * SIZE)
     arrays = [make(), make(2 * SIZE)]
     del arrays[0]
@@ -155,7 +155,7 @@ def test_the_oldest_goes_first(pool):
     assert calls(make) == []
 
 
-def test_out_of_memory_gives_back_what_is_kept(pool):
+def test_out_of_memory_trims_the_pool(pool):
     """An allocation that fails is tried again when nothing is kept any more."""
     make()
     assert pool.cached
@@ -426,7 +426,7 @@ assert c.copy_to_host(stream=apart)[9] == 9
     )
 
 
-def test_what_was_not_made_is_no_peak():
+def test_failed_allocations_do_not_count_as_peak():
     pool = cuda.memory_pool()
     pool.reset_peak()
     before = pool.peak
@@ -515,7 +515,7 @@ assert used() == rest
     )
 
 
-def test_a_library_that_is_not_known_or_not_installed(monkeypatch):
+def test_an_unknown_or_missing_library_raises(monkeypatch):
     import sys
 
     with pytest.raises(ValueError, match="'torch', 'cupy', 'rmm'"):

@@ -274,7 +274,7 @@ def test_generalized(rings):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_nobody_overwrites_what_still_travels(rings, non_blocking):
+def test_staging_buffers_in_use_are_not_overwritten(rings, non_blocking):
     """The stream is held up; calls that need not wait go on, and what they put aside stays."""
     stream = cuda.stream(non_blocking=non_blocking)
     outs = [cuda.device_array(50_000, np.float64, stream=stream) for _ in range(4)]

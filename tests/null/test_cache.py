@@ -97,7 +97,7 @@ def test_a_directory_that_others_can_write(folder, mode):
     assert cache.load(key(1)) is None and os.listdir(folder) == []
 
 
-def test_a_file_in_the_way(folder):
+def test_a_file_instead_of_the_cache_folder(folder):
     folder.write_text("")
     with pytest.warns(errors.CacheWarning):
         assert cache.directory() is None
@@ -118,13 +118,13 @@ def test_disabled(folder, monkeypatch):
     assert cache.load(None) is None and not cache.store(None, IMAGE)
 
 
-def test_unwritable_place_is_no_error(monkeypatch):
+def test_an_unwritable_folder_disables_the_cache(monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", "/proc/nowhere/cache")
     with pytest.warns(errors.CacheWarning):
         assert not cache.store(key(1), IMAGE)
 
 
-def test_the_least_used_goes(folder):
+def test_the_least_recently_used_entry_is_removed(folder):
     for number in range(10):
         cache.store(key(number), IMAGE)
         os.utime(file_of(folder, number), (1000 + number,) * 2)
@@ -195,7 +195,7 @@ def test_clear(folder):
     assert os.listdir(folder) == ["notes.txt"]
 
 
-def test_what_is_not_ours_stays(folder):
+def test_foreign_files_are_kept(folder):
     """Whatever it is called, however old it is."""
     cache.store(key(1), IMAGE)
     image = file_of(folder, 1).read_bytes()
@@ -239,7 +239,7 @@ sys.stdin.read()
 """
 
 
-def test_working_folders_of_dead_processes_go(tmp_path):
+def test_working_folders_of_dead_processes_are_removed(tmp_path):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__))))
     made = [
         subprocess.Popen([sys.executable, "-c", ABANDONED, str(tmp_path), how], text=True,

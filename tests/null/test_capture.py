@@ -87,7 +87,7 @@ def test_kinds():
     assert found.arrays["table"][1, 2] == 5, "a snapshot"
 
 
-def test_what_is_not_looked_up():
+def test_names_that_are_not_captured():
     found = captured(
         "for (int i = 0; i < a.n; ++i) y[i] = std::N + threadIdx.x; sin(x); grid<1>();",
         ["y"],
@@ -191,7 +191,7 @@ def test_constants_of_several_values_and_of_times(value, text):
         (int, "k is a type"),
     ],
 )
-def test_what_cannot_be_used_is_explained(value, why):
+def test_unusable_names_are_explained(value, why):
     import re
 
     found = captured("x = k;", k=value)

@@ -92,7 +92,7 @@ def test_templates(head):
     assert kernel.parameters == ("a", "x", "")
 
 
-def test_what_is_no_kernel():
+def test_sources_without_a_kernel():
     source = r"""
     // __global__ void a() {}
     /* __global__ void b() {} */
@@ -244,7 +244,7 @@ def test_names_beyond_ascii():
     assert free("return σ * α_1;") == {"σ", "α_1"}
 
 
-def test_what_a_function_may_use():
+def test_names_that_a_function_may_use():
     text = """
     __device__ int a, b, c, d;
     #define MACRO(x) \\

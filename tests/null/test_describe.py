@@ -155,7 +155,7 @@ def test_variables(text, expected):
 @pytest.mark.parametrize(
     "text", ["", "_Z", "saxpy", "_Z4nonevi", "_ZN9numbalite8describeINS_9signat"]
 )
-def test_what_is_no_description(text):
+def test_invalid_descriptions_raise(text):
     with pytest.raises(ValueError):
         describe.parameters(text)
 

@@ -40,7 +40,7 @@ def touch(path, text=""):
 # ---- NVRTC
 
 
-def test_nothing_found_says_what_to_install():
+def test_a_missing_header_is_reported_with_its_package():
     assert toolkit.libraries() == []
     with pytest.raises(errors.CudaSupportError, match=r'pip install "cuda-toolkit\[nvrtc,'):
         toolkit.nvrtc_library()
@@ -131,7 +131,7 @@ def test_headers_of_the_packages_of_cuda_12(tmp_path):
     )
 
 
-def test_what_is_missing_of_cuda_12_can_be_installed(tmp_path):
+def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
     """The package that is named for a part is one whose folder is looked into."""
     root = tmp_path / "site/nvidia"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
@@ -403,7 +403,7 @@ def test_a_header_that_is_no_file_is_not_waited_for(tmp_path, monkeypatch, is_ca
                     compilers.compile_source(Source(source, options=options), target)
 
 
-def test_what_cannot_be_known_is_not_cached():
+def test_unresolved_includes_are_not_cached():
     assert closure("#include MACRO\n") is None
     assert closure("", options=("--options-file=x",)) is None
 
@@ -519,6 +519,6 @@ def test_messages_are_about_the_users_text():
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="Linux alone has it")
-def test_what_cannot_be_read_is_named():
+def test_unreadable_files_are_reported():
     with pytest.raises(OSError, match="'/proc/self/mem'"):
         files.read("/proc/self/mem")

@@ -11,7 +11,7 @@ HEAVY = """asyncio ctypes.util dataclasses difflib email hashlib http importlib.
 UNTOUCHED = "numbalite.compilers.nvrtc numbalite.compilers.host numbalite.__main__".split()
 
 
-def test_what_is_imported(run_python):
+def test_imported_modules(run_python):
     result = run_python(
         "import sys, numpy\n"
         "before = set(sys.modules)\n"
@@ -66,7 +66,7 @@ def test_time(run_python):
     assert best < 0.4
 
 
-def test_a_checkout_that_is_not_built_says_so(run_python, tmp_path):
+def test_a_checkout_that_is_not_built_raises(run_python, tmp_path):
     """As when a program is started in the checkout and the package is installed elsewhere."""
     import numbalite
 

@@ -119,12 +119,12 @@ def test_a_signature_error_is_a_type_error_and_a_value_error():
         ((), [Signature(None, ())]),
     ],
 )
-def test_what_jit_takes(what, expected):
+def test_arguments_of_jit(what, expected):
     assert signatures(what) == expected
 
 
 @pytest.mark.parametrize("what", [3, float32, (3,), [3], {"a": 1}, ["void(f4)", "void(float32)"]])
-def test_what_jit_does_not_take(what):
+def test_invalid_arguments_of_jit_raise(what):
     with pytest.raises(SignatureError):
         signatures(what)
 
@@ -155,7 +155,7 @@ made = st.builds(Signature, st.one_of(st.just(void), scalars, tuples), st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(made)
-def test_what_is_printed_can_be_read_back(written):
+def test_printed_signatures_can_be_parsed(written):
     assert parse(str(written)) == written
     listed = str(Signature(None, written.args))
     assert signature(listed).args == written.args

@@ -193,7 +193,7 @@ def test_bodies_that_are_not_one_string(tmp_path, body, with_source):
 
 
 @pytest.mark.parametrize("what", [lambda x: x, len, 3, int, None])
-def test_what_is_no_function(what):
+def test_invalid_functions_raise(what):
     with pytest.raises(TypeError, match="function whose body is a string"):
         of_function(what)
 

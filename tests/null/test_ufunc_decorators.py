@@ -23,7 +23,7 @@ def refused(error, words, make):
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
-def test_what_vectorize_refuses(target):
+def test_invalid_arguments_of_vectorize_raise(target):
     def of(*given, function=one, **more):
         return lambda: vectorize(*given, target=target, **more)(function)
 
@@ -41,7 +41,7 @@ def test_what_vectorize_refuses(target):
     refused(TypeError, "whose body is a string", of(["f4(f4)"], function=3))
 
 
-def test_what_guvectorize_refuses():
+def test_invalid_arguments_of_guvectorize_raise():
     def of(*given, **more):
         return lambda: guvectorize(*given, **more)(two)
 
@@ -85,7 +85,7 @@ def test_the_function_in_all_its_forms():
         element.element_function(two), signature))  # fmt: skip
 
 
-def test_what_is_no_function():
+def test_invalid_functions_raise():
     def of(**given):
         return lambda: element.element_function(**given)
 

@@ -215,7 +215,7 @@ def test_adjoints_of_kernels():
 # ---- mistakes
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     f = call(ufunc("return x + y;", "x, y", DDD))
     with pytest.raises(TypeError, match=r"2 inputs \(x, y\), not 1"):
         f(array(3))

@@ -378,7 +378,7 @@ def test_batches_of_gradients():
 # ---- mistakes
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     f = ufunc("return x + y;", "x, y", DDD)
     for name in ("f", "a::b::c", "a::", "a::1", 5):
         with pytest.raises(ValueError, match="'namespace::name'"):

@@ -91,7 +91,7 @@ def test_a_program_runs_as_it_is(python):
     assert (status, out, err) == (0, "3.0 True\n", "")
 
 
-def test_what_numbalite_has_not(python):
+def test_names_that_numbalite_does_not_have(python):
     """It can be imported from numba, and its use raises an error with the alternative; modules raise at import."""
     status, out, err = python(
         *RUN, "FILE",

@@ -110,7 +110,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.sim
-def test_workers_that_share_are_told(start):
+def test_workers_that_share_a_device_warn(start):
     """Two workers without an assigned device, on a machine with two devices: each warns once."""
     pytest.importorskip("distributed")
     untold = start(SHARING)
@@ -121,7 +121,7 @@ def test_workers_that_share_are_told(start):
 
 
 @pytest.mark.sim
-def test_who_has_chosen_is_not_told(run_python):
+def test_workers_with_a_selected_device_do_not_warn(run_python):
     pytest.importorskip("distributed")
     code = """
 import sys, types, warnings

@@ -302,7 +302,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
-def test_what_is_refused(function):
+def test_invalid_arguments_raise(function):
     line, words, remedy = REFUSED[function]
     with pytest.raises(TranslationError) as caught:
         cuda.jit(function)[1, 1](np.zeros(3))
@@ -393,7 +393,7 @@ def test_endless_recursion_and_wrong_calls():
         too_many[1, 1](np.zeros(3))
 
 
-def test_float64_literals_in_float32_kernels_are_told_once():
+def test_float64_literals_in_float32_kernels_warn_once():
     @cuda.jit
     def kernel(x):
         i = cuda.grid(1)
@@ -589,7 +589,7 @@ def count(x):
         (count, 4, 1, r"nothing that orders the blocks: .* \(cuda\.atomic\.add, "),
     ],
 )
-def test_races_are_told_in_pythons_words(kernel, grid, block, advice):
+def test_races_in_python_bodies_name_python_functions(kernel, grid, block, advice):
     with pytest.raises(errors.KernelError, match=advice), cuda.checks("race"):
         kernel[grid, block](np.ones(block, np.float32))
         cuda.synchronize()
@@ -630,7 +630,7 @@ def share(x, parts):
 
 
 @pytest.mark.sim
-def test_a_division_by_zero_is_told_at_its_line():
+def test_a_division_by_zero_is_reported_with_its_line():
     with pytest.raises(errors.KernelError, match="by zero") as caught, cuda.checks("divide"):
         share[1, 1](cuda.to_device(np.ones(1, np.int32)), 0)
     first = share.py_func.__code__.co_firstlineno

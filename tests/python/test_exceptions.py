@@ -85,7 +85,7 @@ def test_without_debug_the_thread_ends():
     assert out.tolist() == [10, 0, 0, 10]
 
 
-def test_arguments_of_exceptions_are_known():
+def test_exceptions_with_variable_arguments_raise():
     with pytest.raises(Exception, match="by its name"):
 
         @cuda.jit("void(int64)")

@@ -139,7 +139,7 @@ def half(x):
     return x / 2
 
 
-def test_arguments_that_are_known_when_compiling():
+def test_arguments_that_are_compile_time_constants():
     """Types, functions, and numbers that the function needs for a shape: a function for each of them."""
 
     @cuda.jit

@@ -212,7 +212,7 @@ def overflows(x, ints):
 
 
 @pytest.mark.sim
-def test_whole_numbers_wrap():
+def test_integers_wrap():
     """As in numba. (A GPU's compiler may take it that they do not.)"""
     ints = np.zeros(3, np.int64)
     overflows[1, 1](np.array([2**62]), ints)
@@ -256,7 +256,7 @@ def changed_meanwhile(a, b, n, out):
         out[3] += i * v
 
 
-def test_what_a_loop_goes_over_is_what_it_was_when_the_loop_began(same):
+def test_a_loop_evaluates_its_range_once(same):
     same(changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64))
 
 
@@ -267,7 +267,7 @@ def to_the_power(x, n, out):
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-def test_negative_powers_of_whole_numbers(dtype):
+def test_negative_powers_of_integers(dtype):
     """They are cut off, as they are where an integer array takes a float; also where x**-n has too many digits."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
     out = np.full(x.size, 9, dtype)
@@ -821,5 +821,5 @@ def behind_an_endless_loop(out):
     out[2] = i
 
 
-def test_statements_that_nobody_reaches(same):
+def test_unreachable_statements(same):
     same(behind_an_endless_loop, np.zeros(3, np.int64))

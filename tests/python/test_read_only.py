@@ -46,7 +46,7 @@ def test_inputs_may_be_read_only_and_overlap():
     assert "array<double, 2, layout::C> out" in text
 
 
-def test_what_may_be_written_is_copied_back():
+def test_writable_arrays_are_copied_back():
     a, b, d, seen = (np.zeros(3, np.int64) for _ in range(4))
     c, e = np.zeros((3, 2), np.int64), np.zeros((3, 2), np.int64)
     written[1, 3](a, b, c, d, e, seen)

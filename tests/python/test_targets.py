@@ -237,7 +237,7 @@ def test_prange(parallel):
     assert ("parallel" in sums.targetoptions) and sums.py_func(x, out)[1:] == (2, 0)
 
 
-def test_what_prange_refuses():
+def test_invalid_uses_of_prange_raise():
     @njit(parallel=True)
     def last(x):
         y = 0.0

@@ -53,7 +53,7 @@ def test_reductions_of_arrays():
     np.testing.assert_allclose(out, expected, rtol=1e-6)
 
 
-def test_what_cannot_be_reduced():
+def test_invalid_reductions_raise():
     @cuda.jit(debug=True)
     def largest(x, out):
         out[0] = x[:0].max()

@@ -43,7 +43,7 @@ def test_the_numbers_are_the_same_everywhere(dtype):
     assert made == SUMS[np.dtype(dtype).name]
 
 
-def test_numbers_are_a_function_of_the_place():
+def test_numbers_depend_on_the_stream_position():
     """Of key and counter, not of the launch: the tail of a longer array, made by itself, is the same."""
     long, part = default_rng(3), default_rng(3)
     for dtype, per_block in ((np.float32, 4), (np.float64, 2)):
@@ -335,7 +335,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def test_what_is_refused_is_said_and_takes_no_numbers():
+def test_invalid_arguments_raise_and_do_not_advance_the_stream():
     rng = default_rng(1)
     before = rng.bit_generator.state
     for call, kind, words in REFUSED:

@@ -166,7 +166,7 @@ def vadd(a, b, out):
     """
 
 
-def test_a_report_says_who_did_what_where():
+def test_a_report_has_thread_access_and_line():
     a = zeros(128)
     error = fails(vadd[4, 32], a, a, zeros(100))
     line = line_of("out.data()[i] = a.data()[i]")
@@ -182,7 +182,7 @@ def test_a_report_says_who_did_what_where():
     assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
 
 
-def test_what_is_possible_is_done():
+def test_valid_elements_are_written_despite_an_error():
     a, out = cuda.to_device(np.arange(128, dtype=np.float32)), zeros(100)
     fails(vadd[4, 32], a, a, out)
     np.testing.assert_array_equal(out.copy_to_host(), 2 * np.arange(100))
@@ -285,7 +285,7 @@ def test_structs_at_misaligned_addresses(kernels):
         assert error.line == line_of("*(float4 *)(out + other)") - (not other)
 
 
-def test_an_impossible_access_is_told_whatever_was_asked_for(kernels):
+def test_an_access_outside_memory_is_always_reported(kernels):
     with cuda.checks("race"):
         error = fails(kernels.offset[1, 32], zeros(32), 1)
         works(kernels.misaligned[1, 1], zeros(40, dtype=np.int8), 5)
@@ -306,7 +306,7 @@ __global__ void beyond(float *x, int k) { x[k] = 1; }
 
 
 @pytest.mark.parametrize("lineinfo", [False, True])
-def test_faults_without_checks_say_what_they_can(lineinfo):
+def test_faults_without_checks_report_the_kernel(lineinfo):
     """lineinfo=True costs a third of the time to compile, so it is only where it is asked for."""
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
     x = zeros(32)
@@ -405,7 +405,7 @@ def test_arrays_of_generalized_ufuncs():
 # --- shared memory
 
 
-def test_shared_variables_are_told_apart(kernels):
+def test_shared_variables_are_distinguished(kernels):
     x = zeros(32)
     works(kernels.neighbours[4, 32], x, 0)
     error = fails(kernels.neighbours[4, 32], x, 1)
@@ -413,7 +413,7 @@ def test_shared_variables_are_told_apart(kernels):
     assert "first[63]" in str(fails(kernels.neighbours[4, 32], x, 32))
 
 
-def test_rows_of_a_shared_array_lie_side_by_side(kernels):
+def test_rows_of_a_shared_array_are_adjacent(kernels):
     x = zeros(32, dtype=np.int32)
     works(kernels.flat[1, 16], x)
     assert "writes t[4][0], but it is t[4][4]" in str(fails(kernels.flat[1, 17], x))
@@ -616,7 +616,7 @@ def test_names_of_checks():
         cuda.checks(limit=-1)
 
 
-def test_on_a_gpu_it_says_what_there_is(monkeypatch):
+def test_checks_on_a_gpu_raise_with_alternatives(monkeypatch):
     from numbalite import _core
 
     monkeypatch.setattr(_core, "driver_has", lambda what: False)
@@ -760,7 +760,7 @@ def test_what_is_known_of_freed_memory_takes_none():
     assert resident() - before < 8 << 20, "a page for each would be 20 MB"
 
 
-def test_what_nobody_has_written_is_not_copied_to_the_host():
+def test_copies_of_uninitialized_memory_to_the_host_are_reported():
     @cuda.jit
     def first(out, n):
         "if (threadIdx.x < n) out[threadIdx.x] = 1;"

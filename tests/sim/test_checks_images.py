@@ -75,7 +75,7 @@ def test_debug_kernels_are_compiled_once():
     assert compile_count() == count + 1
 
 
-def test_a_wrong_source_is_told_the_same_under_checks():
+def test_compile_errors_are_the_same_under_checks():
     def wrong(x):
         """
         x[0] = missing;

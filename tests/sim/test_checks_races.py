@@ -215,7 +215,7 @@ BOTH_SIDES = variants(
 )
 
 
-def test_both_sides_are_told():
+def test_both_accesses_are_reported():
     text = race(BOTH_SIDES)
     first = re.search(r"line (\d+)\): block", text)
     other = re.search(r"at .*, line (\d+), with no", text)
@@ -472,7 +472,7 @@ def test_a_comparison_and_a_write_take_an_atomic(update, seed):
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 @pytest.mark.parametrize("grid", [1, 2, 3])
 @pytest.mark.parametrize("name", ["stencil in place", *list(COMPARED)[:3]])
-def test_blocks_are_mentioned_where_two_have_met(name, grid, seed):
+def test_a_race_of_two_blocks_names_both(name, grid, seed):
     source = COMPARED[name][0] if name in COMPARED else GLOBAL[name][0]
     text = race(source, grid=grid, seed=seed)
     assert ("orders the blocks" in text) == ("of block (" in text), text
@@ -612,7 +612,7 @@ ALL_FENCE = variants(
 )
 
 
-def test_all_threads_make_the_fence_and_one_tells():
+def test_a_fence_of_all_threads_and_a_flag_of_one():
     bad, good = ALL_FENCE
     race(bad, r"out\[", grid=5)
     assert run(good, grid=5)[0] == sum(range(5 * 64))
@@ -839,7 +839,7 @@ PLACES = variants("""__global__ void k(const int* data, int* out) {
     }""")  # fmt: skip
 
 
-def test_other_places_are_counted():
+def test_other_lines_are_counted():
     text = race(PLACES)
     assert "more" in text or "other" in text
 

@@ -248,7 +248,7 @@ def test_a_kernel_that_never_ends(module, checks):
     assert (launch(module, "order", checks=("none",))[0]) == 64  # the device goes on
 
 
-def test_what_an_endless_kernel_touched_last_is_told():
+def test_the_last_access_of_an_endless_kernel_is_reported():
     kernel = cuda.jit(
         source="""__global__ void waits(int *flag, int *x) {
             while (flag[2] == 0) {} // here
@@ -309,7 +309,7 @@ def test_a_seed_gives_an_order_and_gives_it_again(module, name):
     assert instrumented == ordered(module, name, 1, ("all",))
 
 
-def test_the_seed_is_told(module):
+def test_the_seed_is_reported(module):
     assert "seed=23" in report(module, "early_return", seed=23)
     assert "seed=24" in report(module, "lock_over_a_barrier", seed=24, limit=0.5)
     assert "seed" not in report(module, "early_return")

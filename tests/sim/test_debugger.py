@@ -277,7 +277,7 @@ def test_texts_that_are_in_no_file(tmp_path, cxx):
 
 
 @needs_gdb
-def test_gdb_comes_to_a_running_program(tmp_path):
+def test_gdb_attaches_to_a_running_program(tmp_path):
     """Attached later, gdb still finds the debug information of what is loaded, and waits for no pipe."""
     program = LESSON + "import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.readline()\n"
     signature = '"void(const float32[:], float32[:])"'
@@ -312,7 +312,7 @@ def test_pieces_of_a_source():
     }
 
 
-def test_only_what_is_in_no_file_is_kept(tmp_path, monkeypatch):
+def test_only_sources_without_a_file_are_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     assert debugger.keep_texts(f'#line 1 "{__file__}"\nint i;\n#line 2 "../up"\nx\n') is None
     folder = debugger.keep_texts('#line 2 "<source of k>"\nint i;\n')

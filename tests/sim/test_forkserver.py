@@ -43,7 +43,7 @@ def shell(preloaded):
     assert server.process.returncode is not None
 
 
-def test_a_run_is_what_it_is_without(shell, tmp_path):
+def test_a_forked_compiler_gives_the_same_output(shell, tmp_path):
     result = shell('cat; pwd; echo "$A" >&2; exit 7', b"in\0put\n", str(tmp_path), A="b c=d")
     assert result.returncode == 7
     assert result.stdout.decode() == f"in\0put\n{tmp_path}\n" and result.stderr == b"b c=d\n"

@@ -109,7 +109,7 @@ def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
     assert {str(path.relative_to(tmp_path / "inc")): path.read_text() for path in found} == texts
 
 
-def test_mistakes_in_copies_are_told_at_the_users_lines(compiled, tmp_path):
+def test_errors_in_copied_headers_have_the_users_lines(compiled, tmp_path):
     path = tmp_path / "mine.cuh"
     path.write_text("extern __shared__ int m[];\n__device__ int f() { return unknown; }\n")
     source = f'#include "{path}"\n__global__ void k() {{}}'

@@ -66,7 +66,7 @@ def test_order(no_compilers, monkeypatch, tmp_path):
         assert host.find() == ((zig, "c++"), zig)
 
 
-def test_a_compiler_beside_the_program(no_compilers, monkeypatch, tmp_path):
+def test_a_compiler_next_to_the_program(no_compilers, monkeypatch, tmp_path):
     """It runs in folders of its own: its path is made whole."""
     path = no_compilers("tools/my++")
     monkeypatch.chdir(tmp_path)

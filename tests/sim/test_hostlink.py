@@ -73,13 +73,13 @@ def test_the_others_get_two(link):
     assert "exp@" in version.stdout  # a version of today, not the oldest one
 
 
-def test_the_driver_says_what_is_wrong(link):
+def test_the_compiler_driver_reports_link_errors(link):
     result, ran, _ = link(MISSING)
     assert result.returncode and b"missing" in result.stderr and ran[-1] == link.compiler
     assert link(PLAIN)[1] == [host.which("ld")]  # the linker is not to blame
 
 
-def test_a_linker_that_does_not_do_is_asked_once(link, monkeypatch):
+def test_an_unsuitable_linker_is_tried_once(link, monkeypatch):
     monkeypatch.setattr(host, "which", lambda name: "/bin/false")
     result, ran, _ = link(PLAIN)
     assert ran == ["/bin/false", link.compiler] and result.returncode == 0

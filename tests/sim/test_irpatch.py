@@ -75,7 +75,7 @@ def test_conversion_saturates(name, real, type_):
     assert lines[-1].startswith("  %3 = ")
 
 
-def test_volatile_accesses_are_told():
+def test_volatile_accesses_are_reported_to_the_engine():
     """Their addresses, and their places: odd numbers for stores, those of called functions first."""
     assert body("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
         "  %nl.v1 = bitcast i32* %2 to i8*, !dbg !5",
@@ -179,7 +179,7 @@ define void @f(i32* %0, i32 %1) {
 
 
 @pytest.mark.parametrize("form", [str, opaque])
-def test_fields_that_are_written_are_told_of_before(form):
+def test_written_fields_are_reported_before_the_store(form):
     text = form(FIELD)
     patched = patch(text, checks=("unwritten",))
     assert patched.count("@nl_sim_write_field(") == 1 and patch(text) == text
@@ -217,7 +217,7 @@ define void @g(i32* %0) {
 """
 
 
-def test_functions_that_nobody_asks_for_go():
+def test_unused_functions_are_removed():
     patched = patch(UNASKED.replace("BODY", "store i32 1, i32* %0, align 4"), checks=("race",))
     assert "@nl_sim" not in patched and "[1 x i8*] [i8* bitcast (void ()* @g to i8*)]," in patched
     assert "declare void @kept()" in patched

@@ -46,7 +46,7 @@ def test_every_thread_once(alone):
     assert image.engine.calls == []
 
 
-def test_starts_where_it_is_told(alone):
+def test_a_block_starts_at_the_given_thread(alone):
     image = alone("__global__ void k(int* n) { n[threadIdx.x + 4 * threadIdx.y] = 1; }", "k")
     from_second_row = ints(12)
     kernel = image.kernel("k")

@@ -60,7 +60,7 @@ def test_places_in_a_notebook(message):
         ("__global__ void k(void (**j)()) {\n\n (*j)<<<1, 2>>>();\n}", 3, "a launch of what has no name"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_simulated(message, source, place, words):
+def test_unsupported_features_are_compile_errors(message, source, place, words):
     text = message(source)
     assert text.startswith(f"lesson.py({place}): error: {words}")
     assert "cannot run on the CPU simulator" in text
@@ -130,7 +130,7 @@ def test_extensions_in_templates_and_headers_of_the_user(message, compiled, tmp_
     assert f"{header}(3): error: " in str(caught.value)
 
 
-def test_what_nvrtc_lets_pass(compiled):
+def test_sources_that_nvrtc_accepts(compiled):
     source = """
     __global__ void k(float* x, long long n) {
         float a[2] = {n, 2.5};

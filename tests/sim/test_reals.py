@@ -70,7 +70,7 @@ NONE = "NaN of numbers (0 / 0, inf - inf, the root of a negative number, or the 
 ZERO = "infinity of a finite number, which it divides by zero"
 
 
-def test_what_the_processor_tells(run_python, tmp_path):
+def test_floating_point_exceptions_of_the_processor(run_python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     code = f"import runpy; runpy.run_path({str(program)!r})"

@@ -112,7 +112,7 @@ struct A { __device__ float f() { return s[1]; } };
     assert changed.count("{") == changed.count("}")
 
 
-def test_static_goes():
+def test_static_is_removed_from_kernels():
     changed = translate("void k() { static __shared__ int a[2]; __shared__ static int b; }")
     assert "static" not in changed
     assert "__shared__ int a[2];" in changed
@@ -145,7 +145,7 @@ def test_a_second_type_of_dynamic_memory_becomes_a_message():
         ("for (__typeof__(n) i = 0; i < n; ++i) f(i);", "TYPEOF"),
     ],
 )
-def test_what_no_gpu_has_becomes_a_message_before_its_statement(statement, message):
+def test_unsupported_statements_are_preceded_by_a_message(statement, message):
     changed = translate("void k() {\n    int n = 1; " + statement + "\n}")
     assert changed.splitlines()[1].startswith(f"    int n = 1; NUMBALITE_SIM_{message} ")
     if "__shared__" not in statement:
@@ -197,7 +197,7 @@ def test_declarations_that_stay(source):
     assert translate(f"void k() {{ {source} }}") == f"void k() {{ {source} }}"
 
 
-def test_noinline_of_a_lambda_goes():
+def test_noinline_of_a_lambda_is_removed():
     changed = translate("auto f = [&] __noinline__ (int v) { return v; }; __noinline__ int g(int);")
     assert changed == LASTING + "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 

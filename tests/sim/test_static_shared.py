@@ -66,7 +66,7 @@ def is_refused(compile):
 @pytest.mark.sim
 @needs_nvrtc
 @pytest.mark.parametrize("seed", some(3, range(40), "static shared"))
-def test_what_ptxas_refuses(seed):
+def test_too_much_static_shared_memory_raises(seed):
     if hostbuild.identify(host.find()).family == "gcc":
         pytest.skip("g++ tells of no calls: what each function has is looked at")
     drawn = random.Random(seed)

@@ -10,7 +10,7 @@ def test_names_with_their_brackets():
     )
 
 
-def test_what_is_indexed_may_be_a_member():
+def test_indexed_members():
     """clang++ names the place where the whole begins; where two names share it, neither has it."""
     assert subscripts.names("q->v[k];") == "@\n1 v 1 1 4 5 7\n"
     assert subscripts.names("a.b[c].d[e];") == "@\n1 b 1 3 4 6\n1 d 1 8 9 11\n"

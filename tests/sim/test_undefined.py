@@ -30,7 +30,7 @@ __global__ void returns_nothing(int *x, int n) { put(x, threadIdx.x, n); }
 """
 
 
-def test_what_nothing_was_written_to_may_be_passed(module):
+def test_uninitialized_variables_may_be_passed(module):
     kernels = module(SOURCE)
     counter, x = np.zeros(1, "i4"), np.zeros(64, "i4")
     kernels.told_by_a_lane[1, 64](counter, x)

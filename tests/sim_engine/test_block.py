@@ -164,7 +164,7 @@ def test_deadlock_names_threads_lines_and_operations(driver, kernels):
     assert "in __syncwarp with mask 0xffff0001, which also names thread 0" in fault.text
 
 
-def test_barriers_at_different_places(driver, kernels):
+def test_barriers_at_different_lines(driver, kernels):
     fault = fault_of(driver, kernels, "two_barriers", 1, 8)
     assert "threads of the block are at different barriers: " in fault.text
     assert "threads 0, 2, 4, 6 at test.py:" in fault.text

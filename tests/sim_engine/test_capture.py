@@ -64,7 +64,7 @@ def event(driver):
     return made
 
 
-def test_what_is_recorded_runs_at_each_launch(driver, streams, memory):
+def test_captured_work_runs_at_each_launch(driver, streams, memory):
     stream = streams()
     assert status(driver, stream) == 0
     begin(driver, stream)

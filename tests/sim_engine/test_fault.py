@@ -54,7 +54,7 @@ def test_null_pointer(driver, kernels, data, name, thread):
     still_works(driver, kernels, data)
 
 
-def test_far_behind_an_array(driver, kernels):
+def test_far_past_the_end_of_an_array(driver, kernels):
     pointer = driver.alloc(1000)
     kernels.touch(1, 32, pointer, pointer + 4096, 1)
     caught = fault(driver)
@@ -237,7 +237,7 @@ def test_other_crashes_go_to_the_handler_before(build):
     assert "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_exit_with_work_under_way(build):
+def test_exit_with_pending_work(build):
     done = run_python(
         build,
         """

@@ -101,7 +101,7 @@ def test_mathdx(gpu, toolkit_options, source):
     assert compile_source(Source(source, kernels=("k",)), gpu).data
 
 
-def test_what_is_missing_says_what_brings_it(gpu, monkeypatch):
+def test_a_missing_header_names_its_package(gpu, monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
     for header, package, of in (
         ("cufftdx.hpp", "nvidia-mathdx", "MathDx"),

@@ -80,7 +80,7 @@ def test_every_dtype(name):
 
 
 @pytest.mark.parametrize("layout", "ACF")
-def test_small_matrices_travel_whole(layout):
+def test_small_matrices_are_loaded_completely(layout):
     order = "F" if layout == "F" else "C"
     plan = square("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
     ptx = compiled(element.element_function(matmul), plan, TARGETS[1])

@@ -153,7 +153,7 @@ def test_everything_compiles_for_the_simulator(host_compiler, debug):
         ("atomic_max(a.data(), complex64(1));", ""),
     ],
 )
-def test_what_must_not_compile(nvrtc, body, message):
+def test_sources_that_must_not_compile(nvrtc, body, message):
     needed = "".join(
         f'#include "{devicelib.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
     )

@@ -35,7 +35,7 @@ def linked(*binaries, **fields):
 
 
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
-def test_what_nvrtc_makes(kind):
+def test_link_outputs_of_nvrtc(kind):
     data = after_as(kind)
     binary = linking.Binary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
     image = linked(binary)
@@ -86,7 +86,7 @@ def test_declared_functions():
     for kernel in (k, with_code):
         images = kernel._source.kernel((int64[:],)).images
         assert images.image(GPU).data[:4] == b"\x7fELF"
-    with pytest.raises(errors.CompileError, match=r"'twice'(?s:.*)hint: .* goes into link="):
+    with pytest.raises(errors.CompileError, match=r"'twice'(?s:.*)hint: .* as link="):
         without._source.kernel((int64[:],)).images.image(GPU)
 
 
@@ -100,7 +100,7 @@ MADE = {
 
 @pytest.mark.skipif(not NVCC, reason="nvcc makes these")
 @pytest.mark.parametrize("suffix", ["fatbin", "o", "ltoir", "a"])
-def test_what_nvcc_makes(tmp_path, suffix):
+def test_link_outputs_of_nvcc(tmp_path, suffix):
     (tmp_path / "after.cu").write_text(SOURCE)
     path, made = tmp_path / f"after.{suffix}", "o" if suffix == "a" else suffix
     output = tmp_path / f"after.{made}"
@@ -126,7 +126,7 @@ def _empty(x):
     "return x;"
 
 
-def test_what_is_missing_is_told():
+def test_missing_symbols_are_reported():
     with pytest.raises(errors.CompileError, match=r"linking with other\.ptx failed.*after"):
         linked(
             linking.Binary("ptx", "other.ptx", after_as("ptx").replace("after", "other").encode())

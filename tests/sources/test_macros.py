@@ -110,7 +110,7 @@ def test_reductions(kind):
 
 
 @needs_nvrtc
-def test_what_ufuncs_return(monkeypatch):
+def test_return_types_of_ufuncs(monkeypatch):
     sources = []
 
     def take(source, target):

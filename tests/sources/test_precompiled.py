@@ -63,7 +63,7 @@ def test_the_code_and_the_messages_are_the_same():
     assert len(precompiled._kept) == 2
 
 
-def test_mistakes_are_told_as_ever():
+def test_errors_are_the_same_with_precompiled_headers():
     for start in (HEAVY + "int f() { return oops; }\n", HEAVY + "#include <no_such_file.h>\n"):
         wrong = unit(start=start)
         texts = []
@@ -160,7 +160,7 @@ def test_the_heap_is_moved_by_somebody_else():
     assert not is_used()
 
 
-def test_no_place_for_the_file(tmp_path, monkeypatch):
+def test_no_space_for_the_precompiled_header(tmp_path, monkeypatch):
     monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
     assert nvrtc.compile(unit(), GPU) == plain(unit())
     assert not is_used()

@@ -61,7 +61,7 @@ def test_no_twin_is_warned_of(warned):
     assert warned(slips.right()) == []
 
 
-def test_what_is_often_meant_is_not_warned_of(warned):
+def test_common_idioms_are_not_reported(warned):
     assert warned(slips.silent()) == []
 
 

@@ -144,7 +144,7 @@ __global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAd
 
 
 @pytest.mark.parametrize("source", [TAKEN, HOSTS], ids=["all", "types of the host"])
-def test_what_all_of_them_take(verdict, source):
+def test_sources_that_all_compilers_accept(verdict, source):
     assert verdict(source) == ""
 
 
@@ -233,7 +233,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("source", REFUSED.values(), ids=REFUSED)
-def test_what_all_of_them_refuse(verdict, source):
+def test_sources_that_all_compilers_reject(verdict, source):
     assert "error: " in verdict(source)
 
 

@@ -101,7 +101,7 @@ def test_parts_are_by_rows():
     assert s.max() == 5 and s.argmax(axis=1).copy_to_host().tolist() == [1, 2, 2]
 
 
-def test_what_lies_outside_does_not_count():
+def test_elements_outside_the_matrix_are_ignored():
     data = np.arange(1.0, 11).reshape(2, 5)
     s = sparse.dia_array((data, [1, -1]), shape=(3, 3))
     a = scipy.dia_array((data, [1, -1]), shape=(3, 3)).toarray()

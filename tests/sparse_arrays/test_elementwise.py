@@ -170,14 +170,14 @@ def test_broadcasting(seed):
         assert ((form(a[:1]) * a).toarray().copy_to_host() == a[:1] * a).all()
 
 
-def test_what_cancels_is_not_stored():
+def test_cancelled_elements_are_not_stored():
     rng = np.random.default_rng(1)
     a = sparse.csr_array(scipy.random_array((9, 8), density=0.3, rng=rng))
     assert (a - a).nnz == (a != a.copy()).nnz == (a > a).nnz == 0
     assert (a != 2 * a).nnz == a.nnz
 
 
-def test_infinity_times_what_is_not_stored():
+def test_infinity_times_elements_that_are_not_stored():
     a, b = np.array([[np.inf, 0], [0, 1]]), np.array([[0, 1.0], [1, 1]])
     found = (sparse.csr_array(a) * sparse.csr_array(b)).toarray().copy_to_host()
     with np.errstate(invalid="ignore"):

@@ -101,7 +101,7 @@ def test_unsorted_rows_and_duplicates():
     assert s[1].toarray().copy_to_host().tolist() == a[1].tolist()
 
 
-def test_what_was_indexed_is_a_copy():
+def test_indexing_returns_a_copy():
     s = sparse.csr_array(np.eye(3))
     for part in (s[...], s[:2], s[:, :2], s[0], s[[0, 1]]):
         part.data.fill(7)

@@ -92,7 +92,7 @@ def test_random_arrays(density, dtype):
     assert again.format == "coo" and (a != again).nnz == 0
 
 
-def test_random_values_and_places():
+def test_random_values_and_indices():
     ones = sparse.random_array((9,), density=0.5, rng=2, data_sampler=lambda size: cuda.ones(size))
     assert ones.shape == (9,) and ones.sum().copy_to_host() == ones.nnz == 4
     counts = sum(

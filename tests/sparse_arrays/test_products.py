@@ -16,5 +16,5 @@ A.dot(A[0])
 
 
 @pytest.mark.parametrize("dtype", some(2, ["i4", "u1", "?", "i8"], "integers"))
-def test_products_of_whole_numbers(dtype):
+def test_products_of_integers(dtype):
     check(INTEGERS, 1, [dtype])

@@ -76,7 +76,7 @@ def test_reductions(seed):
     check(OF_NOTHING, seed)
 
 
-def test_places_of_what_is_stored():
+def test_indices_of_stored_elements():
     a = np.array([[0, -2, 0], [0, 0, 0], [-1, 0, -3]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
         places = [getattr(form(a), name)(explicit=True) for name in ("argmax", "argmin")]
@@ -94,7 +94,7 @@ def test_counts_of_lines():
             assert found.tolist() == np.count_nonzero(a, axis=axis).tolist()
 
 
-def test_nan_and_what_is_not_stored():
+def test_nan_and_elements_that_are_not_stored():
     nan = np.nan
     a = np.array([[nan, 0, -1], [-1, -2, -3], [nan, nan, nan], [0, 0, 0], [5, nan, 7]])
     s = sparse.csr_array(a)

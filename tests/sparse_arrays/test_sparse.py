@@ -138,7 +138,7 @@ def test_formats_and_methods(both, k):
 
 
 @pytest.mark.parametrize("index", ["i4", "i8"])
-def test_what_is_stored_twice_is_added_up(index):
+def test_duplicates_are_summed(index):
     rng = np.random.default_rng(3)
     row, col = rng.integers(0, 4, (2, 30)).astype(index)
     data = rng.integers(-5, 6, 30).astype("f8")
@@ -392,7 +392,7 @@ def test_no_elements_have_no_shape(made):
     assert made(nothing, shape=(2, 3)).shape == (2, 3)
 
 
-def test_products_with_what_is_no_array():
+def test_products_with_invalid_operands_raise():
     a = sparse.csr_array(np.eye(2))
     for product in (a.dot, a.multiply):
         for other in (None, "x", {}):

@@ -217,6 +217,6 @@ def test_lists_that_are_part_of_themselves():
         np.concatenate(values)
 
 
-def test_what_is_no_stream():
+def test_invalid_streams_raise():
     with pytest.raises(TypeError, match="stream must be"):
         _core.swap_stream(3)

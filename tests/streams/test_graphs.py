@@ -287,7 +287,7 @@ def test_fork_and_join(x):
     assert y.copy_to_host()[0] == (7 * 2 + 3) * 2 + 1
 
 
-def test_work_that_is_not_joined(x):
+def test_unjoined_streams_raise_at_the_end_of_the_capture(x):
     one, two = cuda.stream(), cuda.stream()
     fork = cuda.event()
     with pytest.raises(errors.CudaAPIError, match="904.*does not wait for its end"):
@@ -323,7 +323,7 @@ def test_events_from_inside(x):
 
 
 # ---- what cannot be captured -------------------------------------------------------------------------------
-def test_an_invalidated_capture_says_so(x):
+def test_an_invalidated_capture_raises(x):
     """What the driver refuses by itself ends the capture, though the program may go on."""
     stream, inside = cuda.stream(), cuda.event()
     with pytest.raises(errors.CudaAPIError, match="901.*invalidated"):
@@ -335,7 +335,7 @@ def test_an_invalidated_capture_says_so(x):
     assert value(x, stream) == 1
 
 
-def test_another_thread_that_waits_leaves_the_capture_whole(stream, x):
+def test_a_wait_in_another_thread_keeps_the_capture_valid(stream, x):
     refused = []
 
     def wait():
@@ -413,7 +413,7 @@ def refusals(stream, d, host):
 
 
 @pytest.mark.parametrize("which", range(19))
-def test_refusals_leave_the_capture_whole(stream, x, which):
+def test_errors_keep_the_capture_valid(stream, x, which):
     d, host = floats(), np.ones(8, "f4")
     action, message = list(refusals(stream, d, host))[which]
     with stream.capture() as graph:
@@ -622,7 +622,7 @@ def test_nothing_is_left():
         assert after[what] == before[what], what
 
 
-def test_what_the_memory_of_arrays_belongs_to_is_kept():
+def test_owners_of_array_memory_are_kept_alive():
     """Arrays over memory with another owner: managed, of other libraries."""
 
     class Foreign:

@@ -68,7 +68,7 @@ def test_events_tell_time(x):
     assert cuda.event_elapsed_time(start, end) == start.elapsed_time(end)
 
 
-def test_an_event_without_timing_tells_none():
+def test_an_event_without_timing_has_no_time():
     start, end = cuda.event(timing=False), cuda.event(timing=False)
     start.record()
     end.record()
@@ -166,7 +166,7 @@ def test_auto_synchronize(x):
     assert stream.query() if hasattr(stream, "query") else True
 
 
-def test_what_streams_are_called():
+def test_repr_of_streams():
     assert repr(cuda.default_stream()) == "<Default CUDA stream>"
     assert repr(cuda.legacy_default_stream()) == "<Legacy default CUDA stream>"
     assert repr(cuda.per_thread_default_stream()) == "<Per-thread default CUDA stream>"
@@ -214,7 +214,7 @@ def test_broken_streams_of_others(answer, x):
         ADD[1, 1, Broken()](x, 6)
 
 
-def test_streams_and_events_go_when_nobody_holds_them(live):
+def test_streams_and_events_are_destroyed_without_references(live):
     def use():
         x = cuda.to_device(np.zeros(20, "i4"))
         for i in range(20):

@@ -186,11 +186,11 @@ def run(run_python, lines, success):
     assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
 
-def test_every_entry_says_so(run_python):
+def test_every_entry_point_raises(run_python):
     run(run_python, NEED_A_DEVICE, "wrong.append((line, 'no error'))")
 
 
-def test_what_needs_no_device_works(run_python):
+def test_functions_without_a_device_work(run_python):
     run(run_python, NEED_NONE, "pass")
 
 

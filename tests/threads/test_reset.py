@@ -87,7 +87,7 @@ def test_a_storm(run_python, rounds, threads):
     assert "good" in run_python(STORM, rounds, threads).stdout
 
 
-def test_nobody_else(run_python):
+def test_close_frees_arrays_and_streams(run_python):
     """What is closed is gone, and takes its memory along."""
     run_python("""
 import numpy as np, pytest

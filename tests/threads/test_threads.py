@@ -140,7 +140,7 @@ def test_one_array_one_kernel_one_stream(together):
     assert total.copy_to_host()[0] == 1 + COUNT * 30 * 32
 
 
-def test_callbacks_run_beside_launches(together):
+def test_callbacks_run_during_launches(together):
     done = []
     stream = cuda.stream()
     x = cuda.to_device(np.ones(8, "f4"))
@@ -184,7 +184,7 @@ def test_the_lock_is_free_while_waiting():
 
 
 # ---- processes ------------------------------------------------------------------------------------------
-def test_a_forked_child_is_told(run_python):
+def test_a_forked_child_raises(run_python):
     """CUDA cannot follow into a forked child: using it there raises an error with this reason, and does not hang."""
     code = """
 import os, sys, warnings
@@ -209,7 +209,7 @@ print(status)
     assert run_python(code).stdout.split() == ["10"]
 
 
-def test_a_forked_child_may_drop_what_it_inherited(run_python):
+def test_a_forked_child_may_delete_inherited_objects(run_python):
     code = """
 import os, warnings
 warnings.simplefilter("ignore")

@@ -396,7 +396,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text, message", REFUSED.values(), ids=REFUSED)
-def test_texts_whose_derivative_would_be_lost_are_refused(text, message):
+def test_functions_whose_derivative_would_be_lost_raise(text, message):
     f = vectorize(DD, target="cuda", source=text, args="x", name="f")
     with pytest.raises((errors.CompileError, TypeError), match=message):
         f.derivative()(points())

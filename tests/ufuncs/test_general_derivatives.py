@@ -99,7 +99,7 @@ def test_python_bodies(target):
     np.testing.assert_allclose(tangent, np.cos(x) * t * x[:, :1] + np.sin(x) * t[:, :1])
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     f = matmul("cpu")
     a = np.ones((2, 2))
     with pytest.raises(TypeError, match=r"no fixed sizes, as \(3\),\(3\)->\(3\) has: use jvp"):

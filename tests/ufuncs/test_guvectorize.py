@@ -321,7 +321,7 @@ def test_without_core_dimensions_an_input_can_be_the_output():
     assert np.array_equal(add(x, x[0]), x + x[0])
 
 
-def test_what_is_not_written_stays():
+def test_unwritten_elements_keep_their_values():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target="cuda")
     def first(x, out):
         "out[0] = x[0];"
@@ -660,7 +660,7 @@ def test_a_source(parameter):
     assert np.array_equal(f(x), x.sum(1)) and np.array_equal(f(x.astype("f4")), x.sum(1))
 
 
-def test_what_it_tells():
+def test_attributes_of_a_gufunc():
     f = batch_matmul
     assert (f.nin, f.nout, f.nargs, f.ntypes) == (2, 1, 3, 2)
     assert f.types == ["ff->f", "dd->d"] and f.signature == "(m,n),(n,p)->(m,p)"

@@ -346,7 +346,7 @@ def test_reductions_in_order_are_refused():
             call(device)
 
 
-def test_what_has_no_counterpart():
+def test_functions_without_a_device_version_raise():
     device = cuda.to_device(np.arange(6.0).reshape(2, 3))
     with pytest.raises(TypeError, match=r"isnat has no counterpart on the device"):
         np.isnat(device)
@@ -385,7 +385,7 @@ def test_other_overrides_come_first():
         device + object()
 
 
-def test_what_is_no_operand():
+def test_invalid_operands_raise():
     """Objects of ours that are no arrays are not taken for some."""
     d = cuda.to_device(np.ones(3))
     for other in (cuda.stream(), cuda.event(), object()):

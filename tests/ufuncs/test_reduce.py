@@ -109,7 +109,7 @@ class Test_forms:
         with pytest.raises(TypeError):
             cuda.reduce(5)
 
-    def test_what_does_not_compile_names_the_reduction(self):
+    def test_compile_errors_name_the_reduction(self):
         from numbalite.errors import CompileError
 
         with pytest.raises(CompileError, match="undefined_thing"):

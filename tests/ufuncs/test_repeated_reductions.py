@@ -73,7 +73,7 @@ def test_other_numbers_of_the_same_geometry(name, axis, total, worked_out):
     assert len(worked_out) == 2  # with and without res=
 
 
-def test_results_are_what_they_were(total):
+def test_cached_calls_return_the_same_results(total):
     d = cuda.to_device(numbers((8, 50)))
     first, again = (total(d, axis=1) for _ in range(2))
     assert type(again) is type(first) and again.shape == first.shape and again.dtype == first.dtype
@@ -102,7 +102,7 @@ def test_the_result_may_overlap_the_operand(total):
 
 
 @pytest.mark.parametrize("axis", [1.0, True, [1], (1.0,), 2, (1, 1)])
-def test_another_axis_is_no_known_one(axis, total):
+def test_another_axis_is_planned_again(axis, total):
     d = cuda.to_device(numbers((4, 5)))
     for known in (1, (1,)):
         total(d, axis=known)
@@ -118,7 +118,7 @@ def test_another_axis_is_no_known_one(axis, total):
         np.testing.assert_array_equal(total(d, axis=axis).copy_to_host(), want)
 
 
-def test_what_may_not_be_written(total):
+def test_read_only_outputs_raise(total):
     d = cuda.to_device(numbers((4, 5)))
     out = cuda.device_array(4, np.float32)
     for _ in range(2):
@@ -138,7 +138,7 @@ def test_what_may_not_be_written(total):
                 total(d, res=wrong, axis=1)
 
 
-def test_only_device_arrays_are_known(total, worked_out):
+def test_only_calls_with_device_arrays_are_cached(total, worked_out):
     x = numbers((4, 5))
     for _ in range(3):
         np.testing.assert_array_equal(total(x, axis=1), x.sum(1))
@@ -215,7 +215,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_no_python_runs_in_a_call_that_is_known(call, total):
+def test_no_python_runs_in_a_cached_call(call, total):
     d = cuda.to_device(numbers((6, 40000)))  # longer than the row that one thread scans or reduces
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
@@ -349,7 +349,7 @@ def test_results_written_to_the_mask():
         np.testing.assert_array_equal(mask[:, 0].copy_to_host(), want)
 
 
-def test_scans_of_known_geometries():
+def test_scans_of_cached_geometries():
     for _ in range(2):
         x = numbers((3, 70000))
         for axis in (0, 1):

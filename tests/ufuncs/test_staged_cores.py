@@ -113,7 +113,7 @@ def test_matrices(dtype):
     assert kernels(product)
 
 
-def test_what_is_not_written_stays():
+def test_unwritten_elements_keep_their_values():
     @staged
     @guvectorize(["void(int16[:], int16[:])"], "(n)->(n)", target="cuda")
     def odd(x, y):
@@ -162,7 +162,7 @@ def running():
     return sums
 
 
-def test_what_is_faster_is_measured():
+def test_the_faster_method_is_measured():
     sums, host = running(), np.ones((70, 99), "f4")
     x, want = cuda.to_device(host), host.cumsum(1)
     stream = cuda.stream()

@@ -50,7 +50,7 @@ def test_times_have_units(target, moments):
     check(later(begin, end - begin), end)
 
 
-def test_on_the_device_and_what_is_refused(moments):
+def test_times_on_the_device_and_errors(moments):
     begin, end = moments
 
     @vectorize([(DAY, DAY)], target="cuda")

@@ -251,7 +251,7 @@ def test_other_byte_order(add):
     assert_array_equal(out, np.arange(5) + 1)
 
 
-def test_what_has_no_loop(add):
+def test_types_without_a_loop_raise(add):
     for x in (np.array(["a"]), np.array([object()]), "text", object(), np.zeros(2, "M8[s]")):
         with pytest.raises(TypeError):
             add(x, 1)
@@ -533,7 +533,7 @@ def test_casting(add):
         add(x, np.arange(4, dtype="f4"), out=np.zeros(4, "f4"), casting="safe")
 
 
-def test_python_is_asked_once():
+def test_python_is_called_once():
     other = Engine(np.add, "x + y")
     d = cuda.to_device(np.arange(4, dtype="f4"))
     for _ in range(3):

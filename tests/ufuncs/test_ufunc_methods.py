@@ -484,7 +484,7 @@ def problem_of(call, which):
 
 
 @pytest.mark.parametrize("number", range(len(WITH_THE_SAME_WORDS)))
-def test_errors_in_numpys_words(number):
+def test_errors_have_numpys_messages(number):
     call = WITH_THE_SAME_WORDS[number]
     expected = problem_of(call, lambda ufunc: ufunc)
     found = problem_of(call, OURS.get)
@@ -501,7 +501,7 @@ def test_errors_of_numpys_types(number):
     assert isinstance(found, type(expected)) or isinstance(expected, type(found))
 
 
-def test_what_is_no_array_of_numbers():
+def test_arrays_without_numbers_raise():
     for wrong in (np.array([None, 1]), np.array(["a"]), np.zeros(3, "M8[s]"), np.zeros(3, "g")):
         for call in (add.reduce, add.accumulate, lambda x: add.at(x, [0], 1)):
             with pytest.raises(TypeError):

@@ -289,7 +289,7 @@ def test_several_results():
     assert brace(np.float32(2)) == (2, 4)
 
 
-def test_half_beside_numbers():
+def test_half_with_python_numbers():
     f = vectorize(target="cuda", source="2 * x + 1", args="x")
     x = np.arange(9).astype(np.float16)
     np.testing.assert_array_equal(f(x), 2 * x + 1)

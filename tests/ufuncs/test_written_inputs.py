@@ -184,7 +184,7 @@ def test_operands_that_share_memory():
         change(np.ones(1), b, out=b)
 
 
-def test_what_cannot_be_written():
+def test_inputs_that_cannot_be_written_raise():
     change = made(SIGNATURES[0])
     locked = np.ones(3)
     locked.flags.writeable = False
