@@ -66,7 +66,7 @@ __all__ = [
 
 
 class Finfo(NamedTuple):
-    """What `finfo` returns, with Python's floats."""
+    """The result of `finfo`, with Python's floats."""
 
     bits: int
     eps: float
@@ -165,7 +165,7 @@ def __dir__() -> list[str]:
 
 
 class Info:
-    """What `__array_namespace_info__()` returns: devices, dtypes and capabilities."""
+    """The result of `__array_namespace_info__()`: devices, dtypes and capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
         """Boolean indices and shapes that depend on data are supported; arrays have up to 32 axes."""

@@ -107,7 +107,7 @@ CHECKS = {
     "overflow": 512,
 }
 ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
-"""What "all" means: NaN and infinity are often meant, so they are looked for on request only."""
+"""The checks of "all": NaN and infinity are often intended, so their check must be enabled explicitly."""
 PROFILE = 1024
 """No check: launches count their accesses (numbalite.profiler)."""
 NO_CHECKS = 1 << 30
@@ -404,7 +404,7 @@ def outside(name: str) -> Any:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except (AttributeError, OSError):

@@ -32,7 +32,7 @@ class Work(NamedTuple):
 
 
 def blocks(n, threads):
-    """How many blocks of `threads` threads cover n elements."""
+    """The number of blocks of `threads` threads for n elements."""
     return -(-n // threads)
 
 

@@ -117,7 +117,7 @@ class KernelError(NumbaliteError, RuntimeError):
     thread: tuple[int, int, int] | None = None
     array: str | None = None
     index: int | tuple[int, ...] | None = None
-    """Of the element; a tuple where the array has several dimensions."""
+    """The index of the element; a tuple if the array has several dimensions."""
     file: str | None = None
     line: int | None = None
     verdict: str | None = None
@@ -125,12 +125,12 @@ class KernelError(NumbaliteError, RuntimeError):
     schedule: str | None = None
     """The schedule that shows the mistake, where the first one does not (NUMBALITE_SIM_SCHEDULE)."""
     others: int | None = None
-    """How many more findings there were in the launch, in addition to this first one."""
+    """The number of further findings of the launch, in addition to this first one."""
     access: str | None = None
-    """What the thread does: "reads", "writes", or with an atomic "updates"."""
+    """The access of the thread: "reads", "writes", or with an atomic "updates"."""
     address: int | None = None
     size: int | None = None
-    """Of the access, in bytes."""
+    """The size of the access, in bytes."""
     other_access: str | None = None
     other_block: tuple[int, int, int] | None = None
     other_thread: tuple[int, int, int] | None = None

@@ -1,4 +1,4 @@
-"""What arguments must have: a TypeError that names the function, before an attribute is missing."""
+"""Checks attributes of arguments, and raises a TypeError with the function's name."""
 
 from __future__ import annotations
 

@@ -378,7 +378,7 @@ static PyGetSetDef gufunc_getset[] = {
     {"staged", get_staged, set_staged,
      "Are cores of up to 8 KB read and written through shared memory, on GPUs? None, to begin "
      "with: where "
-     "it is faster, which the first calls of a kind are measured for. True and False decide.",
+     "it is faster, as measured in the first calls of a kind. True and False decide.",
      NULL},
     {0}};
 

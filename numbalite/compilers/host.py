@@ -271,7 +271,7 @@ def _traps_reals():
 
 
 def vector_math() -> int:
-    """How many groups of libm functions have vector versions in the C library: see cuda_src/host/vector.h."""
+    """The number of groups of libm functions with vector versions in the C library: see cuda_src/host/vector.h."""
     if os.uname().machine != "x86_64":
         return 0
     version = _glibc_version()

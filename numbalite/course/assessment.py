@@ -31,7 +31,7 @@ class Assessment:
     name = ""
     section = 0
     points = 1
-    """What it counts in the table of marks."""
+    """The points in the table of marks."""
     wants = "kernel"
     parameters: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Assessment:
     checked: tuple[int, ...] = (33, 257)
     """Sizes that are run under cuda.checks on the simulator; () for none."""
     terms = 1
-    """How many terms a sum in the result has at the largest of ``sizes``; widens the tolerance."""
+    """The number of terms of a sum in the result at the largest of ``sizes``; widens the tolerance."""
     launches: tuple[int, int | None] = (1, None)
     """The fewest and the most launches of a call; None: no limit."""
     spare_bytes = 0
@@ -57,9 +57,9 @@ class Assessment:
     simulated_limit = 8.0
     """The same on the simulator, where times say little."""
     hint = ""
-    """What to look at where a solution is right and too slow."""
+    """A hint for a solution that is right but too slow."""
     noun = "element"
-    """What a size counts; see `said`."""
+    """The noun of a size, "rows" for example; see `said`."""
 
     def make(self, rng, n) -> tuple:
         """Fresh arguments of size n: NumPy arrays and numbers, in the order of ``parameters``."""
@@ -133,7 +133,7 @@ def _bits(dtype):
 
 
 def _poison(dtype):
-    """What stands in `unwritten` arrays. Floats hold a signalling NaN: whatever is computed from it, or from
+    """The contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is computed from it, or from
     anything else, is a quiet one."""
     if dtype.kind in "fc":
         return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]

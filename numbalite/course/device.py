@@ -1,4 +1,4 @@
-"""Where the lesson runs: on a GPU, or on the simulator, and which of two sizes fits there.
+"""The device of the lesson, a GPU or the simulator, and the choice between two sizes.
 
 The driver is opened at the first question. The lesson's text (``where``) and its plots (``stamp``) state that
 kernels are simulated, so the simulator's own warning is not shown.

@@ -46,7 +46,7 @@ _FORGED = (
 
 
 class Result:
-    """What became of an answer: ``passed``, ``text`` (of the verdict, or the reason why there is none),
+    """The result of an answer: ``passed``, ``text`` (of the verdict, or the reason why there is none),
     ``missing`` if the file has no answer, ``seconds`` and ``reference_seconds`` if it was timed."""
 
     def __init__(self, passed, text, missing=False, seconds=None, reference_seconds=None):

@@ -32,7 +32,7 @@ verdicts: list[Verdict] = []
 """All verdicts of this process, in order."""
 
 collector = None
-"""Where a learner's file is graded: takes (name, solution) of each call of `assess`, to judge it later."""
+"""Set when a learner's file is graded: receives (name, solution) of each call of `assess`, to judge it later."""
 
 _MARGIN = 1024
 """Elements before and behind each array: as many as a block can have threads."""

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
     text: str
     place: str
-    """What tracebacks call it."""
+    """Its name in tracebacks."""
 
 
 class Missing(Exception):

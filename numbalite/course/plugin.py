@@ -193,7 +193,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _show_races(terminalreporter, tests):
-    """How many tests had which verdict: the worst of their kernels counts."""
+    """The number of tests with each verdict: the worst of their kernels counts."""
     if not tests:
         return
     kinds = ("no schedule races", "depends on atomics", "undecided", "races")

@@ -19,7 +19,7 @@ class _Kernel(Assessment):
         solution[blocks(self.tasks(arguments), self.threads), self.threads](*arguments)
 
     def tasks(self, arguments):
-        """How many threads a call needs."""
+        """The number of threads that a call needs."""
         return arguments[-1].size
 
 

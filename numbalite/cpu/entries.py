@@ -26,7 +26,7 @@ _IN_PYTHON = (
 
 
 def function_source(function, lists) -> tuple[Builder, list, list]:
-    """What builds the source of a DeviceFunction with an entry for each of these lists of argument types, and
+    """A Builder of the source of a DeviceFunction with an entry for each of these lists of argument types, and
     the entries' symbols."""
     builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
@@ -80,7 +80,7 @@ def _entry(function, namespace, index, args, returned=None):
 
 
 def _array_names(function, args):
-    """What lets a failed check name the array."""
+    """Code by which a failed check names the array."""
     parameters = function.definition.parameters
     if len(parameters) != len(args) or not any(map(_has_axes, args)):
         return ""

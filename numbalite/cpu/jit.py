@@ -301,7 +301,7 @@ class Overload:
 
 
 class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.HostFunction):
-    """What ``jit`` makes: a function on the CPU, compiled for each list of argument types."""
+    """The result of ``jit``: a function on the CPU, compiled for each list of argument types."""
 
     source_role = "host function"
     no_llvm = "the function is C++, not LLVM; see inspect_source"

@@ -25,7 +25,7 @@ _HOSTS = frozenset(
     "ndindex iterable isfortran base_repr binary_repr format_float_positional format_float_scientific typename "
     "mintypecode typecodes sctypeDict exceptions dtypes show_config show_runtime get_include".split()
 )
-"""What says something about dtypes, shapes and printing, and reads no element of an array."""
+"""Functions about dtypes, shapes and printing, which read no element of an array."""
 _OTHER_NAMES = {
     "half": "float16",
     "single": "float32",

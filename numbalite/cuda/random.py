@@ -53,7 +53,7 @@ _shared: Generator | None = None
 
 
 def seed(seed: Any = None) -> None:
-    """Begins the numbers again of `cuda.random.normal`, `uniform`, ..., which all programs of a process share.
+    """Resets the generator of `cuda.random.normal`, `uniform`, ..., which the whole process shares.
     If that matters, use separate generators (`default_rng`)."""
     global _shared
     _shared = default_rng(seed)

@@ -85,7 +85,7 @@ def _layout(array, axes):
 
 
 def _target(source, shape, dtype, axes, out=None):
-    """Where the result is written: `out` if cuFFT can, else a new array, in C order if cuFFT can write that."""
+    """The array for the result: `out` if cuFFT can write to it, else a new array, in C order if possible."""
     if out is not None and _fits(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)

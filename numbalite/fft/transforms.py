@@ -34,7 +34,7 @@ _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward":
 
 
 def _factor(name, norm, total, inverse):
-    """What a result is multiplied by."""
+    """The factor of a result."""
     if norm not in _SWAPPED:
         raise ValueError(
             f'fft.{name}: Invalid norm value {norm}; should be "backward", "ortho" or "forward".'

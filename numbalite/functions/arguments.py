@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 THREADS = 256
-"""Of a block of a kernel with one thread for each element: nobody is asked what would be best."""
+"""The threads of a block of a kernel with one thread for each element, without tuning."""
 
 
 def array(value: Any, what: str = "the array") -> DeviceNDArray:

@@ -49,7 +49,7 @@ _BETWEEN = {
     "normal_unbiased": _place(3 / 8.0, 3 / 8.0),
     "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
 }
-"""Those between two: indices with a fraction."""
+"""The methods that interpolate: indices with a fraction."""
 
 
 def _rows(a, axes):

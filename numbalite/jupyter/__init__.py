@@ -57,7 +57,7 @@ def traceback(kind: str, problem) -> list:
 
 
 def load(to) -> None:
-    """What `%load_ext numbalite` does."""
+    """Implements `%load_ext numbalite`."""
     from numbalite.jupyter import asnumba, cell, completion, timing
 
     attach(to)

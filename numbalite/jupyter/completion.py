@@ -49,7 +49,7 @@ def add(shell) -> None:
 
 
 def remove(shell) -> None:
-    """What `add` did is undone."""
+    """Undoes `add`."""
     matchers = shell.Completer.custom_matchers
     if matcher in matchers:
         matchers.remove(matcher)
@@ -57,7 +57,7 @@ def remove(shell) -> None:
 
 @completer.context_matcher(identifier="numbalite", priority=1000)
 def matcher(context):
-    """What IPython calls."""
+    """The matcher that IPython calls."""
     lines = context.full_text.split("\n")[: context.cursor_line + 1]
     before = "\n".join([*lines[:-1], lines[-1][: context.cursor_position]])
     found = complete(context.full_text, before, getattr(session.shell(), "user_ns", {}))

@@ -134,7 +134,8 @@ class Builder:
     def write_user(self, text: Text, closing: str = ""):
         """Writes the user's lines, then a #line directive back to the generated file.
 
-        ``closing`` ends the function whose body they are. It gets the number of their last line, so that a debugger
+        ``closing`` is the text that ends the function around them. It gets the number of their last line, so
+        that a debugger
         that steps past the last statement stays in the user's file.
         """
         self.pieces.append(_Users(f"{text.numbered()}\n"))

@@ -32,7 +32,7 @@ class Kernel:
     is_python = False
     """Has its source a Python body?"""
     exceptions: dict = {}  # noqa: RUF012
-    """What it may raise, with a Python body (fault.py)."""
+    """The exceptions that a Python body may raise (fault.py)."""
     variables: dict = {}  # noqa: RUF012
     """The types of its variables, with a Python body."""
 

@@ -53,7 +53,7 @@ class Project(NamedTuple):
     headers: tuple
     """(name, text) of its headers."""
     left_out: tuple
-    """What was removed, for messages: "main (k.cu:12)"."""
+    """The removed host code, for messages: "main (k.cu:12)"."""
 
 
 class _Header:

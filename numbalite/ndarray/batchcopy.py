@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _MAX_BYTES = 16 << 20
-"""Of a launch; beyond, kernels that copy a part each are as fast or faster."""
+"""The maximum number of parts of a launch; for more, a kernel for each part is as fast or faster."""
 _COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
 """Of parts for which there are kernels; the last ones of others have no blocks."""
 _MAX_DIMS = 4  # as in cext/py/batchcopy.c

@@ -27,10 +27,10 @@ class Index(NamedTuple):
     array: Any
     """On the device, int32 or int64, of one dtype in a call."""
     strides: tuple[int, ...]
-    """Of it, in the shape of the result."""
+    """Its strides, in the shape of the result."""
     length: int
     step: int
-    """Of the axis, in bytes."""
+    """The stride of the axis, in bytes."""
 
 
 def gather(

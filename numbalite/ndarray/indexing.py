@@ -46,10 +46,10 @@ def _is_many(item):
 
 class _Selection(NamedTuple):
     view: Any
-    """Of the array: what integers and slices of the key leave, each array a whole axis."""
+    """The shape of the array after the integers and slices of the key; an index array leaves its whole axis."""
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    """Of the view in the shape of the result, zero along the axes of the indices."""
+    """The strides of the view in the shape of the result, zero along the axes of the indices."""
     indices: list[gather.Index]
 
 

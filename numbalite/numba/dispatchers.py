@@ -17,11 +17,11 @@ HostFunc = CPUDispatcher
 
 
 class Dispatcher(ABC):  # noqa: B024
-    """Of isinstance: a function of jit, a kernel or a device function."""
+    """For isinstance: a function of jit, a kernel or a device function."""
 
 
 class CUDADispatcher(Dispatcher):
-    """Of isinstance: a kernel or a device function."""
+    """For isinstance: a kernel or a device function."""
 
 
 CUDADispatcher.register(KernelDispatcher)

@@ -11,5 +11,5 @@ def threading_layer() -> str:
 
 
 def get_thread_count() -> int:
-    """How many threads the pool has."""
+    """The number of threads of the pool."""
     return threads.most()

@@ -152,7 +152,7 @@ class Launched(Operation):
         return tuple(self.kernel._source.parameter_names[i] for i in self._results)
 
     def launch_for(self, inputs, results, stream=None):
-        """What stands in the brackets of a launch with arguments of these shapes."""
+        """The launch configuration for arguments of these shapes."""
         found = self.launch
         if callable(found):
             found = found(*map(_sized, self._arguments(inputs, results)))

@@ -30,7 +30,7 @@ class Operation:
 
     @property
     def source(self) -> Any:
-        """What it was made from: equal operations have equal pickles of this object, in any process."""
+        """The definition: equal operations have equal pickles of this object, in any process."""
         raise NotImplementedError
 
     def scalar(self, number: int) -> type | None:
@@ -64,7 +64,7 @@ class Operation:
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:
-        """The numbers of the inputs by which `gradients` derives."""
+        """The indices of the inputs that have gradients."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
 

@@ -113,18 +113,18 @@ class Session:
         self, definition_of: Any, definition: Any, debug: Any = False, is_kernel: bool = False
     ) -> None:
         self._definition_of = definition_of
-        """What gives the definition of a function that no decorator has seen."""
+        """Returns the definition of a function without a decorator."""
         self._definition = definition
         """The same, of a Function."""
         self.debug = debug
         """Is it for a kernel with debug=True?"""
         self.is_kernel = is_kernel
         self.exceptions: dict[str, fault.Raised] = {}
-        """What the text may raise, by the texts that stand for it."""
+        """The exceptions that the code may raise, by the texts that identify them."""
         self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
         self._devices: dict[Function, DeviceFunction] = {}
         self._ufuncs: dict[Any, DeviceFunction | None] = {}
-        """Of ufuncs, and of their methods."""
+        """The generated functions of ufuncs and of their methods."""
         self._instances: dict[tuple, Instance] = {}
         self._results: dict[tuple, types.Type] = {}
         self._depth = 0

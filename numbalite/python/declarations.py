@@ -29,7 +29,7 @@ class Blocks:
 
     def __init__(self, body: Any) -> None:
         self.paths: dict[ast.AST, Path] = {}
-        """Of the statements, and of the names in them."""
+        """The depth of the statements and of the names in them."""
         self._in_expressions: set[ast.AST] = set()
         """Targets of :=, which declare nothing."""
         self._count = 0

@@ -74,11 +74,11 @@ class Expressions:
 
     def __init__(self) -> None:
         self.taken: dict[str, Any] = {}
-        """What the text names of the Python scope: the name in C++ -> the value."""
+        """The names of the Python scope that the text uses: the name in C++ -> the value."""
         self.headers: set[str] = set()
         """Headers of the toolkit that the text needs."""
         self.told = Told()
-        """What conditions say of variables here."""
+        """Facts about variables that follow from enclosing conditions."""
 
     # --- methods of the derived class
 

@@ -48,7 +48,7 @@ def _common(a, b):
 
 
 def _factor(t, unit):
-    """How many of a unit a time's unit has; 0 if that is not an integer, or depends on the calendar."""
+    """The conversion factor between two units of time; 0 if it is not an integer, or depends on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
         return 1
     try:

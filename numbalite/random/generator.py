@@ -113,7 +113,7 @@ class Generator:
 
     @property
     def bit_generator(self) -> Philox4x32:
-        """Where its numbers come from: `state`, `advance`, `jumped`."""
+        """The bit generator: `state`, `advance`, `jumped`."""
         return self._bits
 
     def spawn(self, n_children: int) -> list[Generator]:
@@ -207,7 +207,7 @@ class Generator:
         self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """What has a normal logarithm."""
+        """Numbers whose logarithm is normally distributed."""
         return self._draw("lognormal", size, dtype, out, stream, mean, sigma)
 
     def standard_exponential(
@@ -418,7 +418,7 @@ class Generator:
     def multinomial(
         self, n: Any, pvals: Any, size: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """How many of ``n`` trials have each outcome, of shape ``size + (len(pvals),)``; int64. The last
+        """The number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64. The last
         probability is taken to be what the others leave."""
         return multivariate.multinomial(self, n, pvals, size, stream)
 
@@ -471,7 +471,7 @@ def _holds(condition):
 
 
 def _width(low, high):
-    """Of the interval of `uniform`."""
+    """The difference of the bounds of `uniform`."""
     low, high = _known("uniform", "low", low), _known("uniform", "high", high)
     width = high - low
     if isinstance(width, NUMBERS) and abs(width) == float("inf"):

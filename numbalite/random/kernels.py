@@ -21,7 +21,7 @@ _REALS = (np.float64, np.float32, np.float16)
 
 
 class Fill:
-    """A kernel of a distribution: called with what it fills and where the stream is."""
+    """A kernel of a distribution: called with the output array and the position in the stream."""
 
     __slots__ = ("dtype", "kernel", "kinds", "known", "per_thread", "step")
 

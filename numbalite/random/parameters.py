@@ -39,7 +39,7 @@ COUNT = Range("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
 
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 NUMBERS = (int, float, np.generic)
-"""What is a number, of Python or NumPy, and no array."""
+"""The types of numbers of Python and NumPy, in contrast to arrays."""
 
 
 def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:

@@ -158,7 +158,7 @@ def _kernel(function):
 
 
 def active_blocks(function: Any, block: Any, shared: int) -> int:
-    """How many blocks of `block` threads and `shared` bytes fit on a multiprocessor."""
+    """The number of blocks of `block` threads and `shared` bytes that fit on a multiprocessor."""
     return _kernel(function).occupancy(int(block), int(shared))
 
 

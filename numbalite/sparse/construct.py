@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 VALUES = "efdFD"
-"""What cuSPARSE computes with, as characters of NumPy's dtypes."""
+"""The dtypes that cuSPARSE supports, as NumPy's characters."""
 
 
 class Sparse:

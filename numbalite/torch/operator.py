@@ -22,7 +22,8 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
 
     ``name`` is "namespace::name": the operator is also ``torch.ops.namespace.name``. Operands are tensors on one device.
     Results are new, contiguous tensors. CUDA tensors are computed on torch's current stream, in memory of torch's
-    allocator; CPU tensors by the same source, compiled for the parallel target. Kernels run on CPU tensors on the
+    allocator; Computes CPU tensors with the same source, compiled for the parallel target. Kernels run on CPU
+    tensors on the
     simulator alone.
 
     A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
@@ -129,7 +130,7 @@ MAX_PLANS = 1024
 
 
 class _Plan(NamedTuple):
-    """What a call needs for arguments with certain shapes and dtypes on one device."""
+    """The cached data of calls with arguments of certain shapes and dtypes on one device."""
 
     results: list
     """Shape, dtype and device of each result."""
@@ -166,7 +167,7 @@ class _Results:
         return [create(shape, dtype=dtype, device=device) for shape, dtype, device in described]
 
     def returned(self, results: list) -> Any:
-        """What the operator returns."""
+        """The results of the operator."""
         if len(results) == 1:
             return results[0]
         return tuple(results) if results else None

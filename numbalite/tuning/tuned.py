@@ -314,7 +314,7 @@ class TunedLauncher:
 
     @property
     def identity(self) -> Any:
-        """What tells the function from others, in every process."""
+        """A key that identifies the function in every process."""
         if self._code is None:
             return type(self._given).__qualname__ if callable(self._given) else "constant"
         return _of_code(self._code)
@@ -402,7 +402,7 @@ def _maker(kernel, space):
 
 
 def _size_class(value, only_arrays):
-    """What calls have in common that share a choice: the binary digits of an integer or of the lengths of an array."""
+    """The class of sizes: calls share a choice if integers and lengths of arrays have equal numbers of bits."""
     if type(value) is int:
         return None if only_arrays else _digits(value)
     shape = getattr(value, "shape", None)

@@ -85,7 +85,7 @@ class Variant:
             self.drop(FAILED, problem)
 
     def code(self, target: tuple) -> Any:
-        """What identifies the compiled code and the launch."""
+        """A key that identifies the compiled code and the launch."""
         assert self._overload is not None
         return self._overload.images.image(target).data, repr(self.configuration[:2]), self.shared
 

@@ -472,7 +472,7 @@ class Tuple(Type):
 
     @property
     def offsets(self) -> tuple:
-        """Of the items, in bytes."""
+        """The offsets of the items, in bytes."""
         return _tuple_layout(self.types)[0]
 
     size = property(lambda self: _tuple_layout(self.types)[1])

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Tolerance(NamedTuple):
-    """What may differ: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
+    """The allowed difference: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
 
     rtol: float
     atol: float

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         std: str | int | None
         stoppable: bool | None
         writable_args: Iterable[int | str] | None
-        """Of guvectorize."""
+        """The options of guvectorize."""
 
     class HostUfuncDecorator(Protocol):
         def __call__(self, function: Callable[..., Any], /) -> np.ufunc: ...

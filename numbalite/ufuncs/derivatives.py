@@ -37,7 +37,7 @@ _INNER = "nl_f"
 
 
 class Order(NamedTuple):
-    """Which derivative of a function."""
+    """The kind and the arguments of a derivative."""
 
     inputs: tuple = ()
     """The numbers of the inputs by which it is derived."""

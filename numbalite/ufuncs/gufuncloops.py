@@ -33,11 +33,11 @@ from . import element
 
 THREADS = 256
 BLOCK_THREADS = 128
-"""Of a block that runs one core together, unless the user says how many."""
+"""The default number of threads of a block that computes one core together."""
 STAGED_THREADS = 128
-"""Of a block whose warps stage their cores; fewer where these are large (gukernel.c)."""
+"""The threads of a block whose warps stage their cores; fewer for large cores (gukernel.c)."""
 LONG_THREADS = 32
-"""Of one whose cores are long: the compiler is to know it, as each thread may have many registers."""
+"""The threads of a block with long cores: a compile-time limit, so that each thread may have many registers."""
 
 
 class Fixed(NamedTuple):

@@ -26,7 +26,7 @@ class Dimension(NamedTuple):
     name: str
     """As written, without ``?``; of a fixed dimension its size."""
     size: int
-    """Of a fixed dimension; else -1."""
+    """The size of a fixed dimension; else -1."""
     optional: bool
     """Operands may lack it."""
 

@@ -208,7 +208,7 @@ def element_type(t):
 
 
 def _written(args, layout, writable) -> list:
-    """Which operands the function may write. Without outputs and `writable`, all arrays that are not const."""
+    """The operands that the function may write. Without outputs and `writable`, all arrays that are not const."""
     if not layout.nout and not writable:
         return [t.is_array and not t.readonly for t in args]
     return [k >= layout.nin or k in writable for k in range(len(args))]

@@ -138,7 +138,7 @@ class _Method:
 
 
 class Owner:
-    """What a ufunc was made from."""
+    """The definition of a ufunc."""
 
     def __init__(self, function, signatures, layout, target, identity, options, doc, writable=()):
         from numbalite.kernels import options as options_

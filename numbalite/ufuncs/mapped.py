@@ -41,7 +41,7 @@ class Form(NamedTuple):
     """The compile-time parameters of a kernel."""
 
     lanes: int
-    """How many threads reduce a row together."""
+    """The number of threads that reduce a row together."""
     wide: bool
     dims: int
     """The number of axes of all operands together, after merging."""

@@ -1,4 +1,4 @@
-"""Of inline PTX: barriers in shared memory (mbarrier) and bulk copies, for numbalite/compilers/sim/ptx.py, with
+"""Inline PTX: barriers in shared memory (mbarrier) and bulk copies, for numbalite/compilers/sim/ptx.py, with
 cuda_src/sim/mbarrier.h."""
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ class Asynchronous:
         )
 
     def ends(self, modifiers, operands):
-        """Where a bulk copy goes to, comes from, and its bytes: the first two modifiers are the spaces."""
+        """The destination, the source and the size of a bulk copy: the first two modifiers are the address
+        spaces."""
         spaces = [m for m in modifiers if m in ("global", "shared::cluster", "shared::cta")]
         if len(spaces) != 2 or "cp_mask" in modifiers:
             raise Unknown("cp.async.bulk." + ".".join(modifiers))

@@ -34,7 +34,7 @@ def _word(kind):
 
 
 def _registers(kind, elements):
-    """How many registers a lane has for its part of a matrix."""
+    """The number of registers of a lane for its part of a matrix."""
     return elements // 32 // (32 // _BITS[kind]) if kind in _BITS else elements // 32
 
 

@@ -1,4 +1,4 @@
-"""Which static __shared__ variables each kernel of a module reaches, from LLVM IR.
+"""Finds the static __shared__ variables that each kernel of a module uses, in LLVM IR.
 
 A GPU gives them to a kernel all together, those of the functions that it calls and of all their scopes too, and
 ptxas refuses a kernel whose variables are larger than a block's static shared memory. The front end's IR still has

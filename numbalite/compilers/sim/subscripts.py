@@ -1,4 +1,4 @@
-"""Where names stand before an index: ``x[i]`` and ``w(i, j)``, by line and column.
+"""Positions of names before an index, ``x[i]`` and ``w(i, j)``, by line and column.
 
 Instrumented images bring this table (cext/sim/debuginfo/names.h). What a compiler tells of an access is the
 place of the expression, and compilers differ in which: clang++ names the first letter of what is

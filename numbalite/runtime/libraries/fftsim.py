@@ -40,7 +40,7 @@ class _Side(NamedTuple):
         return np.lib.stride_tricks.as_strided(flat, (batch, *shape), strides)
 
     def size(self, shape, batch):
-        """How many elements there are, those between included."""
+        """The number of elements of the memory range, including gaps."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         inside = sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
         return inside + (batch - 1) * self.distance + 1
