@@ -45,7 +45,8 @@ typedef struct nl_driver {
     int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
     /* Launch counters. OpenProfile returns a token for nl_checks.profile, 0 if out of memory.
      * TakeProfile removes and returns the oldest finished launch with this token, or NULL; the
-     * caller frees it with nl_mem_free. CloseProfile ends the use of the token. NULL as above. */
+     * caller frees it with nl_mem_free. CloseProfile ends the use of the token. NULL as above: then
+     * launches can be timed (driver/timed.h). */
     uint64_t (*OpenProfile)(void);
     nl_profile *(*TakeProfile)(uint64_t token);
     void (*CloseProfile)(uint64_t token);

@@ -160,6 +160,7 @@
     X(FuncGetParamInfo, 12040, \
       (CUfunction function, size_t index, size_t * offset, size_t * size), \
       (function, index, offset, size)) \
+    X(FuncGetName, 12030, (const char **name, CUfunction function), (name, function)) \
     X(FuncGetParamCount, 13020, (CUfunction function, size_t * count), (function, count)) \
     X(LaunchKernel, 4000, \
       (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \

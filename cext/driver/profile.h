@@ -67,6 +67,13 @@ typedef struct nl_profile_line {
     nl_profile_sample samples[NL_PROFILE_SAMPLES];
 } nl_profile_line;
 
+/* What a GPU's driver reports of a launch. */
+typedef struct nl_profile_measured {
+    int is_there;
+    double milliseconds;
+    int registers, local_bytes, static_shared_bytes, resident_blocks; /* of a multiprocessor */
+} nl_profile_measured;
+
 typedef struct nl_profile {
     uint64_t token; /* nl_checks.profile of the code that requested it */
     char kernel[200];
@@ -81,7 +88,8 @@ typedef struct nl_profile {
      * more lines than an L1 cache holds ago. Entry 1 + 2 * n: at least 2^n - 1, entry 2 + 2 * n: at
      * least 1.5 * 2^n - 1. */
     uint64_t reuse[NL_PROFILE_REUSE];
-    int incomplete; /* the launch failed, or there was not enough memory to count */
+    nl_profile_measured measured; /* on a GPU, without counters */
+    int incomplete;               /* the launch failed, or there was not enough memory to count */
     unsigned count;
     struct nl_profile *next;
     nl_profile_line lines[];

@@ -2,11 +2,12 @@
  * (numbalite.runtime.profiles). */
 #include "base/mem.h"
 #include "driver/driver.h"
+#include "driver/timed.h"
 #include "py/state.h"
 
 static PyObject *profile_open(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args)) {
-    uint64_t token = nl_cu.OpenProfile ? nl_cu.OpenProfile() : 0;
-    if (nl_cu.OpenProfile && !token)
+    uint64_t token = nl_cu.OpenProfile ? nl_cu.OpenProfile() : nl_timed_open();
+    if (!token)
         return PyErr_NoMemory();
     return PyLong_FromUnsignedLongLong(token);
 }
@@ -17,6 +18,8 @@ static PyObject *profile_close(PyObject *Py_UNUSED(module), PyObject *number) {
         return NULL;
     if (nl_cu.CloseProfile)
         nl_cu.CloseProfile(token);
+    else
+        nl_timed_close(token);
     Py_RETURN_NONE;
 }
 
@@ -66,36 +69,44 @@ static PyObject *make_lines(const nl_profile *p) {
     return lines;
 }
 
+static PyObject *make_measured(const nl_profile_measured *m) {
+    if (!m->is_there)
+        Py_RETURN_NONE;
+    return Py_BuildValue("(diiii)", m->milliseconds, m->registers, m->local_bytes,
+                         m->static_shared_bytes, m->resident_blocks);
+}
+
 static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
     unsigned long long token = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred())
         return NULL;
-    nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : NULL;
+    nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : nl_timed_take(token);
     if (!p)
         Py_RETURN_NONE;
     PyObject *lines = make_lines(p), *made = NULL;
     if (lines)
         made = Py_BuildValue(
-            "(ssK(III)(III)KKKNNN)", p->kernel, p->symbol, (unsigned long long)p->image, p->grid[0],
-            p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2],
+            "(ssK(III)(III)KKKNNNN)", p->kernel, p->symbol, (unsigned long long)p->image,
+            p->grid[0], p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2],
             (unsigned long long)p->shared_bytes, (unsigned long long)p->loaded_sectors,
             (unsigned long long)p->stored_sectors, make_numbers(p->reuse, NL_PROFILE_REUSE),
-            PyBool_FromLong(p->incomplete), lines);
+            PyBool_FromLong(p->incomplete), lines, make_measured(&p->measured));
     nl_mem_free(p);
     return made;
 }
 
 static PyMethodDef methods[] = {
     {"profile_open", profile_open, METH_NOARGS,
-     "profile_open(): begins to keep the counters of launches; returns a token for set_checks, 0 "
-     "where the driver has no counters."},
+     "profile_open(): begins to keep the counters of launches; returns a token for set_checks. "
+     "Times the launches of the thread on a GPU."},
     {"profile_take", profile_take, METH_O,
      "profile_take(token): the oldest finished launch, as (kernel, symbol, sum of the image, grid, "
      "block, dynamic shared bytes, distinct sectors read, distinct sectors written, sectors by "
      "reuse "
      "distance, is incomplete, ((file, line, counters, (counters with accesses of 8 bytes, of 16 "
      "bytes), ((bytes of a lane, mask, addresses) of the first global load, global store, shared "
-     "load and shared store)), ...)); None if there is none."},
+     "load and shared store)), ...), on a GPU (milliseconds, "
+     "registers, local bytes, static shared bytes, resident blocks)); None if there is none."},
     {"profile_close", profile_close, METH_O,
      "profile_close(token): keeps no counters for it any more."},
     {NULL, NULL, 0, NULL},

@@ -147,7 +147,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     ) -> Launch:
         """Launches the kernel once and returns what its accesses cost on a GPU: ``kernel.profile(grid, block, x, y)``.
 
-        ``gpu`` as in ``cuda.profile``. Only the simulator can count accesses.
+        ``gpu`` as in ``cuda.profile``. Only the simulator can count accesses; on a GPU, the launch is timed.
         """
         from numbalite.profiler.session import profile
 

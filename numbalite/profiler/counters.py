@@ -281,7 +281,7 @@ class Launch(_WithLines):
     def __init__(
         self, gpu: GPU, record: tuple, compiled: Compiled | str, as_written: bool = False
     ) -> None:
-        kernel, _, _, grid, block, shared, loaded, stored, reuse, incomplete, lines = record
+        kernel, _, _, grid, block, shared, loaded, stored, reuse, incomplete, lines, _ = record
         self.kernel: str = kernel
         self.gpu = gpu
         self.grid: tuple = grid

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from html import escape
 from typing import TYPE_CHECKING
 
 from numbalite import _core, config
 from numbalite.errors import CudaSupportError
-from numbalite.profiler import gpus, html, pictures, resources, text
+from numbalite.profiler import gpus, html, measured, pictures, resources, text
 from numbalite.profiler.counters import KernelProfile, Launch
+from numbalite.profiler.measured import MISSING, Measured, MeasuredKernel
 from numbalite.runtime import checks
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ class profile:
     ``gpu`` is the GPU for which registers, occupancy and times are computed: "T4", "A100", "RTX 4090", "H100" (the
     default), "H200" or "B200". Then ``p.launches`` has each launch, ``p.NAME`` or ``p["NAME"]`` all launches of a
     kernel, ``p.lines`` and ``p.line(12)`` the lines. Printed, it is a table of the source with counters. Only the
-    simulator can count: on a GPU, entering the block is a CudaSupportError.
+    simulator can count. On a GPU, launches have a ``time`` by events, ``registers``, ``local_bytes``, ``shared_bytes``
+    and ``occupancy``; other attributes are errors that name a tool which measures them.
 
     If nvdisasm is installed, the machine code for the chosen GPU determines which accesses a line has and how wide they
     are; else, and with ``as_written=True``, each access of the source is counted.
@@ -41,25 +44,25 @@ class profile:
     def __init__(self, gpu: str | gpus.GPU | None = None, as_written: bool = False) -> None:
         self.gpu = gpus.find(gpu)
         self._as_written = as_written
+        self.is_measured = False
+        """Are the launches timed on a GPU, instead of being counted on the simulator?"""
         self._token = 0
         self._launches: list = []
         self._kernels: dict = {}
 
     def __enter__(self) -> profile:
         _core.open()
-        if not _core.driver_has("checks"):
-            raise CudaSupportError(
-                "cuda.profile: only the CPU simulator can count accesses (NUMBALITE_DRIVER=sim); "
-                "on a GPU use NVIDIA's Nsight Compute"
-            )
+        self.is_measured = not _core.driver_has("checks")
         if self._token:
             raise RuntimeError("cuda.profile: this profile is entered already")
         self._token = _core.profile_open()
-        checks.push(config.PROFILE, None, 0, 0, self._token)
+        if not self.is_measured:
+            checks.push(config.PROFILE, None, 0, 0, self._token)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        checks.pop("cuda.profile")
+        if not self.is_measured:
+            checks.pop("cuda.profile")
         try:
             if not _core.capture_here():
                 if error is None:
@@ -71,8 +74,12 @@ class profile:
 
     def _collect(self):
         while self._token and (record := _core.profile_take(self._token)) is not None:
-            compiled = self._compiled(record)
-            self._launches.append(Launch(self.gpu, record, compiled, self._as_written))
+            self._launches.append(self._launch(record))
+
+    def _launch(self, record):
+        if record[-1] is not None:
+            return Measured(record, record[-1])
+        return Launch(self.gpu, record, self._compiled(record), self._as_written)
 
     def _compiled(self, record):
         key = record[2], record[1]
@@ -94,7 +101,8 @@ class profile:
         found: dict = {}
         for launch in self.launches:
             found.setdefault(launch.kernel, []).append(launch)
-        return {name: KernelProfile(name, launches) for name, launches in found.items()}
+        kind = MeasuredKernel if self.is_measured else KernelProfile
+        return {name: kind(name, launches) for name, launches in found.items()}
 
     def __getitem__(self, name: str) -> KernelProfile:
         kernels = self.kernels
@@ -117,6 +125,8 @@ class profile:
         return [*super().__dir__(), *filter(str.isidentifier, self.kernels)]
 
     def _all(self):
+        if self.is_measured:
+            raise CudaSupportError(f"cuda.profile: {MISSING}")
         return KernelProfile("all kernels", self.launches)
 
     @property
@@ -136,6 +146,8 @@ class profile:
     def as_dict(self) -> dict:
         """All of it, for JSON."""
         kernels = [kernel.as_dict() for kernel in self.kernels.values()]
+        if self.is_measured:
+            return {"not measured": MISSING, "kernels": kernels}
         return {"gpu": self.gpu.name, "counters": self.counters_are, "kernels": kernels}
 
     @property
@@ -148,6 +160,8 @@ class profile:
     @property
     def roofline(self) -> pictures.Picture:
         """Operations a second of each kernel over operations for each byte, and what the GPU can do."""
+        if self.is_measured:
+            raise CudaSupportError(f"cuda.profile: {MISSING}")
         if not self.launches:
             raise LookupError("no kernel was launched in the block")
         return pictures.roofline(list(self.launches))
@@ -157,12 +171,15 @@ class profile:
         name = os.fspath(path)
         if not name.endswith((".html", ".json")):
             raise ValueError(f"the name of the file is .html or .json, not {name!r}")
-        whole = html.page(self) if name.endswith(".html") else json.dumps(self.as_dict(), indent=2)
+        page = self._repr_html_() if self.is_measured else html.page(self)
+        whole = page if name.endswith(".html") else json.dumps(self.as_dict(), indent=2)
         with open(name, "w", encoding="utf-8") as file:
             file.write(whole)
 
     def __repr__(self) -> str:
-        return text.of_profile(self)
+        return measured.text_of(self.kernels) if self.is_measured else text.of_profile(self)
 
     def _repr_html_(self) -> str:
+        if self.is_measured:
+            return f"<pre>{escape(repr(self))}</pre>"
         return html.of_profile(self)

@@ -222,6 +222,11 @@ static CUresult no_parameters(CUfunction function, size_t index, size_t *offset,
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+static CUresult name_of_function(const char **name, CUfunction function) {
+    *name = "nl_idle";
+    return CUDA_SUCCESS;
+}
+
 static CUresult no_parameter_count(CUfunction function, size_t *count) {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -263,7 +268,7 @@ static const struct {
     ANSWER(EventElapsedTime, elapsed) ANSWER(ModuleLoadDataEx, module)
     ANSWER(ModuleGetFunction, function) ANSWER(ModuleGetGlobal, no_variable)
     ANSWER(FuncGetAttribute, function_attribute) ANSWER(FuncGetParamInfo, no_parameters)
-    ANSWER(FuncGetParamCount, no_parameter_count)
+    ANSWER(FuncGetParamCount, no_parameter_count) ANSWER(FuncGetName, name_of_function)
     ANSWER(OccupancyMaxActiveBlocksPerMultiprocessor, blocks)
     ANSWER(OccupancyMaxPotentialBlockSize, best_block)
 #define OTHERWISE(name, version, parameters, arguments) {"cu" #name, (entry)idle_##name},

@@ -175,6 +175,16 @@ static CUresult sim_FuncGetParamInfo(CUfunction handle, size_t index, size_t *of
     }
 }
 
+static CUresult sim_FuncGetName(const char **name, CUfunction handle) {
+    NL_SIM_BEGIN();
+    NL_SIM_REQUIRE(name);
+    nl_sim_function *function = nl_sim_calls_module_function(handle);
+    if (!function)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *name = function->kernel->name;
+    return CUDA_SUCCESS;
+}
+
 static CUresult sim_FuncGetParamCount(CUfunction handle, size_t *count) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(count);
@@ -246,6 +256,7 @@ void nl_sim_calls_module_fill(nl_driver *table) {
     table->FuncGetAttribute = sim_FuncGetAttribute;
     table->FuncSetAttribute = sim_FuncSetAttribute;
     table->FuncGetParamInfo = sim_FuncGetParamInfo;
+    table->FuncGetName = sim_FuncGetName;
     table->FuncGetParamCount = sim_FuncGetParamCount;
     table->OccupancyMaxActiveBlocksPerMultiprocessor =
         sim_OccupancyMaxActiveBlocksPerMultiprocessor;
