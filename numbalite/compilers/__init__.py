@@ -53,6 +53,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     target = _effective(target)
     if target[0] in _ON_THE_CPU:
         source = source.replace(stoppable=False)  # kernels for the simulator are always stoppable
+    original, source = source, _distinct(source) if target[0] == "sim" else source
     key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None and not again:
@@ -63,10 +64,21 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     elif image.slips:
         image = _renamed(image, _present)
     if target[0] == "sim":
-        _sources[_digest(shared_object(image.data))] = source
+        _sources[_digest(shared_object(image.data))] = original
     if target[0] == "sim" and "profile" in target:
-        _profiled[sum_of(image.data)] = source, image
+        _profiled[sum_of(image.data)] = original, image
     return image
+
+
+def _distinct(source):
+    """The source, with a constant if it has max_registers, an option that changes nothing on the simulator. Sources are
+    found by their images, and the profiler compiles them for a GPU."""
+    if source.max_registers is None:
+        return source
+    name = "nl_max_registers"
+    constant = f'extern "C" __attribute__((visibility("default"))) const int {name};'
+    value = f"const int {name} = {source.max_registers};"
+    return source.replace(text=f"{source.text}\n{constant}\n{value}\n")
 
 
 def warn_of(

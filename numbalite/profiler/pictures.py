@@ -42,6 +42,9 @@ class Picture:
             f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
         )
 
+    def __repr__(self) -> str:
+        return "<Picture>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 

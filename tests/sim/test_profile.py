@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 from kit.sample import VARIABLE
 
 from numbalite import cuda, float32, vectorize
@@ -734,3 +735,28 @@ def test_data_that_fit_into_the_l2_cache_are_loaded_once():
     assert launch.l1_hit_rate == (0, 0)
     stores, loads = 32 * n * n // 32, 4 * n * n // 32
     assert launch.l2_hit_rate.high == pytest.approx(stores / (stores + loads))
+
+
+@needs_nvrtc
+def test_kernels_that_differ_in_options_for_the_gpu_have_their_own_registers():
+    def make(**options):
+        @cuda.jit("void(const float32[::1], float32[::1])", **options)
+        def busy(x, out):
+            """
+            float v[40];
+            for (int k = 0; k < 40; ++k) v[k] = x[threadIdx.x + 32 * k];
+            for (int j = 0; j < 100; ++j)
+                for (int k = 0; k < 40; ++k) v[k] = v[k] * v[(k + 7) % 40] + x[j];
+            float sum = 0;
+            for (int k = 0; k < 40; ++k) sum += v[k];
+            out[threadIdx.x] = sum;
+            """
+
+        return busy
+
+    x, out = cuda.to_device(np.zeros(2000, np.float32)), cuda.to_device(np.zeros(32, np.float32))
+    kernels = [make(), make(max_registers=24)]
+    free, limited = (kernel.profile(1, 32, x, out) for kernel in kernels)
+    assert free.registers > 32
+    assert limited.registers <= 24
+    assert limited.local_bytes > 0
