@@ -9,6 +9,7 @@ from numbalite import _core
 from numbalite.profiler import (
     advice,
     caches,
+    causes,
     execution,
     html,
     pictures,
@@ -261,6 +262,7 @@ class Launch(_WithLines):
     __slots__ = (
         "_prediction",
         "block",
+        "block_counts",
         "code",
         "gpu",
         "grid",
@@ -317,12 +319,13 @@ class Launch(_WithLines):
         self.code = None if self.written_because else code
 
     def _reconciled(self, lines):
-        self.work = None
+        self.work = self.block_counts = None
         if self.code is not None:
             warps = self.blocks * self.warps_of_block
             reconcile.reconcile(lines, self.code, warps)
             counts = execution.counts(self.code, lines, warps)
             self.work = timing.work(self.code, counts)
+            self.block_counts = counts
         return lines
 
     @property
@@ -429,6 +432,18 @@ class Launch(_WithLines):
         return self._predicted.bound
 
     @property
+    def causes(self) -> tuple:
+        """What the time comes from: (line, share from 0 to 1) of the unit that bounds it, the largest share first."""
+        return causes.of_launch(self, list(self._lines.values()))
+
+    def instructions_by_line(self, unit: str) -> dict:
+        """Line -> instructions of warps of a unit such as "float32", by the machine code; {} without it."""
+        if self.code is None:
+            return {}
+        known = {key: line for key, line in self._lines.items() if line.file}
+        return causes.instructions(self.code, self.block_counts, known, unit, Line)
+
+    @property
     def units(self) -> dict:
         """The time of each unit in seconds, longest first."""
         return self._predicted.units
@@ -466,6 +481,7 @@ class Launch(_WithLines):
             "time_range": [self.time_range.low, _finite(self.time_range.high)],
             "bound": self.bound,
             "units": self.units,
+            "causes": [[line.file, line.number, share] for line, share in self.causes],
             "advice": self.advice,
             "counters": super().as_dict(),
             "lines": lines_as_dicts(self.lines),

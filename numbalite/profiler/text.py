@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from numbalite.profiler.session import profile
 
 MAX_SOURCE = 60
+MAX_CAUSES, MIN_SHARE = 3, 0.05
 COLUMNS = (
     ("loads", "sect/req", "stores", "sect/req", "shared", "waves/req", "atomics", "lanes", "waits"),
     (
@@ -105,7 +106,13 @@ def _prediction(launch):
         return f"at least {_time(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"
     return (
         f"predicted: {_time(launch.time)} ({_time(low)} to {_time(high)}), bound by {launch.bound}"
+        f"{_causes(launch)}"
     )
+
+
+def _causes(launch):
+    shown = [c for c in launch.causes[:MAX_CAUSES] if c.share >= MIN_SHARE]
+    return "".join(f", {share:.0%} {line.place}" for line, share in shown)
 
 
 def _interval(found, show):

@@ -169,6 +169,25 @@ def test_a_prediction_names_what_binds_the_launch(disassembled):
     assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
 
 
+def test_causes_are_lines_with_their_share(disassembled):
+    x = cuda.to_device(np.zeros(132 * 8 * 256, np.float32))
+    a, b, c = (cuda.to_device(np.ones((32, 32), np.float32)) for _ in range(3))
+    with cuda.profile(gpu="H200") as p:
+        KERNELS.steps[132 * 8, 256](x, 0.25, 400)
+        KERNELS.product[(2, 2), (16, 16)](a, b, c, 32)
+    for launch in p.launches:
+        shares = [cause.share for cause in launch.causes]
+        assert sum(shares) == pytest.approx(1)
+        assert shares == sorted(shares, reverse=True)
+    steps, product = p.launches
+    assert "// step" in steps.causes[0].line.text
+    assert steps.causes[0].share > 0.7
+    assert f"{steps.causes[0].share:.0%} kernels.cu:{steps.causes[0].line.number}" in repr(p)
+    arithmetic = product.instructions_by_line("float32")
+    assert {line.text.strip()[:3] for line in arithmetic} == {"sum"}
+    assert sum(arithmetic.values()) == product.work.float32
+
+
 @cuda.jit("void(const float32[::1], float32[::1])")
 def copy(x, out):
     "out[grid<1>()] = x[grid<1>()];"

@@ -1,0 +1,77 @@
+"""Which lines the time of a launch comes from: the shares of the unit that bounds it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from numbalite.profiler.counters import Launch, Line
+
+_OPCODES = {
+    "float32": ("FADD", "FMUL", "FFMA", "FSETP", "FMNMX"),
+    "float64": ("DADD", "DMUL", "DFMA", "DSETP"),
+    "special functions": ("MUFU",),
+}
+
+
+class Cause(NamedTuple):
+    """A line and its share of the work, from 0 to 1."""
+
+    line: Line
+    share: float
+
+
+def of_launch(launch: Launch, lines: list) -> tuple:
+    """The lines with a share, the largest first. Shares of latency are those of the loads from global memory."""
+    bound = max(launch.units, key=lambda name: launch.units[name])
+    weigh = _of_accesses(bound, launch)
+    if weigh is None:
+        weights = launch.instructions_by_line(bound)
+    else:
+        weights = {line: weigh(line) for line in lines}
+    total = sum(weights.values())
+    found = [Cause(line, weight / total) for line, weight in weights.items() if weight]
+    return tuple(sorted(found, key=lambda cause: -cause.share))
+
+
+def _of_accesses(bound, launch):
+    """A function of a line, for units that accesses are the work of."""
+    if bound == "shared memory":
+        return lambda line: line.shared_load_wavefronts + line.shared_store_wavefronts
+    if bound == "atomics":
+        return lambda line: line.atomic_passes
+    if bound == "L1":
+        return lambda line: (
+            line.global_load_lines + line.global_store_lines + line.global_atomic_requests
+        )
+    if bound == "latency" and launch.global_load_requests:
+        return lambda line: line.global_load_requests
+    if bound in ("DRAM", "L2"):
+        return lambda line: (
+            line.global_load_sectors + line.global_store_sectors + line.global_atomic_requests
+        )
+    return None
+
+
+def instructions(code, counts, lines: dict, unit: str, make) -> dict:
+    """Line -> its instructions of a unit, by the machine code; of all units if it is not a pipe. make(file, number): a line
+    that has no accesses, if it is in a file of the others."""
+    files = {os.path.basename(file): file for file, _ in lines}
+    wanted = _OPCODES.get(unit)
+    found: dict = {}
+    for block, count in zip(code.blocks, counts, strict=True):
+        for instruction in block.instructions:
+            key = _place(instruction.frames, files)
+            if key is not None and (wanted is None or instruction.name in wanted):
+                line = lines[key] if key in lines else lines.setdefault(key, make(*key))
+                found[line] = found.get(line, 0) + count
+    return found
+
+
+def _place(frames, files):
+    """The innermost frame in one of the files."""
+    for file, number in frames:
+        if os.path.basename(file) in files:
+            return files[os.path.basename(file)], number
+    return None
