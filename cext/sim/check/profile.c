@@ -265,7 +265,7 @@ static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
     for (unsigned i = 0; line && i < NL_PROFILE_COUNT; i++) {
         line->counters[i] += site->counters[i];
         for (unsigned k = 0; k < NL_PROFILE_WIDTHS; k++)
-            line->widened[k][i] += site->widened[k][i];
+            line->widened[k][i] += site->counters[i] + site->widened[k][i];
     }
     if (line)
         add_sample(line, site);
@@ -274,8 +274,6 @@ static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
 static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
     nl_sim_request_site site = {.place = barrier->site};
     site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
-    for (unsigned k = 0; k < NL_PROFILE_WIDTHS; k++)
-        site.widened[k][NL_PROFILE_barrier_waits] = barrier->waits;
     add(p, &site);
 }
 

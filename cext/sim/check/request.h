@@ -30,8 +30,8 @@ typedef struct nl_sim_request_site {
     nl_sim_request_space space;
     nl_sim_request_kind kind;
     uint64_t counters[NL_PROFILE_COUNT];
-    uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT];
-    nl_profile_sample sample; /* the first request with most lanes */
+    uint64_t widened[NL_PROFILE_WIDTHS][NL_PROFILE_COUNT]; /* minus counters, modulo 2^64 */
+    nl_profile_sample sample;                              /* the first request with most lanes */
 } nl_sim_request_site;
 
 typedef struct nl_sim_request {

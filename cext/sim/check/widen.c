@@ -80,23 +80,35 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
     return -1;
 }
 
-/* Is the request the first one of an access of so many bytes? Then marks its parts as merged. */
-static int merge(nl_sim_widen *w, const nl_sim_request *requests, const nl_sim_request_site *sites,
-                 unsigned index, unsigned bytes) {
+/* Removes a request from the counters of its site: it is a part of a wider one. */
+static void remove_part(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
+    uint64_t own[NL_PROFILE_COUNT] = {0};
+    nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
+    for (unsigned i = 0; i < NL_PROFILE_COUNT; i++)
+        s->widened[level][i] -= own[i];
+}
+
+/* If the request is the first one of an access of so many bytes, counts that instead of its
+ * parts. */
+static void merge(nl_sim_widen *w, const nl_sim_request *requests, nl_sim_request_site *sites,
+                  unsigned index, unsigned bytes, unsigned level) {
     const nl_sim_request *q = &requests[index];
-    unsigned size = sites[q->site].size, parts = bytes / size;
-    int found[MAX_BYTES];
-    if (bytes % size || !is_aligned(q, bytes))
-        return 0;
+    nl_sim_request_site *s = &sites[q->site];
+    unsigned parts = bytes / s->size;
+    int found[MAX_BYTES] = {(int)index};
+    if (bytes % s->size || !is_aligned(q, bytes))
+        return;
     for (unsigned i = 1; i < parts; i++) {
-        found[i] = find_neighbour(w, requests, sites, q, (uintptr_t)i * size);
+        found[i] = find_neighbour(w, requests, sites, q, (uintptr_t)i * s->size);
         if (found[i] < 0)
-            return 0;
+            return;
     }
-    for (unsigned i = 1; i < parts; i++)
+    for (unsigned i = 0; i < parts; i++) {
+        const nl_sim_request *part = &requests[found[i]];
         w->is_merged[found[i]] = 1;
-    w->is_merged[index] = 1;
-    return 1;
+        remove_part(part, &sites[part->site], level);
+    }
+    nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind, s->widened[level]);
 }
 
 static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
@@ -104,19 +116,9 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
     memset(w->is_merged, 0, count);
     for (unsigned bytes = NL_PROFILE_WIDTH(level); bytes > 1; bytes /= 2) {
         for (unsigned i = 0; i < count; i++) {
-            const nl_sim_request *q = &requests[i];
-            nl_sim_request_site *s = &sites[q->site];
-            if (!w->is_merged[i] && can_widen(s, bytes) && merge(w, requests, sites, i, bytes))
-                nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind,
-                                     s->widened[level]);
+            if (!w->is_merged[i] && can_widen(&sites[requests[i].site], bytes))
+                merge(w, requests, sites, i, bytes, level);
         }
-    }
-    for (unsigned i = 0; i < count; i++) {
-        const nl_sim_request *q = &requests[i];
-        nl_sim_request_site *s = &sites[q->site];
-        if (!w->is_merged[i])
-            nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind,
-                                 s->widened[level]);
     }
 }
 

@@ -14,7 +14,8 @@ typedef struct nl_sim_widen nl_sim_widen;
 /* NULL without memory. */
 nl_sim_widen *nl_sim_widen_create(void);
 void nl_sim_widen_destroy(nl_sim_widen *widen);
-/* Adds the requests to sites[...].widened. At most NL_SIM_WIDEN_MAX requests. */
+/* Adds to sites[...].widened by how much wider accesses change the counters. At most
+ * NL_SIM_WIDEN_MAX requests. */
 void nl_sim_widen_count(nl_sim_widen *widen, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites);
 
