@@ -43,7 +43,7 @@ def no_compilers(monkeypatch, tmp_path):
 
 def test_none(no_compilers):
     with pytest.raises(
-        CudaSupportError, match=r"needs a C\+\+ compiler.*apt install clang.*pip install ziglang"
+        CudaSupportError, match=r"need a C\+\+ compiler.*pip install ziglang.*apt install clang"
     ):
         host.find()
 
