@@ -109,7 +109,14 @@ def _fits(out, source, shape, dtype, axes):
     )
 
 
-def _run(source, target, axes, lengths, direction):
+def run(
+    source: DeviceNDArray,
+    target: DeviceNDArray,
+    axes: Sequence[int],
+    lengths: Sequence[int],
+    direction: int,
+) -> None:
+    """Executes a transform over `axes` of both arrays, which have a layout that cuFFT supports."""
     layouts = _layout(source, axes), _layout(target, axes)
     batch = source.size // math.prod(source.shape[axis] for axis in axes)
     dtypes = source.dtype.char + target.dtype.char
@@ -144,7 +151,7 @@ def complex_to_complex(
         if own is None and not prepared.owned:
             own = _target(source, source.shape, source.dtype, part)
         target = source if own is None else own
-        _run(source, target, part, [source.shape[axis] for axis in part], direction)
+        run(source, target, part, [source.shape[axis] for axis in part], direction)
         operand = Operand(target, True)
     return operand
 
@@ -159,7 +166,7 @@ def real_to_complex(
     shape[last] = shape[last] // 2 + 1
     dtype = np.dtype(source.dtype.char.upper())
     target = _target(source, shape, dtype, first, None if others else out)
-    _run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
+    run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
     if not others:
         return Operand(target, True)
     rest = [axis for axis in axes if axis not in first]
@@ -180,7 +187,7 @@ def complex_to_real(
     shape = list(source.shape)
     shape[last] = length
     target = _target(source, shape, np.dtype(source.dtype.char.lower()), [last], out)
-    _run(source, target, [last], [length], INVERSE)
+    run(source, target, [last], [length], INVERSE)
     return Operand(target, True)
 
 

@@ -1,4 +1,4 @@
-"""The finder: answers imports of numba's and minpy's modules with numbalite's."""
+"""The finder: answers imports of numba's, minpy's and skcuda's modules with numbalite's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Finder(MetaPathFinder):
-    """Stands first in sys.meta_path and answers for `numba`, `minpy` and all below them."""
+    """Stands first in sys.meta_path and answers for `numba`, `minpy`, `skcuda` and all below them."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -25,6 +25,12 @@ class Finder(MetaPathFinder):
         root = fullname.partition(".")[0]
         if root == "minpy":
             return importlib.util.spec_from_loader(fullname, _Minpy(fullname), is_package=True)
+        if fullname == "skcuda":
+            return importlib.util.spec_from_loader(fullname, _Skcuda(), is_package=True)
+        if fullname == "skcuda.cufft":
+            return importlib.util.spec_from_loader(fullname, _Existing("numbalite.fft.skcuda"))
+        if root == "skcuda":
+            raise ModuleNotFoundError(f"{fullname}: of skcuda, numbalite has skcuda.cufft")
         if root != "numba":
             return _missing_in_ours(fullname, path)
         if fullname in names.MODULES:
@@ -82,6 +88,16 @@ class _Minpy(Loader):
         module.__path__ = []
         vars(module)["__getattr__"] = lambda name: getattr(found, name)
         return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+class _Skcuda(Loader):
+    """Makes the package skcuda."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         pass
