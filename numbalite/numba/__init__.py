@@ -4,7 +4,7 @@
 of numba's modules with numbalite's (listed in names.py). top.py is the module `numba`, testing.py
 `numba.cuda.testing`; program.py is ``python -m numbalite run``. Only `numbalite.install_as_numba`, the command line and the magic
 ``%numba`` use it. Uses types, cxx,
-runtime, kernels, python, ufuncs, cpu, cuda and autograd. Begin with names.py.
+runtime, kernels, python, ufuncs, cpu, fft, cuda and autograd. Begin with names.py.
 """
 
 from __future__ import annotations

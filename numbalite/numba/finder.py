@@ -28,7 +28,7 @@ class Finder(MetaPathFinder):
         if fullname == "skcuda":
             return importlib.util.spec_from_loader(fullname, _Skcuda(), is_package=True)
         if fullname == "skcuda.cufft":
-            return importlib.util.spec_from_loader(fullname, _Existing("numbalite.fft.skcuda"))
+            return importlib.util.spec_from_loader(fullname, _Existing("numbalite.numba.cufft"))
         if root == "skcuda":
             raise ModuleNotFoundError(f"{fullname}: of skcuda, numbalite has skcuda.cufft")
         if root != "numba":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.fft import skcuda as cufft
+from numbalite.numba import cufft
 
 PROGRAM = """
 import numpy as np
