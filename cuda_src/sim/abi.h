@@ -74,6 +74,9 @@ typedef struct nl_sim_global {
     unsigned long long size;
 } nl_sim_global;
 
+/* The kind of a misaligned pointer that no access has used: __builtin_assume_aligned promises more. */
+enum { NL_SIM_ASSUMED_ALIGNMENT = 255 };
+
 /* The source position where a thread waits: __builtin_FILE() and __builtin_LINE() of the call. For
  * block barriers also the column, if the compiler provides it, otherwise 0. */
 typedef struct nl_sim_site {

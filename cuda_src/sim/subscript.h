@@ -21,8 +21,8 @@ struct subscript_place {
 } // namespace numbalite_sim
 
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
-nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned long index)
-    __asm__("__ubsan_handle_out_of_bounds");
+nl_sim_subscript_fails(const numbalite_sim::subscript_place *place,
+                       unsigned long index) __asm__("__ubsan_handle_out_of_bounds");
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
 nl_sim_subscript_fails(const numbalite_sim::subscript_place *place, unsigned long index) {
     unsigned width = 1u << (place->index->info >> 1), shift = width < 64 ? 64 - width : 0;
@@ -45,12 +45,24 @@ struct mismatch_place {
 } // namespace numbalite_sim
 
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
-nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address)
-    __asm__("__ubsan_handle_type_mismatch_v1");
+nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place,
+                       unsigned long address) __asm__("__ubsan_handle_type_mismatch_v1");
 extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
 nl_sim_alignment_fails(const numbalite_sim::mismatch_place *place, unsigned long address) {
     numbalite_sim::checker->misaligned(reinterpret_cast<void *>(address),
                                        1u << place->log_alignment, place->kind,
+                                       __builtin_return_address(0));
+}
+
+/* A pointer that is not as __builtin_assume_aligned promises. */
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_assumption_fails(const void *place, unsigned long address, unsigned long align,
+                        unsigned long offset) __asm__("__ubsan_handle_alignment_assumption");
+extern "C" __attribute__((visibility("hidden"), used, noinline, cold)) NUMBALITE_SIM_UNCHECKED void
+nl_sim_assumption_fails(const void *, unsigned long address, unsigned long align,
+                        unsigned long offset) {
+    numbalite_sim::checker->misaligned(reinterpret_cast<void *>(address - offset),
+                                       static_cast<unsigned>(align), NL_SIM_ASSUMED_ALIGNMENT,
                                        __builtin_return_address(0));
 }
 

@@ -96,3 +96,22 @@ def test_values_of_local_variables_may_be_handed_on(kernels):
     with cuda.checks():
         kernels.handed_on[1, 32](cuda.to_device(np.zeros(32, "f4")), out)
     assert out.copy_to_host()[[0, 3, 4]].tolist() == [13, 22, 16]
+
+
+def test_promises_of_alignment_are_checked():
+    @cuda.jit("void(float32*, int32)")
+    def k(x, n):
+        """
+        float *p = (float *)__builtin_assume_aligned(x, 16);
+        if (threadIdx.x < n) p[threadIdx.x] = 1;
+        """
+
+    x = cuda.to_device(np.zeros(33, np.float32))
+    with cuda.checks():
+        k[1, 32](x, 32)
+    assert x.sum() == 32
+    with (
+        pytest.raises(KernelError, match=r"(?s)assume_aligned.*\(x\[0\]\) is no multiple of 16"),
+        cuda.checks(),
+    ):
+        k[1, 32](x[1:], 31)

@@ -122,6 +122,21 @@ static void misaligned(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
     nl_sim_thread_exit(w->current);
 }
 
+static void assumed(nl_sim_worker *w, uintptr_t address, unsigned align, const void *pc) {
+    if (!nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY))
+        return;
+    if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
+        nl_sim_finding f = access_finding(NL_CHECK_MEMORY, pc, address, 1, 0);
+        char name[200];
+        nl_sim_attribution_name(w, address, &f.element, name, sizeof name);
+        snprintf(f.text, sizeof f.text,
+                 "__builtin_assume_aligned: the address 0x%llx (%s) is no multiple of %u",
+                 (unsigned long long)address, name, align);
+        nl_sim_launch_check_report(w, &f);
+    }
+    nl_sim_thread_exit(w->current);
+}
+
 static void unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                       const void *pc) {
     uint64_t variable = nl_sim_attribution_identity(w, address);
@@ -315,7 +330,11 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
 void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
-    if (address - nl_sim_shadow.low < nl_sim_shadow.span && address % align &&
-        nl_sim_shadow_there(address, 1))
+    if (address - nl_sim_shadow.low >= nl_sim_shadow.span || address % align == 0 ||
+        !nl_sim_shadow_there(address, 1))
+        return;
+    if (kind == NL_SIM_ASSUMED_ALIGNMENT)
+        assumed(w, address, align, pc);
+    else
         misaligned(w, address, align, kind == 1 ? NL_SIM_ACCESS_WRITE : 0, pc);
 }
