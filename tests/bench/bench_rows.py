@@ -21,6 +21,7 @@ import memory_rows  # noqa: F401  isort: skip
 import library_rows  # noqa: F401  isort: skip
 import array_rows  # noqa: F401  isort: skip
 import python_rows  # noqa: F401  isort: skip
+import course_rows  # noqa: F401  isort: skip
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import math
 import time
 
 import numpy as np
+import peer_course
 import python_kernels
 from peer_measure import (
     LARGE,
@@ -268,6 +269,7 @@ def on_gpu():
 
     python(cuda, float32, random)
     ufuncs(cuda)
+    peer_course.numba(cuda, float32)
     program = (
         "import numpy as np; np.row_stack = np.vstack\nfrom numba import cuda\n"
         "import numba\n@cuda.jit\ndef k(a):\n i = cuda.grid(1)\n if i < a.size: a[i] += 1\n"
@@ -285,6 +287,7 @@ def on_cpu():
         function = vectorize(["float64(float64, float64)"], target=target)(sincos)
         timed(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
     row("C4")(lambda: import_time("import numba.cuda"))
+    peer_course.numba_cpu()
 
 
 def simulator():

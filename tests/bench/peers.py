@@ -21,6 +21,8 @@ PEERS = {
     "warp": ("peer_warp", "warp"),
     "numba/cpu": ("peer_numba", "on_cpu"),
     "numba/simulator": ("peer_numba", "simulator"),
+    "scipy/cpu": ("peer_course", "scipy"),
+    "math/cpu": ("peer_course", "python"),
     "cupy/cpu": None,
     "cuda.core/cpu": None,
     "torch/cpu": ("peer_others", "torch_cpu"),

@@ -26,7 +26,10 @@ import tempfile
 
 PEERS = ("numba", "numba-cuda-mlir", "cupy", "cuda.core", "torch", "triton", "warp")
 PEER_SECONDS = 240  # for all rows of one
-PEERS_ANYWHERE = ("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu")
+PEERS_ANYWHERE = (
+    *("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu"),
+    *("scipy/cpu", "math/cpu"),
+)
 
 
 def measure_peers(real, wanted):
@@ -141,6 +144,7 @@ def run(options):
     import library_rows  # noqa: F401  isort: skip
     import array_rows  # noqa: F401  isort: skip
     import python_rows  # noqa: F401  isort: skip
+    import course_rows  # noqa: F401  isort: skip
 
     wanted = set(options.only.split(",")) if options.only else set()
     with tempfile.TemporaryDirectory() as folder:
