@@ -49,6 +49,7 @@ def module():
     for name, read in (("before", 0), ("after", 3)):
         second = "f_threadfence, f_threadfence_block"
         text += f"__global__ void {name}(int* out) {{ tell<{read}>(out, {second}); }}\n"
+    text += "__global__ void unfenced(int* out) { tell<0>(out, none, none); }\n"
     return cuda.module(text, name="lesson.cu")
 
 
@@ -66,6 +67,14 @@ def test_a_fence_of_block_scope_does_not_order_blocks(module, name):
     with pytest.raises(KernelError, match=remedy) as caught:
         run(module, name, 2)
     assert (caught.value.kind, caught.value.array) == ("race", "out")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_flag_without_fences_is_named_in_the_remedy(module, exact):
+    remedy = r"a flag does with __threadfence\(\) before it is set and after it is read"
+    out = np.zeros(8, np.int32)
+    with pytest.raises(KernelError, match=remedy), cuda.checks("race", exact=exact):
+        module.unfenced[2, 64](out)
 
 
 @pytest.mark.parametrize("name", WIDE)

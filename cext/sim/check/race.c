@@ -30,6 +30,7 @@
 #include "sim/check/shadow.h"
 #include "sim/abi.h"
 #include "sim/check/epochs.h"
+#include "sim/check/flags.h"
 #include "sim/check/happensbefore.h"
 #include "sim/check/phases.h"
 #include "sim/check/visit.h"
@@ -86,6 +87,7 @@ struct nl_sim_race {
     int32_t guards[GUARDS];
     unsigned update_count;
     pair updates[UPDATES]; /* a read, and a write by the same thread to the address that it read */
+    nl_sim_flags flags;
 };
 
 /* A plain read. */
@@ -117,6 +119,7 @@ struct nl_sim_race_block {
         uint32_t barrier;
         uintptr_t granule;
     } swapped[NL_SIM_ORDER_THREADS];
+    nl_sim_flag_thread flag_of[NL_SIM_ORDER_THREADS]; /* of each thread: flags.h */
     nl_sim_phase_questions questions;
 };
 
@@ -364,6 +367,11 @@ static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t gra
            *(const volatile uint32_t *)lock == 1;
 }
 
+/* Has the thread read a flag of the thread that made the access `m`? */
+static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
+    return nl_sim_flag_is_of(b->flag_of[thread], m.block, nl_sim_mark_thread(m));
+}
+
 /* Accesses */
 
 static nl_sim_race_side side(const nl_sim_race *race, mark m) {
@@ -382,6 +390,7 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .size = v->size,
                               .shared = v->shared,
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
+                              .flag = has_read_flag(b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_exist(v->race->phases),
                               .earlier = side(v->race, m),
@@ -432,6 +441,7 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .size = v->size,
                               .shared = v->shared,
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
+                              .flag = has_read_flag(v->b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_exist(v->race->phases),
                               .earlier = side(v->race, m),
@@ -576,6 +586,9 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else if (strong) {
         drop_foreign(&v);
         nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
+        nl_sim_flags_access(&race->flags, &b->flag_of[thread],
+                            (nl_sim_flag_thread){b->order.block, thread, 1}, address,
+                            (kind & NL_SIM_ACCESS_WRITE) != 0);
         if (kind & NL_SIM_ACCESS_COMPARE)
             forgive_read(race, b, thread, address / GRANULE * GRANULE);
         if (kind & (NL_SIM_ACCESS_COMPARE | NL_SIM_ACCESS_EXCHANGE)) {
@@ -624,6 +637,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++)
         w->race_block->questions.of[i].barrier = 0;
     memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
+    memset(w->race_block->flag_of, 0, w->threads * sizeof *w->race_block->flag_of);
     nl_sim_happensbefore_begin(&w->race_block->order, (uint32_t)block, w->threads,
                                &w->race->starved);
     return 0;

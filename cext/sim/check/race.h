@@ -38,6 +38,7 @@ typedef struct nl_sim_race_conflict {
     /* the later thread holds a lock: its last compare-and-swap or exchange was at another address,
      * whose value is now 1 */
     int lock;
+    int flag;          /* the later thread has read a flag of the earlier one (flags.h) */
     int updates;       /* both threads execute a statement that reads the element and writes it */
     int narrow_fences; /* the launch has made fences of block scope */
     int has_phases;    /* the launch has barriers with phases (phases.h) */

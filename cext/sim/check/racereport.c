@@ -44,7 +44,7 @@ static const char *verb(const nl_sim_race_side *side) {
 
 /* Remedies in the terms of the kernel's language. */
 typedef struct words {
-    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *phase, *lock, *fence;
+    const char *atomic_of_grid, *atomic_of_block, *warp, *block, *phase, *lock, *fence, *flag;
 } words;
 
 #define ORDERLESS ", with nothing that orders the blocks"
@@ -62,7 +62,8 @@ typedef struct words {
             ", with nothing that orders them: a lock does with " threadfence \
             " after it is taken and before it is released", \
             ORDERLESS ": a fence of block scope is for the threads of one block, " threadfence \
-                      " for all" \
+                      " for all", \
+            ORDERLESS ": a flag does with " threadfence " before it is set and after it is read" \
     }
 
 static const words in_cxx =
@@ -92,7 +93,9 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
         return in->block;
     if (c->earlier.narrow || c->later.narrow)
         return ORDERLESS ": atomics of block scope are for the threads of one block";
-    return c->narrow_fences ? in->fence : ORDERLESS;
+    if (c->narrow_fences)
+        return in->fence;
+    return c->flag && !by_atomic ? in->flag : ORDERLESS;
 }
 
 /* Is the variable in the image but not the user's (this library's or the compiler's)? Then no line

@@ -1,0 +1,42 @@
+/* sim/check/flags: whose flag a thread has read. Only for remedies: if a thread has read a value
+ * that another thread wrote by an atomic or volatile access, and they race elsewhere, the flag
+ * lacks its fences. */
+#ifndef NL_SIM_CHECK_FLAGS_H
+#define NL_SIM_CHECK_FLAGS_H
+
+#include <stdint.h>
+
+/* A thread of the launch. */
+typedef struct nl_sim_flag_thread {
+    uint64_t block;
+    uint32_t thread;
+    int exists;
+} nl_sim_flag_thread;
+
+/* The last writers, by a hash of the address: a newer address replaces an older one. */
+enum { NL_SIM_FLAGS = 64 };
+typedef struct nl_sim_flags {
+    uintptr_t address[NL_SIM_FLAGS];
+    nl_sim_flag_thread writer[NL_SIM_FLAGS];
+} nl_sim_flags;
+
+static inline int nl_sim_flag_is_of(nl_sim_flag_thread t, uint64_t block, uint32_t thread) {
+    return t.exists && t.block == block && t.thread == thread;
+}
+
+/* Called for an atomic or volatile access of `me`. `seen` is the writer of the last flag that the
+ * thread has read. */
+static inline void nl_sim_flags_access(nl_sim_flags *flags, nl_sim_flag_thread *seen,
+                                       nl_sim_flag_thread me, uintptr_t address, int writes) {
+    unsigned at = (unsigned)(address / 4 % NL_SIM_FLAGS);
+    nl_sim_flag_thread *writer = &flags->writer[at];
+    if (flags->address[at] == address && writer->exists &&
+        !nl_sim_flag_is_of(*writer, me.block, me.thread))
+        *seen = *writer;
+    if (writes) {
+        flags->address[at] = address;
+        *writer = me;
+    }
+}
+
+#endif
