@@ -108,8 +108,11 @@ def test_a_roofline_has_a_point_for_each_kernel_with_arithmetic():
     a = cuda.to_device(np.ones((64, 64), np.float32))
     with cuda.profile(gpu="H200") as p:
         transpose[(2, 2), (32, 32)](a, a)
-    assert "no kernel with float32 arithmetic" in p.roofline.svg
     launch = p.launches[0]
+    launch.work = None
+    assert "operations are counted with nvdisasm" in p.roofline.svg
+    launch.work = timing.Work(*[0.0] * len(timing.Work._fields))
+    assert "no kernel has float32 arithmetic" in p.roofline.svg
     launch.work = timing.Work(*[1e6] * len(timing.Work._fields))
     svg = pictures.roofline([launch]).svg
     assert len(re.findall("<circle", svg)) == 1
