@@ -57,7 +57,8 @@ static void end_block(nl_sim_worker *w) {
     if (w->job->check->copies)
         nl_sim_asynccopy_end_block(w);
     nl_sim_profile_end_block(w);
-    if (w->race && w->cluster)
+    /* a block that ends because the launch has failed is no reason for a report */
+    if (w->race && w->cluster && !nl_sim_job_stopped(w->job))
         nl_sim_racereport_end_shared(w);
     if (w->race)
         nl_sim_race_end_block(w);

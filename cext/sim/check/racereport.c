@@ -257,16 +257,22 @@ static space find_space(const nl_sim_worker *w, uintptr_t address) {
     return PRIVATE;
 }
 
+/* No thread stops at an access to its own memory: no other thread can notice, and what the
+ * simulator reports of a barrier must follow the change of its word at once. */
 int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
+    unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)
-        return nl_sim_schedule_is_due(w, kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE),
-                                      kind & NL_SIM_ACCESS_WRITE, address);
-    if (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE) &&
-        nl_sim_interleave_is_due_at_atomic(w->job)) {
+        return find_space(w, address) != PRIVATE &&
+               nl_sim_schedule_is_due(w, strong, kind & NL_SIM_ACCESS_WRITE, address);
+    if (strong && nl_sim_interleave_is_due_at_atomic(w->job)) {
         w->at_atomic = 1;
         return 1;
     }
-    if (w->slice--)
+    if (w->slice) {
+        w->slice--;
+        return 0;
+    }
+    if (find_space(w, address) == PRIVATE)
         return 0;
     w->slice = nl_sim_interleave_slice(w->job);
     return 1;
