@@ -101,8 +101,9 @@ def test_each_kind_of_wait(program):
             cuda.synchronize()
 
     x[:] = 1
+    m.spins[1, 32](x)  # compiled, so that the kernel has begun when it is interrupted
     with cuda.checks():
-        m.spins[1, 32](x)  # compiled
+        m.spins[1, 32](x)
         cuda.synchronize()
     x[:] = 0
     works = {
