@@ -25,12 +25,12 @@ def counts(code: MachineCode, lines, warps: int) -> list:
     for requests, blocks in _evidence(code, lines, places):
         for block, count in _distribute(requests, blocks, code, warps):
             found[block].append(count)
-    known = {block: max(values) for block, values in enumerate(found) if values}
-    for loop, iterations in _loops_without_accesses(code, lines, places, known).items():
+    counted = {block: max(values) for block, values in enumerate(found) if values}
+    for loop, iterations in _loops_without_accesses(code, lines, places, counted).items():
         for block in range(code.loops[loop].first, code.loops[loop].last + 1):
             if code.blocks[block].loops[-1] == loop:
-                known[block] = iterations
-    return [_count(block, code, known, warps) for block in range(len(code.blocks))]
+                counted[block] = iterations
+    return [_count(block, code, counted, warps) for block in range(len(code.blocks))]
 
 
 def _evidence(code, lines, places):
@@ -68,7 +68,7 @@ def _distribute(requests, blocks, code, warps):
             yield block, times * warps
 
 
-def _loops_without_accesses(code, lines, places, known):
+def _loops_without_accesses(code, lines, places, counted):
     """Loop -> iterations of its machine code, for innermost loops whose blocks have no evidence."""
     iterations = {line.key: line.loop_iterations for line in lines if line.loop_iterations}
     inner = {block.loops[-1] for block in code.blocks if block.loops}
@@ -77,7 +77,7 @@ def _loops_without_accesses(code, lines, places, known):
         own = [n for n, block in enumerate(code.blocks) if block.loops[-1:] == (loop,)]
         instructions = [i for n in own for i in code.blocks[n].instructions]
         keys = {places.find(i.frames) for i in instructions} & iterations.keys()
-        if keys and not any(n in known for n in own):
+        if keys and not any(n in counted for n in own):
             key = max(keys, key=lambda key: iterations[key])
             sizes.setdefault(key, []).append((unrolled(instructions), loop))
     found = {}
@@ -99,15 +99,15 @@ def unrolled(instructions) -> int:
     return math.gcd(*times.values()) or 1
 
 
-def _count(block, code, known, warps):
-    if block in known:
-        return known[block]
+def _count(block, code, counted, warps):
+    if block in counted:
+        return counted[block]
     for loop in reversed(code.blocks[block].loops):
         around = code.loops[loop]
         inside = [
-            known[other]
+            counted[other]
             for other in range(around.first, around.last + 1)
-            if other in known and code.blocks[other].loops[-1] == loop
+            if other in counted and code.blocks[other].loops[-1] == loop
         ]
         if inside:
             return max(inside)

@@ -248,9 +248,11 @@ def roofline(launches: list) -> Picture:
         )
         parts.append(_text(x + 8, label, name))
     if not points:
-        known = any(launch.work is not None for launch in launches)
+        has_counts = any(launch.work is not None for launch in launches)
         why = (
-            "no kernel has float32 arithmetic" if known else "operations are counted with nvdisasm"
+            "no kernel has float32 arithmetic"
+            if has_counts
+            else "operations are counted with nvdisasm"
         )
         parts.append(_text(left + width - 8, top + height - 12, why, _LIGHT, "end"))
     return Picture(left + width + 30, top + height + 50, parts)

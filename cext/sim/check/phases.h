@@ -10,8 +10,8 @@
  * - each wait for a parity happens before the end of the next phase, so that the thread cannot miss
  *   a phase;
  * - each thread that asks whether a phase has ended repeats the question until it has. A thread
- * that learns of the end when it asks for the first time is told that the phase has not ended, as
- * in another schedule. It must return to the same question in the same state.
+ * that learns of the end when it asks for the first time gets the answer that the phase has not
+ * ended, as in another schedule. It must return to the same question in the same state.
  *
  * One object belongs to a launch whose blocks are interleaved: only one OS thread at a time may
  * call these functions. */
