@@ -1,7 +1,8 @@
 """driver/cuda_abi.h against the toolkit's own cuda.h and nvrtc.h, where there is a toolkit.
 
-The build never sees a toolkit; this compiles a file of _Static_asserts that does. Each name of ours
-becomes ours_NAME in a first translation, the toolkit keeps its own.
+The build does not read a toolkit's headers: this test compiles a file of _Static_asserts that
+includes them. A first translation unit renames each of our names to ours_NAME; the toolkit's names
+stay.
 """
 
 import pathlib
@@ -89,7 +90,8 @@ def test_constants_structs_and_handles(tmp_path):
         if re.search(rf"\b{constant}\b", known):
             lines.append(f'_Static_assert((int)ours_{constant} == (int){constant}, "{constant}");')
             checked += 1
-    # Launch attributes are a union of much that we never use: size and place of the value count.
+    # Launch attributes are a union with many members that we never use: only its size and the
+    # offset of the value matter.
     for name, fields in structs(text).items():
         if not re.search(rf"\b{name}\b", known):
             continue

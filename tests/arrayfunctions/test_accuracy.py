@@ -126,7 +126,7 @@ def test_products_of_long_vectors(near, call, code):
 
 
 def test_infinite_sums():
-    """What an infinite sum lost by rounding is NaN, and is left out."""
+    """Skips elements where an infinite sum lost its rounding error as NaN."""
     for values in ([np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [1e308, 1e308], [-np.inf, 1, 2]):
         for code in "fdFD":
             with np.errstate(all="ignore"):
@@ -168,7 +168,7 @@ def test_float16_averages_and_integrals_whose_sums_do_not_fit():
 
 @pytest.mark.parametrize("code", "FD")
 def test_products_of_conjugates_whose_terms_cancel(near, code):
-    """vdot and vecdot lose nothing of a product, also where nearly all cancels."""
+    """vdot and vecdot lose no digits of a product, even if nearly all cancel."""
     rng = np.random.default_rng(4)
     a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)
     b = (1j * a).astype(code)  # the real part of each product is 0, but for roundings

@@ -15,7 +15,7 @@ BASE = cuda.to_device(np.zeros(4096, "u1"))
 
 
 class Reader:
-    """Reads a key. Nothing but the bytes decides what is read."""
+    """Reads a key. The function read depends only on the bytes of the key."""
 
     def __init__(self, key):
         self.key, self.at = key, 0
@@ -67,7 +67,7 @@ class Reader:
 
 
 def key_of(*args, **keywords):
-    """The key of a call, which its first call leaves; None if the call has none."""
+    """The key of a call, which its first call leaves; None if the call cannot be keyed."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
     return next(iter(function._traces), None)
@@ -107,7 +107,7 @@ def drawn(rng, arrays, depth=0):
 
 
 class Described:
-    """What distinguishes calls, computed from the arguments alone."""
+    """The properties that distinguish calls, computed only from the arguments."""
 
     def __init__(self):
         self.arrays = []
@@ -174,7 +174,7 @@ def test_an_index_that_equals_a_tag():
 
 
 def test_an_array_twice_and_two_arrays_on_the_same_memory():
-    """What the function returns may be one of its arguments itself."""
+    """The function may return one of its arguments."""
     second = _core.Traced(lambda a, b: b)
     d = cuda.to_device(np.arange(3))
     same = d[:]

@@ -1,4 +1,5 @@
-"""Coordinates of grids, diagonals and triangles, and flat places, on device arrays against NumPy."""
+"""Coordinates of grids, diagonals and triangles, and flat indices, on device arrays against
+NumPy."""
 
 import numpy as np
 import pytest

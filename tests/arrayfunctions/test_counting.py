@@ -1,4 +1,4 @@
-"""Histograms, searches, what is there once, and quantiles, on the device against NumPy."""
+"""Histograms, searches, unique elements and quantiles on the device, against NumPy."""
 
 import warnings
 

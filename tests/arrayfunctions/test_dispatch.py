@@ -1,4 +1,5 @@
-"""NumPy's functions on device arrays: which of ours is called, and what is said where there is none."""
+"""NumPy's functions on device arrays: which implementation is called, and the error if there is
+none."""
 
 import pathlib
 import re
@@ -87,7 +88,7 @@ def test_the_protocol_checks_its_arguments():
 
 
 def test_testing_and_conversions_stay():
-    """What is asked to be a NumPy array becomes one."""
+    """An explicit conversion to a NumPy array is allowed."""
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)
     assert type(np.asarray(d)) is np.ndarray and type(np.array(d)) is np.ndarray

@@ -13,7 +13,7 @@ MATRIX = np.arange(12.0).reshape(3, 4)
 
 
 def places_in(draw, n, most):
-    """What delete and insert take for places of an axis of n elements, and a little beyond."""
+    """Indices that delete and insert accept for an axis of n elements, and some out of bounds."""
     kind = draw(st.sampled_from(["number", "slice", "list", "array", "mask", "one", "empty"]))
     if kind == "number":
         return draw(st.integers(-n - 1, most + 1))

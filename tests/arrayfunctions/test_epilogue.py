@@ -59,7 +59,8 @@ def test_texts():
 
 
 def test_repeated_calls():
-    """From the third on they are repeated without Python: with what the arrays have then."""
+    """From the third call on they are replayed without Python, with the current values of the
+    arrays."""
     out = cuda.device_array((6, 4), "f4")
     for seed in range(5):
         a, b, bias = whole(seed, (6, 3), "f4"), whole(seed + 1, (3, 4), "f4"), whole(seed, 4, "f4")

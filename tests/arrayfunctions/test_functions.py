@@ -92,7 +92,8 @@ def test_reductions(data):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
 def test_indices_of_the_first_extreme(dtype):
-    """Of several the first, NaN before all, zeros alike: packed into 64 bits or not."""
+    """The first of equal extremes wins, NaN before all others, -0.0 equals 0.0: packed into 64 bits
+    or not."""
     host = np.random.default_rng(0).integers(0, 100, (6, 50)).astype(dtype)
     if host.dtype.kind == "f":
         host[2, 3:5], host[3], host[4] = np.nan, -host[3], 0
@@ -337,7 +338,8 @@ def test_where(data):
 
 @numpy_since("2.1", "np.clip accepts integers that the dtype does not have")
 def test_limits_and_tolerances():
-    """Python's integers beyond the dtype limit nothing; a strong tolerance is compared with as it is."""
+    """Bounds that are Python integers outside the dtype's range clip nothing; a NumPy scalar as
+    tolerance is compared without conversion."""
     host = np.arange(200, dtype="u1")
     d = cuda.to_device(host)
     for limits in ((-1, 129), (3, 10**30), (-(2**70), None), (300, None), (None, -1)):

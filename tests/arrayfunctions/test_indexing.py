@@ -1,4 +1,4 @@
-"""Elements by their places: indexing by arrays, take, put, repeat, pad, with NumPy as the judge."""
+"""Fancy indexing, take, put, repeat and pad, with NumPy as the oracle."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_keys(data):
 
 
 def test_values_of_assignments():
-    """Broadcast, converted, from the array itself, each in its place."""
+    """The assigned values are broadcast, converted, or read from the array itself."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
     places = np.array([3, 1])
     for value in (
@@ -269,7 +269,7 @@ def test_choose_by_index_arrays():
     compare(np.choose(d, choices), np.choose(a, choices))
     compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
     compare(np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7]))
-    for mode in ("raise", "wrap"):  # places on the host are checked there
+    for mode in ("raise", "wrap"):  # indices on the host are checked there
         same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
         np.pad(d, 1, lambda *_: None)

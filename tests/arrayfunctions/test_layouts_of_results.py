@@ -1,4 +1,5 @@
-"""Results whose axes lie in memory as NumPy's do: of *_like, of several quantiles; and whose memory is their own."""
+"""The memory layout of results equals NumPy's (*_like, several quantiles), and results own their
+memory."""
 
 import itertools
 

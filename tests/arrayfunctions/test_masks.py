@@ -1,4 +1,4 @@
-"""Masks and what is not zero: NumPy's functions and d[mask], against NumPy."""
+"""Masks and nonzero elements: NumPy's functions and d[mask], against NumPy."""
 
 import copy
 

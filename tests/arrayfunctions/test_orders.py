@@ -1,4 +1,4 @@
-"""order= of NumPy's functions on device arrays: in either case, None, and what is no order."""
+"""order= of NumPy's functions on device arrays: upper and lower case, None, and invalid values."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def laid(made):
 def test_orders(name, step):
     def call(x, order):
         made = CALLS[name](x[:, ::step], order)
-        # NumPy's own layout depends on its loops, and places are views of one array.
+        # NumPy's own layout depends on its loops, and indices are views of one array.
         return made if name in ("einsum", "matmul", "unravel_index") else laid(made)
 
     for order in ORDERS:

@@ -24,7 +24,7 @@ def test_keys():
     device = cuda.to_device(NUMBERS)
     down = cuda.sort(key="-x")
     equal(down(device), -np.sort(-NUMBERS))
-    equal(down(NUMBERS, 0), -np.sort(-NUMBERS, 0))  # what is given on the host comes back there
+    equal(down(NUMBERS, 0), -np.sort(-NUMBERS, 0))  # host arguments give host results
     equal(down.argsort(device), np.argsort(-NUMBERS, kind="stable"))
     equal(down(device, axis=None), -np.sort(-NUMBERS, None))
     assert down(device, out=device) is device

@@ -1,4 +1,4 @@
-"""Quantiles with weights, and of what is not NaN, on device arrays against NumPy's own."""
+"""Weighted quantiles and nanquantile on device arrays, against NumPy's own."""
 
 import random
 from fractions import Fraction
@@ -13,7 +13,7 @@ from numbalite import cuda
 
 
 def rows_with_nans(dtype="f8"):
-    """Rows with some NaN, with NaN alone and with none, on the host and the device."""
+    """Rows with some NaN, with only NaN and without NaN, on the host and the device."""
     host = np.random.default_rng(4).integers(-9, 9, (4, 5, 3)).astype(dtype)
     host[np.random.default_rng(5).random(host.shape) < 0.4] = np.nan
     host[0, 0], host[1, 1] = np.nan, [1, 2, 3]
@@ -96,7 +96,7 @@ METHODS = (
 @numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("dtype", some(1, ["f4", "f8", "i2", "f2"]))
 def test_one_quantile_of_arrays_of_any_shape(dtype):
-    """A number of Python or NumPy; the least and the largest place, NaN, several axes."""
+    """A Python or NumPy number; the smallest and largest index, NaN, several axes."""
     rng = np.random.default_rng(17)
     for _ in range(40):
         shape = [int(n) for n in rng.integers(1, 8, rng.integers(1, 4))]

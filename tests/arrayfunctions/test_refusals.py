@@ -1,5 +1,5 @@
-"""What NumPy's functions refuse is refused on device arrays, with the same kind of exception: wrong axes, shapes,
-dtypes, and outputs."""
+"""Device arrays raise the same kind of exception as NumPy for wrong axes, shapes, dtypes and
+outputs."""
 
 import inspect
 import warnings
@@ -26,14 +26,14 @@ LISTS = {
     "0-d": [np.array(1.0)] * 2,
 }  # fmt: skip
 LESS_IS_REFUSED = {
-    ("polyint", "argument 0: 3-d"),  # a matrix of polynomials, of which NumPy takes some
+    ("polyint", "argument 0: 3-d"),  # a matrix of polynomials, some of which NumPy accepts
     ("tensordot", "argument 0: 0-d"), ("tensordot", "argument 1: 0-d"),
     ("linalg.tensorinv", "argument 0: 0-d"), ("fft.fftshift", "argument 0: 0-d"),
 }  # fmt: skip
 
 
 def outputs(result):
-    """Arrays, or what is none, in which the result has no place."""
+    """Outputs that are not arrays, or whose shape or dtype cannot hold the result."""
     shape, dtype = np.shape(result), np.asarray(result).dtype
     yield "wrong shape", np.zeros((*shape, 7), dtype)
     yield "other lengths", np.zeros([n + 1 for n in shape] or [2], dtype)
@@ -68,7 +68,8 @@ def variants(name, function, args):
 
 
 def is_of_indices(error):
-    """Indices on the device are not waited for: they are taken modulo the length, or are a KernelError."""
+    """Functions do not wait for indices on the device: these are taken modulo the length, or raise
+    KernelError."""
     return str(error).startswith(("index ", "invalid entry in choice"))
 
 

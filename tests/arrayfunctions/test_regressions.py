@@ -1,4 +1,4 @@
-"""Mistakes that users came across, one test each: NumPy judges."""
+"""Bugs that users reported, one test each: NumPy judges."""
 
 import concurrent.futures
 import warnings
@@ -224,7 +224,7 @@ def test_first_calls_of_several_threads():
 
 
 def _filled(function, x, *args, **keywords):
-    """What a function makes of an array, which may be the array itself."""
+    """The return value of a function, which may be its argument itself."""
     made = function(x, *args, **keywords)
     made = x if made is None else made
     return made.copy_to_host() if hasattr(made, "copy_to_host") else made
@@ -300,7 +300,8 @@ def test_dtypes_without_numbers_raise_with_an_alternative():
 
 
 def test_new_arrays_of_texts_without_a_length():
-    """They have one character, as in NumPy: it was none, and filling them raised TypeError."""
+    """They have one character, as in NumPy; earlier they had none, and filling them raised
+    TypeError."""
     for dtype in (str, bytes, "S", "U", np.dtype(str)):
         host = np.zeros((2, 4))[:, ::2]
         device = cuda.to_device(np.zeros((2, 4)))[:, ::2]

@@ -68,7 +68,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
 
 
 def test_tiles_of_columns():
-    """What does not commute, beginning with a number, and without the element itself."""
+    """Operations that do not commute, with an initial value, and exclusive scans."""
     maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)
     got = after(d, 0, initial=start).copy_to_host()
@@ -98,7 +98,8 @@ SMALL = np.dtype([("m", "u2"), ("c", "u2")])
 
 
 def test_pipelined_records(pipelines):
-    """An operation that does not commute; an incomplete last piece, an initial number, lines, in place."""
+    """An operation that does not commute; an incomplete last tile, an initial value, rows, in
+    place."""
     composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
     maps = np.empty(2 * 26_003, SMALL)
     for name in SMALL.names:
@@ -181,7 +182,7 @@ def test_pipelined_columns(pipelines, dtype, columns):
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="only the simulator looks for mistakes")
 def test_checks_find_nothing_in_a_pipeline(pipelines):
-    """What it leaves in shared memory is copied there by structs that are local variables."""
+    """Local structs in the operation are copied to shared memory."""
     x = np.random.default_rng(9).integers(0, 2, (30_001, 2)).astype("u1")
     with cuda.checks():
         found = total(cuda.to_device(x), 0)
@@ -231,7 +232,8 @@ def test_exclusive_scans_begin_with_the_identity():
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_shapes_strides_and_axes(data):
-    """Views of one buffer along any axis, inclusive and exclusive, into new arrays, given ones and in place."""
+    """Views of one buffer along any axis, inclusive and exclusive, into new arrays, into out=, and
+    in place."""
     shape = data.draw(st.lists(st.integers(0, 7), min_size=1, max_size=3)) + [
         data.draw(st.sampled_from((1, 33, 300)))
     ]

@@ -89,7 +89,7 @@ def test_out_and_count():
     number = int(count.copy_to_host()[0])
     assert number == (x > 5).sum()
     np.testing.assert_array_equal(out[::-1][:number].copy_to_host(), x[x > 5])
-    large(d, d)  # in place: the elements are written when all have been read
+    large(d, d)  # in place: elements are written after all were read
     np.testing.assert_array_equal(d[:number].copy_to_host(), x[x > 5])
 
 

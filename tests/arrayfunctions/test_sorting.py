@@ -1,4 +1,5 @@
-"""Sorting on the device against NumPy: dtypes, layouts, ties, NaNs, stability, places of every width."""
+"""Sorting on the device against NumPy: dtypes, layouts, ties, NaNs, stability, indices of every
+width."""
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_rows_that_a_block_sorts_by_digits(dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
 def test_rows_longer_than_a_block(dtype):
-    """By digits: several tiles, several rows, even and odd numbers of passes, in place too."""
+    """Radix sort: several tiles, several rows, even and odd numbers of passes, in place too."""
     rng = np.random.default_rng(3)
     host = values(rng, dtype, (2, 8500))
     device = cuda.to_device(host)
@@ -213,5 +214,5 @@ def test_transposed_rows_are_sorted_in_their_layout():
     np.testing.assert_array_equal(made.copy_to_host(), expected)
     assert (made.strides, d.strides) == (expected.strides, host.strides)
     view = d.T
-    d.sort(0)  # in place: the memory is the array's own
+    d.sort(0)  # in place: the array keeps its memory
     np.testing.assert_array_equal(view.copy_to_host(), expected.T)

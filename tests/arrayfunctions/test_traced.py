@@ -156,7 +156,7 @@ def test_new_arrays():
 
 
 def test_two_streams_are_not_mixed():
-    """Which of two the work goes to is asked each time."""
+    """The choice between the two implementations is made in each call."""
     x = np.arange(3.0)
     d, a, b = cuda.to_device(x), cuda.stream(), cuda.stream()
     for _ in range(TIMES):
@@ -166,7 +166,7 @@ def test_two_streams_are_not_mixed():
 
 
 def test_steps_in_python():
-    """What a function does by trace_step() is done again, for other arrays and streams."""
+    """A step that a function adds by trace_step() is replayed for other arrays and streams."""
     done = []
 
     def step(stream, source, target, factor):

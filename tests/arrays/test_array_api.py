@@ -28,7 +28,7 @@ def test_names():
 
 
 def test_functions_that_old_numpys_lack():
-    """unstack, cumulative_sum and cumulative_prod came with NumPy 2.1."""
+    """NumPy 2.1 added unstack, cumulative_sum and cumulative_prod."""
     d = xp.asarray([[1, 2], [3, 4]])
     assert [part.tolist() for part in xp.unstack(d, axis=1)] == [[1, 3], [2, 4]]
     assert xp.cumulative_sum(d, axis=0).tolist() == [[1, 2], [4, 6]]

@@ -136,7 +136,7 @@ def test_bad_shapes(bad):
 
 @pytest.mark.parametrize("dtype", [object, "U3", "M8[s]"])
 def test_dtypes_of_the_host_alone(dtype):
-    """Python objects have no meaning on a device; bytes that are just bytes may pass, and come back."""
+    """Python objects are rejected on a device; void bytes are copied unchanged."""
     x = np.zeros(3, dtype)
     if np.dtype(dtype) == object:
         with pytest.raises(TypeError):

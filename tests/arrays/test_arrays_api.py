@@ -1,4 +1,4 @@
-"""Device arrays against NumPy: whatever an array can do on both sides gives the same."""
+"""Device arrays against NumPy: each operation that both support has equal results."""
 
 import copy
 import pickle
@@ -114,7 +114,7 @@ def test_device_array_defaults():
 
 
 def test_types_are_dtypes():
-    """float32 and the like of numba's programs stand wherever a dtype does."""
+    """Names of numba's types, such as float32, are accepted as dtypes."""
     record = types.from_dtype([("a", "f4"), ("b", "i4")])
     for t in (types.float32, types.boolean, types.complex64, record, types.NPDatetime("s")):
         dtype = np.dtype(t)

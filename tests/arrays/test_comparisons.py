@@ -1,4 +1,4 @@
-"""`==`, `!=` and `in` of device arrays and what is no number, against NumPy."""
+"""`==`, `!=` and `in` of device arrays with operands that are not numbers, against NumPy."""
 
 import operator
 import os
@@ -28,7 +28,7 @@ def test_equal_to_no_number(compared, other):
 
 
 def test_comparisons_of_unsupported_dtypes_raise():
-    """Objects that are numbers, of which there are none on the device."""
+    """Objects that act as numbers, which do not exist on the device."""
     d = cuda.to_device(TABLE)
     for other in (Decimal(3), np.array([3, None], object)):
         for compared in (operator.eq, operator.ne):

@@ -16,7 +16,8 @@ from numbalite import _core, cuda, errors
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_is_left():
-    """Once for the file, because collecting garbage after each test takes longer than the tests."""
+    """Once for the file, because a garbage collection after each test takes longer than the
+    tests."""
     gc.collect()
     before = _core.live()
     yield
@@ -463,7 +464,7 @@ def test_page_locked_memory_lives_until_the_copy_is_done():
     stream.synchronize()
     assert (back == 19).all()
     del back, device
-    on_device(filled(3))  # drops what the stream has done with
+    on_device(filled(3))  # removes the references that the stream no longer needs
     gc.collect()
 
 

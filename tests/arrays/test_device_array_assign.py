@@ -1,5 +1,5 @@
-"""Assignment and casts of device arrays with NumPy as the judge: any shapes, strides and dtypes on either
-side; and that it takes one copy or one kernel on the device."""
+"""Assignment and casts of device arrays with NumPy as the oracle: any shapes, strides and dtypes on
+either side; each needs one copy or one kernel on the device."""
 
 import random
 
@@ -343,7 +343,7 @@ def test_elements_that_overlap_themselves():
             twice[...] = value
 
 
-# ---- streams, and how many calls it takes ----
+# ---- streams, and the number of driver calls ----
 def test_streams():
     stream = cuda.stream()
     host = np.arange(1000, dtype="f4").reshape(20, 50)
@@ -402,7 +402,7 @@ def test_dense_copies_are_one_copy():
 # ---- copies between arrays that are runs along different axes, and between their parts ----
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
 def test_transposed_copies(dtype, monkeypatch):
-    """By tiles, whatever is left over at the edges; the same elements side by side or with gaps."""
+    """By tiles, with incomplete tiles at the edges; the same elements contiguous or with gaps."""
     monkeypatch.setattr(transposing, "MIN_BYTES", 0)
     found = []
     real = transposing.stack_of
@@ -440,7 +440,7 @@ def test_layout_of_transposed_arrays():
 
 
 def test_within_one_array():
-    """As if the source had been read first; every other element and those between share none."""
+    """The result is as if the source had been read first; even and odd elements do not overlap."""
     for target, source in (
         (np.s_[::2], np.s_[1::2]),
         (np.s_[:], np.s_[::-1]),

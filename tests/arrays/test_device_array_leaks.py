@@ -1,4 +1,4 @@
-"""Whatever is done with device arrays leaves nothing behind, however often; and so does cuda.close()."""
+"""No use of device arrays, repeated often, leaks objects; nor does cuda.close()."""
 
 import gc
 import itertools
@@ -110,7 +110,7 @@ def test_a_million_operations():
 
 
 def test_close_leaves_no_handle(run_python):
-    """Also with arrays, views, records and streams alive, which say so when they are used."""
+    """Also with live arrays, views, records and streams, whose use raises an error afterwards."""
     run_python("""
 import gc
 import numpy as np

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:reshape of")
 
 
 def same_view(device, base, host, host_base):
-    """The same elements, strides and place in memory."""
+    """The same elements, strides and address."""
     same(device, host)
     assert device.size == 0 or np.shares_memory(host, host_base), "the judge's is a view"
     if device.size:
@@ -232,7 +232,7 @@ def test_messages_are_numpys():
 
 
 def test_shapes_and_axes_from_arrays():
-    """NumPy takes arrays of integers where it takes tuples."""
+    """NumPy accepts arrays of integers where it accepts tuples."""
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)
     for function in (

@@ -1,4 +1,4 @@
-"""Arrays of records and records in device memory, and what numba.cuda.cudadrv.devicearray offers."""
+"""Arrays of records and records in device memory, and the API of numba.cuda.cudadrv.devicearray."""
 
 import ctypes
 import pickle

@@ -3,14 +3,16 @@
     NUMBALITE_DRIVER=sim python tests/bench/accuracy.py [--only sum,var] [--seed 1] [--small]
     python tests/bench/accuracy.py --write docs/accuracy.md      (the table of that page, on the device that is there)
 
-An error is the largest relative one of all results of a call, in roundings: 1 is half a unit in the last place, which
-the rounding of an exact result may cost. The exact results come from math.fsum, and from sums of numpy.longdouble of
-numbers that lose nothing. A call may have the larger of one rounding and NumPy's error; exit status 1 where one has
-more. A variance in float64 rounds each square, as NumPy's does, in another order: it may have three roundings, or 1.5
-times NumPy's error; a scan four times NumPy's, since its partial sums are those of other parts; float16, which both
-add up in float32, but in another order, four times NumPy's. `average` is a quotient of two sums, so two roundings;
-`cov` a product of matrices, by cuBLAS on a GPU, whose errors are compared with its largest element, so thirty-two;
-`trapezoid` is a sum in float64 or two numbers of `left + right`, compared with the largest result, so two.
+An error is the largest relative one of all results of a call, in roundings: 1 is half a unit in the
+last place, the rounding error of an exact result. The exact results are from math.fsum, and from
+sums of numpy.longdouble of numbers that it represents exactly. A call may have the larger of one
+rounding and NumPy's error; exit status 1 where one has more. A variance in float64 rounds each
+square, as NumPy's does, in another order: it may have three roundings, or 1.5 times NumPy's error;
+a scan four times NumPy's, since its partial sums are those of other parts; float16, which both add
+up in float32, but in another order, four times NumPy's. `average` is a quotient of two sums, so two
+roundings; `cov` a product of matrices, by cuBLAS on a GPU, whose errors are compared with its
+largest element, so thirty-two; `trapezoid` is a sum in float64 or two numbers of `left + right`,
+compared with the largest result, so two.
 """
 
 import argparse
@@ -325,7 +327,8 @@ CASES = {
 
 
 def roundings(found, exact, of_all=False):
-    """The largest relative error, in halves of a unit in the last place; infinite where only one is finite."""
+    """The largest relative error, in halves of a unit in the last place; infinite if only one of
+    the two is finite."""
     dtype = found.real.dtype
     info = np.finfo(dtype)
     is_finite = np.isfinite(exact.real) & np.isfinite(exact.imag)
@@ -369,7 +372,8 @@ def measured(name, code, rng, shape):
 
 
 def excess(name, code, errors):
-    """What has a larger error than allowed: one rounding or NumPy's error, if the case does not say otherwise."""
+    """The cases with a larger error than allowed: one rounding or NumPy's error, unless the case
+    has a limit of its own."""
     case = CASES[name]
     return {key: one for key, one in errors.items() if one[0] > case.allowed(code, one[1])}
 

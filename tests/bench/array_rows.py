@@ -1,6 +1,7 @@
-"""The rows of NumPy's functions on device arrays, and of what is around kernels.
+"""The rows of NumPy's functions on device arrays, and of the functions that surround kernels.
 
-The floor of what moves memory is what a large copy on the device takes for as many bytes, in the same run. Results are checked before they are timed.
+The floor of a function that moves memory is the time of a large copy on the device of as many
+bytes, in the same run. Results are checked before they are timed.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""What checked kernels cost:   python tests/bench/checked.py
+"""The cost of checked kernels:   python tests/bench/checked.py
 
-Four kernels, plain, with boundscheck=True and with debug=True, in a Markdown table: the time of one
-launch with everything around it, the median of several, and how many times the plain kernel's that is.
-The last row is an empty kernel: what a checked launch costs by being waited for.
+Four kernels, plain, with boundscheck=True and with debug=True, in a Markdown table: the median time
+of a launch with its Python call, and its ratio to the plain kernel's time. The last row is an empty
+kernel: it shows the cost of waiting for a checked launch.
 """
 
 import functools

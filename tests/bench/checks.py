@@ -1,11 +1,11 @@
-"""What the simulator's checks cost: times of four kernels with each check, as a table of markdown.
+"""The cost of the simulator's checks: times of four kernels with each check, as a Markdown table.
 
     python tests/bench/checks.py [--size 1.0] [--rounds 5]
 
-Each entry is a launch's processor time over that of the same launch with no checks, the least of some
-rounds, on one core: what else the machine does can only add to it. `none` is a launch of a kernel that
-has been checked before, over one of a twin that never was, in turns. The first launch, which compiles,
-is outside; what compiling costs stands in a line below.
+Each entry is the processor time of a launch divided by that of the same launch without checks, the
+minimum of several rounds, on one core: other load can only increase it. `none` compares a launch
+without checks of a kernel that was checked before with one of a twin that never was, alternately.
+The first launch, which compiles, is not measured; the compile time is printed in a line below.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 /* The floors of calls of the driver: the same calls from C, with no Python in between.
  *
- * A library for the process that measures: each round of ours is followed by one of these, in the
- * same context and on the same processor. (A process of its own told little: a launch takes 3.2 us
- * at one moment and 4.5 at another, for seconds.) Built by: cc -O3 -shared -fPIC -Icext driver.c -o
- * driver.so -ldl -pthread */
+ * A library for the process that measures: each of numbalite's rounds is followed by one of these,
+ * in the same context and on the same processor. (A separate process is not comparable: a launch
+ * takes 3.2 us at one moment and 4.5 at another, for seconds.) Built by: cc -O3 -shared -fPIC
+ * -Icext driver.c -o driver.so -ldl -pthread */
 #include <pthread.h>
 
 #include "floor.h"
@@ -199,7 +199,7 @@ static const struct {
     {"diffuse_thousand", diffuse_thousand, 1},
 };
 
-/* Microseconds of a call, over `count` calls; negative if there is none of that name. */
+/* Microseconds of a call, over `count` calls; negative if there is no function of that name. */
 double time_calls(const char *name, int count) {
     for (size_t i = 0; i < sizeof works / sizeof *works; ++i) {
         if (strcmp(works[i].name, name))

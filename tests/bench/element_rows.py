@@ -1,4 +1,5 @@
-"""The rows of element-wise functions and reductions on the device, by type and by how the operands lie.
+"""The rows of element-wise functions and reductions on the device, by type and by layout of the
+operands.
 
 The floor of each is the fastest of the hand-written kernels for just that case (hand.cu), timed by events
 next to numbalite's, on data far larger than the caches. Every result is checked: a part of it against NumPy, all
@@ -73,7 +74,8 @@ def adders():
 
 
 def compare(ours, variants, outputs, moved):
-    """(ours, floor, limit) in microseconds. ``variants`` write into outputs[1], ours into outputs[0]."""
+    """(ours, floor, limit) in microseconds. ``variants`` write into outputs[1], numbalite into
+    outputs[0]."""
     from numbalite import cuda
 
     ours()
@@ -86,14 +88,14 @@ def compare(ours, variants, outputs, moved):
 
 
 def beside(ours, variants):
-    """(ours, floor, limit): the floor is the fastest variant."""
+    """(numbalite, floor, limit): the floor is the fastest variant."""
     mine, *times = in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
     NOTES.append([round(t, 1) for t in times])
     return mine, min(times), min(times) / 0.98
 
 
 def dense(a, b, c, n, widths):
-    """(ours, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the variants."""
+    """(numbalite, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the variants."""
     add, _ = adders()
     x, y = noise(n, a), noise(n, b, 2)
     outputs = poisoned(n, c), poisoned(n, c)
@@ -150,7 +152,7 @@ def scale_int8(floor):
 
 
 def square(other, hands, view=lambda x: x):
-    """(ours, floor, limit) of a + view(other) for a square a."""
+    """(numbalite, floor, limit) of a + view(other) for a square a."""
     add, _ = adders()
     a, b = noise((SIDE, SIDE), "float32"), noise(other, "float32", 2)
     outputs = [poisoned((SIDE, SIDE), "float32") for _ in range(2)]
@@ -192,7 +194,7 @@ def transposed(floor):
 
 
 def shifted(other, seen, first, count, hands, moved):
-    """(ours, floor, limit) of c[:count] = view of a + b."""
+    """(numbalite, floor, limit) of c[:count] = view of a + b."""
     add, _ = adders()
     a, b = noise(other, "float32"), noise(N // 2, "float32", 2)
     outputs = poisoned(N // 2, "float32"), poisoned(N // 2, "float32")
@@ -236,14 +238,14 @@ def tolerance(dtype):
 
 
 def summed(host, dtype, axis):
-    """The sum as ours must be: of bytes modulo 256."""
+    """The expected sum: of bytes modulo 256."""
     if dtype == "int8":
         return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
     return host.sum(axis=axis, dtype=np.float64)
 
 
 def sums(dtype, axis):
-    """(ours, floor, limit) of the sum of a square array along an axis, or of all of it."""
+    """(numbalite, floor, limit) of the sum of a square array along an axis, or of all of it."""
     from numbalite import cuda
 
     rows = SIDE // (2 if dtype == "float64" else 1)

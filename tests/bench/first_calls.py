@@ -1,10 +1,11 @@
-"""The times of first calls, with an empty cache, in one process: what a person at a prompt waits for.
+"""The times of first calls, with an empty cache, in one process: the delay that an interactive user
+sees.
 
     python tests/bench/first_calls.py [--dtype f4] [--peer cupy] [--json FILE]
 
-Each function is called once on small arrays, and once more. The difference is what the first call costs: imports,
-compilation, and loading of the code. `.ci/images` collects the sources of these calls with other dtypes, shapes and
-layouts, and compiles them for the wheels.
+Each function is called once on small arrays, and once more. The difference is the cost of the first
+call: imports, compilation, and loading of the code. `.ci/images` collects the sources of these
+calls with other dtypes, shapes and layouts, and compiles them for the wheels.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ static void bench_first(const char *path) {
     printf("first_result %.4f\n", out[5] == out[5] ? 1.0 : 0.0);
 }
 
-/* ---- the processor: a switch saves what the calling convention says is the callee's, and no more
+/* ---- the processor: a switch saves only the registers that the calling convention assigns to the
+   callee
  * ---- */
 #if defined(__x86_64__)
 __asm__(".text\n.globl swap_stacks\n.type swap_stacks,@function\nswap_stacks:\n"
@@ -102,7 +103,7 @@ static void bench_loop(void) {
     enum { N = 1 << 14, TIMES = 20000 };
     static float memory[3][N];
     float *x = memory[0], *y = memory[1], *restrict z = memory[2];
-    __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* the compiler may not know what they hold */
+    __asm__ volatile("" : "+r"(x), "+r"(y), "+r"(z)); /* hides their values from the optimizer */
     double start = now();
     for (int t = 0; t < TIMES; ++t) {
         for (int i = 0; i < N; ++i)

@@ -1,5 +1,5 @@
-/* What the floors share: a clock, and the calls of the driver. Everything is looked up at run time,
- * so that building takes a C compiler and nothing else. */
+/* Shared code of the floors: a clock, and the calls of the driver. All driver functions are looked
+   up at run time, so the build needs only a C compiler. */
 #ifndef FLOOR_H
 #define FLOOR_H
 
@@ -93,7 +93,7 @@ static inline void run_kernel(CUfunction kernel, unsigned blocks, unsigned threa
        kernel, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
 }
 
-/* What the kernels take for array<float>. */
+/* The parameter that kernels have for array<float>. */
 typedef struct view {
     CUdeviceptr data;
     long long shape, stride;

@@ -1,4 +1,5 @@
-"""How costs grow: with arguments, dimensions, sizes, streams, threads that call at once, and devices.
+"""How costs grow: with arguments, dimensions, sizes, streams, threads that call concurrently, and
+devices.
 
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
     python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
@@ -29,7 +30,8 @@ sys.path.insert(0, str(ROOT))
 
 
 def figure(name, title, x, y, log_y=False, base=2):
-    """Registers what measures the curves of a figure: a function of (floor) that yields (label, xs, ys)."""
+    """Registers the function that measures the curves of a figure: a function of (floor) that
+    yields (label, xs, ys)."""
 
     def register(function):
         FIGURES[name] = {

@@ -76,7 +76,7 @@ template <int R> __global__ void add_row(const float* a, const float* row, float
             make_float4(x[k].x + r.x, x[k].y + r.y, x[k].z + r.z, x[k].w + r.w);
 }
 
-/* c = a + column; a thread takes U times four elements of one row. Grid: columns, rows. */
+/* c = a + column; a thread computes U times four elements of one row. Grid: columns, rows. */
 template <int U> __global__ void add_column(const float* a, const float* column, float* c, int columns) {
     long long first = (long long)blockIdx.y * (columns / 4) + blockIdx.x * blockDim.x * U + threadIdx.x;
     float r = column[blockIdx.y];
@@ -190,9 +190,9 @@ template <int U> __global__ void add_next_single(const float* a, const float* b,
         if (first + u * blockDim.x + 1 < n) c[first + u * blockDim.x] = x[u] + y[u];
 }
 
-/* ---- sums: in any order, as an author may choose who knows that it does not matter ---- */
+/* ---- sums in any order: an author who does not need a fixed order may choose this ---- */
 
-/* What 16 bytes of S add up to; bytes are added four at a time. */
+/* The sum of 16 bytes of S; bytes are added four at a time. */
 template <class S> struct summand {
     enum { count = 16 / sizeof(S) };
     S part[count];
@@ -241,7 +241,7 @@ template <class S> __device__ S over_block(S value) {
 }
 
 /* A block sums the elements from begin to end: for all axes the grid shares one row, then one block
- * sums what the blocks left; along rows each block has its own. */
+ * sums the blocks' partial sums; along rows each block has its own. */
 template <class S, int U> __device__ S sum_between(const S* x, long long begin, long long end) {
     typedef vec<S, summand<S>::count> wide;
     const wide* from = (const wide*)x;

@@ -1,11 +1,12 @@
-"""The host's part of calls, without a GPU: the driver is one that does nothing (idle.c), so what is left is ours
-and Python's.
+"""The host's part of calls, without a GPU: the driver does nothing (idle.c), so the rest is the
+time of numbalite and Python.
 
     python tests/bench/run.py --host [--shapes] [--only sum,fft]
 
-For each row microseconds, and how many functions of ours run in Python when the call is repeated. Rows that wait
-for the device (what is chosen, found or read) do so at once here; their results mean nothing. Small elements of
-the device's time are not in it either: a launch takes a GPU's driver some 2 us more.
+For each row microseconds, and how many Python functions of numbalite run when the call is repeated.
+Rows that wait for the device (selections, searches, reads) return immediately here; their results
+are meaningless. The driver's own time is missing too: a launch takes a GPU's driver about 2 us
+more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* A driver of a GPU that does nothing: what is left is the host's part of a call (host.py).
+/* A driver that does nothing, in place of a GPU's: the rest of a call is the host's part (host.py).
  *
  * It has every call that numbalite makes; device memory is the host's, and copies to it and from it
  * are made, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by
@@ -12,7 +12,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* All calls, as far as nothing is asked. */
+/* All calls, if no filter is given. */
 #define IDLE(name, version, parameters, arguments) \
     static CUresult idle_##name parameters { \
         return CUDA_SUCCESS; \
@@ -62,18 +62,19 @@ static CUresult total_memory(size_t *out, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-/* Those of an H100 that decide what is launched, by the numbers of CUdevice_attribute. */
+/* Attributes of an H100 that decide which kernel is launched, by the numbers of CUdevice_attribute.
+   */
 static CUresult attribute(int *out, int which, CUdevice device) {
     static const struct {
         int which, value;
-    } known[] = {{1, 1024},  {2, 1024},    {3, 1024}, {4, 64},   {5, 2147483647}, {6, 65535},
+    } attributes[] = {{1, 1024},  {2, 1024},    {3, 1024}, {4, 64},   {5, 2147483647}, {6, 65535},
                  {7, 65535}, {8, 49152},   {10, 32},  {12, 65536}, {16, 132},      {38, 50 << 20},
                  {39, 2048}, {75, 9},      {76, 0},   {81, 233472}, {82, 65536},   {97, 232448},
                  {106, 32},  {111, 1024}};
     *out = 1;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].which == which)
-            *out = known[i].value;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        if (attributes[i].which == which)
+            *out = attributes[i].value;
     return CUDA_SUCCESS;
 }
 

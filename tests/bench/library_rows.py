@@ -1,8 +1,8 @@
 """The rows of CUDA's libraries: transforms, products, sparse products, random numbers.
 
-The floor is the library's own function, called over and over in C (words.c) with a plan, handle and
-descriptors that are there: what ours adds is finding them, and a new array where the result is one. Each row
-waits for the device at the end, inside the clock.
+The floor is the library's own function, called repeatedly in C (words.c) with an existing plan,
+handle and descriptors: numbalite adds the search for them, and a new array if the result is one.
+Each row waits for the device at the end, inside the clock.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ NEW = 0.6  # microseconds of a new array: a little more than row M1
 
 
 class CLibrary:
-    """A CUDA library by ctypes, for what is called once, and for the floor."""
+    """A CUDA library by ctypes, for setup and for the floor."""
 
     def __init__(self, name):
         from numbalite.runtime.libraries import table
@@ -121,7 +121,7 @@ def product(floor, n):
         ]  # fmt: skip
         return library, "cublasSgemm_v2", words
 
-    # np.matmul goes by NumPy's dispatch, which takes a microsecond alone.
+    # np.matmul passes through NumPy's dispatch, which alone takes a microsecond.
     ours = loop_of(
         "matmul(a, a, out=out)", {"matmul": cuda.matmul, "a": a, "out": out}, cuda.synchronize
     )

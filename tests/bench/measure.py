@@ -1,6 +1,7 @@
-"""What the rows of the benchmark are measured with: medians, fresh processes, the floors in C, events.
+"""Tools with which the rows of the benchmark are measured: medians, fresh processes, the floors in
+C, events.
 
-A row is a function that returns (ours, floor or None, limit or None) in the row's unit.
+A row is a function that returns (numbalite, floor or None, limit or None) in the row's unit.
 """
 
 import collections
@@ -23,7 +24,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = {}
-NOTES = []  # of the row that is being measured: what else is worth keeping
+NOTES = []  # further values of the current row for the JSON file
 SMALL = bool(os.environ.get("NUMBALITE_BENCH_SMALL"))  # run.py --small
 
 ADD3 = r"""
@@ -33,7 +34,8 @@ extern "C" __global__ void add3(view a, view b, view c, int n) {
     if (i < n) c.data[i] = a.data[i] + b.data[i];
 }"""
 
-# The texts' kernel: its body is what numbalite compiles too; views are what array<float, 2> is.
+# The kernel of the documentation: its body is also compiled by numbalite; views are the parameters
+# of array<float, 2>.
 DIFFUSION_BODY = r"""
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     const int tx = threadIdx.x, ty = threadIdx.y;
@@ -83,7 +85,7 @@ class Row(NamedTuple):
 
 
 def row(key, what, unit, target="", gpu=False, moved=None):
-    """Registers a row. The function returns (ours, floor or None, limit or None)."""
+    """Registers a row. The function returns (numbalite, floor or None, limit or None)."""
 
     def register(function):
         ROWS[key] = Row(what, unit, target, gpu, moved, function)
@@ -123,12 +125,12 @@ def loop_of(statement, names, wait):
     return measure
 
 
-SEEN = []  # bench_rows.py appends a function of (function, count, rounds): it sees what a row times
+SEEN = []  # bench_rows.py appends a function of (function, count, rounds), called for each function that a row times
 
 
 def in_turn(*measures, count=1, rounds=25, warm=0.3):
-    """Medians of what each measure gives, taken in turn: what slows the machine for a while slows all of them.
-    `warm` is for how many seconds they run before: processors take their time to run fast."""
+    """Medians of each measure's results, alternately: a slow phase of the machine slows all of
+    them. `warm` is for how many seconds they run before: processors take their time to run fast."""
     if SMALL:
         count, rounds, warm = 1, 1, 0
     start = time.perf_counter()
@@ -188,8 +190,9 @@ def close(got, want, rtol=1e-5):
 
 
 class Floor:
-    """What the machine itself can do: the program floor.c, each part of which runs once, and the library
-    driver.c, whose calls are timed in turn with ours. ``peers`` is what the others need: {peer: {row: value}}."""
+    """The floors of this machine: the program floor.c, each part of which runs once, and the
+    library driver.c, whose calls are timed alternately with numbalite's. ``peers`` contains the
+    other libraries' times: {peer: {row: value}}."""
 
     def __init__(self, folder, peers):
         self.folder, self.peers, self.parts = folder, peers, {}
@@ -221,7 +224,7 @@ class Floor:
         return str(path)
 
     def of_peer(self, peer, key):
-        """What a peer needs for a row, or None."""
+        """The time of a peer for a row, or None."""
         return self.peers.get(peer, {}).get(key)
 
     def run(self, *words):
@@ -323,7 +326,8 @@ def nvrtc_version():
 
 
 def nvrtc_alone(source, *options):
-    """What NVRTC itself makes of a source, in this process and as numbalite calls it: {"cubin", "log", ...}."""
+    """The output of NVRTC for a source, in this process and as numbalite calls it: {"cubin", "log",
+    ...}."""
     from numbalite import _core
 
     nvrtc_version()

@@ -3,10 +3,11 @@
     python tests/bench/ncu_table.py FOLDER [--gpu H200] [--json FILE] [--keep FOLDER]
     python tests/bench/ncu_table.py FOLDER --recorded FOLDER
 
-Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on the simulator by
-`numbalite profile --json`, and on the GPU under `ncu --csv`; --keep stores what ncu prints as NAME.csv, --recorded reads
-such files instead of running ncu, so that the table can be made without a GPU. Two programs whose names differ only in a
-last "-1" and "-2" are versions of one kernel: the table states whether the faster one was predicted.
+Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on
+the simulator by `numbalite profile --json`, and on the GPU under `ncu --csv`; --keep stores ncu's
+output as NAME.csv, --recorded reads such files instead of running ncu, so that the table can be
+made without a GPU. Two programs whose names differ only in a last "-1" and "-2" are versions of one
+kernel: the table states whether the faster one was predicted.
 
 Launches are matched by the kernel's name, grid and block, in their order.
 """
@@ -139,7 +140,7 @@ def name_of(kernel: str) -> str:
 
 
 def run_ncu(path: pathlib.Path) -> str:
-    """What ncu prints for a program on the GPU."""
+    """The output of ncu for a program on the GPU."""
     metrics = ",".join(metric for counter in COUNTERS for metric in counter.metrics)
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base", "function",
@@ -159,7 +160,8 @@ def run_ncu(path: pathlib.Path) -> str:
 
 
 def read_ncu(text: str) -> list:
-    """The launches in what `ncu --csv --page raw` prints; other lines, such as the program's own, are skipped."""
+    """The launches in the output of `ncu --csv --page raw`; other lines, such as the program's own,
+    are skipped."""
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:

@@ -1,4 +1,5 @@
-"""What the rows of the peers are measured with. Each result is checked against NumPy before it is timed.
+"""Tools with which the peers' rows are measured. Each result is checked against NumPy before it is
+timed.
 
 A row that fails, or whose result is wrong, is left out, with the reason on stderr.
 """
@@ -24,7 +25,7 @@ TEXT = """extern "C" __global__ void k(const float* a, const float* b, float* c,
 
 
 def check(got, want, rtol=1e-5):
-    """`got` may be what NumPy makes an array of."""
+    """`got` may be any argument of np.asarray."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"shape {got.shape} instead of {want.shape}"
     np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-6)
@@ -61,8 +62,8 @@ def row(name):
 
 
 def timed(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
-    """Row `name`: microseconds of call(), after read(call()) has been found to be `want`, which may be a
-    function that makes it."""
+    """Row `name`: microseconds of call(), after read(call()) was compared with `want`, which may be
+    a function that returns it."""
 
     @row(name)
     def _():
@@ -71,7 +72,7 @@ def timed(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarra
 
 
 def import_time(code):
-    """Microseconds that `code` takes in a fresh process that has imported NumPy."""
+    """Microseconds of `code` in a fresh process that has imported NumPy."""
     program = f"import time, numpy\nt = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
     times = []
     for _ in range(1 if SMALL else 3):
@@ -193,7 +194,7 @@ def element_rows(xp, time):
             summer(f"R{number}{letter}", dtype, axis)
 
 
-PERIODS = 5, 7  # of what `numbers` gives along its dimensions
+PERIODS = 5, 7  # of the array from `numbers` along its dimensions
 
 
 def numbers(arange, shape):

@@ -25,7 +25,7 @@ from peer_measure import (
 )
 from rows import diffused
 
-np.row_stack = np.vstack  # what some releases still ask NumPy for
+np.row_stack = np.vstack  # attributes of NumPy that some releases still use
 
 
 def sincos(x, y):
@@ -204,7 +204,7 @@ def ufuncs(cuda):
 
 
 def successor():
-    """The Y rows by numba-cuda-mlir, which takes numba-cuda's place."""
+    """The Y rows by numba-cuda-mlir, the successor of numba-cuda."""
     from numba_cuda_mlir import cuda, types
     from numba_cuda_mlir.cuda import random
 
@@ -292,7 +292,7 @@ def on_cpu():
 
 def simulator():
     """Nanoseconds of a thread on numba's own simulator."""
-    global cuda  # where the simulator puts what stands for it in a kernel
+    global cuda  # the module in which the simulator replaces it in a kernel
     from numba import cuda, float32
 
     @cuda.jit

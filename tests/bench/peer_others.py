@@ -72,7 +72,8 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
 
 
 def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
-    """A: what both call alike is here. ``time(call)`` gives microseconds on the device."""
+    """A: the rows whose functions have the same name in both libraries. ``time(call)`` gives
+    microseconds on the device."""
     whole = lambda shape, most=3: np.random.default_rng(5).integers(0, most, shape)
     single = lambda shape: to_device(whole(shape).astype("f"))
     many, rows, side = (1 << 17, 1000, 256) if SMALL else (1 << 27, 1_000_000, 8192)

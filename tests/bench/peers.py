@@ -1,5 +1,5 @@
-"""What the others need for the same rows: `python peers.py NAME [ROW ...]` prints each row as JSON, {row: value}, once
-it is measured.
+"""The times of other libraries for the same rows: `python peers.py NAME [ROW ...]` prints each row
+as JSON, {row: value}, once it is measured.
 
 Each peer runs in a process of its own, because they are slow to import and do not always get along. Each
 result is checked against NumPy before it is timed; a row that fails is left out, with the reason on stderr.
@@ -10,7 +10,7 @@ import sys
 
 from peer_measure import import_time, row
 
-# By name, and for some the part: "numba/cpu" is what numba needs for the rows of the processor.
+# By name, and for some the part: "numba/cpu" is numba's time for the rows of the processor.
 PEERS = {
     "numba": ("peer_numba", "on_gpu"),
     "numba-cuda-mlir": ("peer_numba", "successor"),
@@ -30,7 +30,7 @@ PEERS = {
 
 
 def main(name):
-    if PEERS[name] is None:  # what of it needs no GPU is to be imported
+    if PEERS[name] is None:  # the parts that need no GPU must be importable
         package = name.partition("/")[0]
         importlib.import_module(package)
         row("C4")(lambda: import_time(f"import {package}"))

@@ -1,5 +1,6 @@
-"""Kernels of the texts with Python bodies, as numba and numbalite both take them: what they are launched with,
-and what is right. The rows Y1 ... run them; the same in CUDA C++ stands in python_rows.py."""
+"""Kernels of the documentation with Python bodies that numba and numbalite both accept: their
+arguments and expected results. The rows Y1 ... run them; python_rows.py has the same in CUDA
+C++."""
 
 import functools
 import math
@@ -22,7 +23,7 @@ class Work(NamedTuple):
 
 
 def near(rtol, at, make):
-    """The array with number ``at`` is what make(*arguments) gives."""
+    """The argument with number ``at`` is the array that make(*arguments) returns."""
 
     def check(before, after):
         np.testing.assert_allclose(after[at], make(*before), rtol=rtol, atol=rtol)
@@ -36,7 +37,7 @@ def random(n, seed=3):
 
 
 def works(cuda, float32, uniform, make_states, small):
-    """{row: Work} of the kernels that ``cuda``, numba's or ours, compiles."""
+    """{row: Work} of the kernels that ``cuda``, numba's or numbalite's, compiles."""
 
     @cuda.jit
     def vadd(a, b, c):
@@ -268,7 +269,7 @@ def placed(cuda, arguments):
 
 
 def verify(work, given):
-    """Raises AssertionError where the launch has left what it should not have."""
+    """Raises AssertionError if the launch wrote a wrong result."""
     arrays = (isinstance(a, np.ndarray) for a in work.arguments)
     after = [g.copy_to_host() if is_array else g for g, is_array in zip(given, arrays, strict=True)]
     work.wrong(work.arguments, after)

@@ -149,8 +149,8 @@ extern "C" __global__ void k(view a, view b, view c, int n) {
 def compile_new(floor):
     """With a GPU: from the source to the finished first launch. Without: from the source to the cubin.
 
-    The floor is what NVRTC takes for the same kernel in plain CUDA C++, without any header, called in turn
-    with ours by this process: in a process of its own, in C, the same call takes longer.
+    The floor is NVRTC's time for the same kernel in plain CUDA C++, without any header, alternately
+    with numbalite in this process: in a separate process, in C, the same call takes longer.
     """
     from numbalite import compilers, cuda
     from numbalite.compilers.source import Source
@@ -252,8 +252,8 @@ assert (x.copy_to_host() == 5).all()
 
 @row("C2", "the same from the disk cache, new process: extra", "us", "1000")
 def compile_cached(floor):
-    """A second kernel that the disk cache holds, from the source to the finished launch, less what loading
-    and launching it takes in C."""
+    """A second kernel that is in the disk cache, from the source to the finished launch, minus the
+    time of loading and launching it in C."""
     from numbalite import cuda
 
     quiet = "import warnings; warnings.simplefilter('ignore')\n"

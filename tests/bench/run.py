@@ -7,12 +7,13 @@
     python tests/bench/run.py --host [--shapes] [--only sum,fft]   the host's part of calls, without a GPU
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
 
-One table: what we need, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c, hand.cu), the ratio,
-the limit that the row's target gives and whether it is met, and the peers, each in a process of its own.
-Every row checks its result before it times it. Without a GPU it measures what does not need one and says
-what it left out. Absolute times differ from machine to machine; ratios hardly do.
+One table: numbalite's time, the floor (plain C or CUDA C++ on the same machine: driver.c, floor.c,
+hand.cu), the ratio, the limit that the row's target gives and whether it is met, and the peers,
+each in a process of its own. Every row checks its result before it times it. Without a GPU it
+measures the rows that do not need one, and lists the others. Absolute times differ from machine to
+machine; ratios hardly do.
 
-bench_rows.py gives the rows of single calls to pytest-benchmark, for those who compare commits.
+bench_rows.py passes the rows of single calls to pytest-benchmark, to compare commits.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """Array functions with changing shapes, against CuPy and torch in one run: each function is called once with each of
-300 shapes, after 20 others, and then with one shape again and again.
+300 shapes, after 20 others, and then repeatedly with one shape.
 
     python tests/bench/run.py --shapes [--only sum,cumsum] [--json FILE]
     python tests/bench/run.py --host --shapes [--only sum]     the host's part, with a driver that does nothing
@@ -180,7 +180,7 @@ def report(found):
 
 
 def run(only=(), file=None):
-    """On the device, with the peers that are installed; 1 if a row of ours was refused."""
+    """On the device, with the peers that are installed; 1 if numbalite refused a row."""
     warnings.simplefilter("ignore")
     sweep.open_libraries()
     found = rows_of(only)
@@ -191,6 +191,6 @@ def run(only=(), file=None):
 
 
 def run_host(only):
-    """Ours alone, with small arrays: the driver does nothing."""
+    """Only numbalite, with small arrays: the driver does nothing."""
     sweep.LIBRARIES["numpy"] = sweep.Ours()
     report(rows_of(only, 1000, 20_000))

@@ -1,9 +1,10 @@
-"""What stoppable=True costs: the time and the registers of kernels with and without the test of the flag, on a GPU.
+"""The cost of stoppable=True: the time and the registers of kernels with and without the test of
+the flag, on a GPU.
 
     python tests/bench/stopping.py [--write docs/stopping.md]
 
-Each kernel is launched in turn as it is and with the tests, 30 times each; a time is the smallest of the 30. The
-compile times are those of the first call, without the disk cache.
+Each kernel is launched alternately without and with the tests, 30 times each; a time is the minimum
+of the 30. The compile times are those of the first call, without the disk cache.
 """
 
 import argparse

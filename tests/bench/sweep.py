@@ -1,10 +1,10 @@
 """Every function on device arrays × dtypes × sizes × memory layouts, compared with CuPy and torch in
-one run. What is slower than the best of them by more than 5 % is printed at the end; docs/performance.md
-has the reasons.
+one run. Cases slower than the fastest library by more than 5 % are printed at the end;
+docs/performance.md has the reasons.
 
     python tests/bench/run.py --sweep [--part 2/5] [--only sum,add] [--seconds 200] [--after "sum f4"] [--json FILE]
 
-After so many seconds it says where to go on: `--after` is what was measured last.
+After so many seconds it says where to go on: `--after` continues behind that case.
 
 Small sizes are the host's part of a call, large ones the device's. Small results are compared with NumPy's
 before they are timed. Large arrays are made on the device, once for all functions and libraries, which share the
@@ -93,7 +93,7 @@ FUNCTIONS = {
     "diff": (lambda xp, x, y: xp.diff(x, axis=0), "f"),
 }  # fmt: skip
 DTYPES = {"f": "f4", "d": "f8", "i": "i4", "D": "c16"}
-# What torch calls it, where it has it and means the same.
+# The name of torch's equivalent, if it has one.
 TORCH = {
     **{name: one(name) for name in ("sqrt exp log sin tanh absolute negative square floor isnan reciprocal").split()},
     **{name: two(name) for name in ("add subtract multiply divide maximum arctan2 less hypot").split()},
@@ -216,7 +216,7 @@ def shape_of(size):
 
 
 def layouts(size):
-    """Name -> (what is made, what of it is used), for two operands."""
+    """Name -> (operation, views of its operands), for two operands."""
     rows, columns = shape_of(size)
     found = {"contiguous": (((rows, columns), lambda x: x),) * 2}
     if size > 1:
@@ -287,7 +287,7 @@ def is_right(made, expected):
 
 
 def measured(name, function, dtype, size, lies):
-    """{library: µs} of a case, or what went wrong with ours."""
+    """{library: µs} of a case, or numbalite's error."""
     hosts = None
     if size <= 1000:
         hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(lies)]

@@ -1,7 +1,8 @@
-"""What a ufunc call costs beyond a bare launch: `python tests/bench/ufunc_call.py`, with a GPU or the simulator.
+"""The time of a ufunc call in excess of a bare launch: `python tests/bench/ufunc_call.py`, with a
+GPU or the simulator.
 
-Rows are the best of many short rounds, in microseconds; each round is shorter than the queue of launches,
-so that nothing waits for the device.
+Rows are the minimum of many short rounds, in microseconds; each round is shorter than the queue of
+launches, so no launch waits for the device.
 """
 
 import time

@@ -1,7 +1,8 @@
 """The rows of ufuncs, generalized ufuncs, reductions and the cpu targets.
 
-The floors of kernels are kernels written by hand for just that case, timed by events in the same run; the
-floors of calls with host arrays are the bus: what the bytes need from and to page-locked memory.
+The floors of kernels are kernels written by hand for that case, timed by events in the same run;
+the floors of calls with host arrays are the bus: the copy time of the bytes from and to page-locked
+memory.
 """
 
 import functools

@@ -52,8 +52,9 @@ def test_no_warnings(compiler):
 
 
 def test_each_header_compiles_alone(tmp_path):
-    """With one compiler: what a header lacks, it lacks with any. A header that a source has its name from is
-    the first that the source includes (tests/layout), so it stands alone there."""
+    """With one compiler: a missing declaration is missing with any compiler. The header that
+    declares a source's functions is the first that the source includes (tests/layout), so it is
+    compiled there without others before it."""
     lines = []
     for header in HEADERS:
         if header[:-2] + ".c" in SOURCES:
@@ -72,7 +73,7 @@ def wheel(tmp_path_factory):
 
 
 def make_wheel(folder):
-    """sdist -> wheel, as pip does it, in a folder of its own: only what the sdist holds is there.
+    """sdist -> wheel, as pip builds it, in a new folder: only the sdist's files exist there.
 
     Nothing is compiled: the sdist has every C file, and the extension is the one that is tested here.
     """
@@ -104,13 +105,14 @@ def make_wheel(folder):
 
     setup(folder, "sdist", "-d", "out")
     (packed,) = (folder / "out").iterdir()
-    # Python 3.12 and 3.13 warn where no filter is named; early releases of 3.10 and 3.11 know none.
+    # Python 3.12 and 3.13 warn if no filter is given; early releases of 3.10 and 3.11 have no such
+    # argument.
     safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     shutil.unpack_archive(packed, folder / "unpacked", **safe)
     (unpacked,) = (folder / "unpacked").iterdir()
     for path in [*SOURCES, *HEADERS]:
         assert (unpacked / path).read_bytes() == (ROOT / path).read_bytes(), path
-    # What is newer than its sources is not built again.
+    # An object newer than its sources is not rebuilt.
     ready = folder / "lib" / "numbalite" / pathlib.Path(_core.__file__).name
     ready.parent.mkdir(parents=True)
     shutil.copyfile(_core.__file__, ready)
@@ -167,7 +169,7 @@ def test_the_wheel_works(wheel, tmp_path):
 
 
 def test_the_version_is_one():
-    """numbalite.__version__ and pyproject.toml say the same."""
+    """numbalite.__version__ equals the version in pyproject.toml."""
     import numbalite
 
     text = (ROOT / "pyproject.toml").read_text()
@@ -175,8 +177,8 @@ def test_the_version_is_one():
 
 
 def test_graders_can_start_pytest_in_a_checkout():
-    """pytest reads pyproject.toml there and refuses options that no installed plugin knows: the extra
-    that brings pytest to learners has to bring the plugin of each."""
+    """pytest reads pyproject.toml there and rejects options of plugins that are not installed: the
+    extra that installs pytest for learners must install the plugin of each option."""
     text = (ROOT / "pyproject.toml").read_text()
     course = re.search(r"^course = \[(.*)\]$", text, re.M)[1]
     assert re.search(r"^timeout = \d+$", text, re.M) and '"pytest-timeout>=' in course

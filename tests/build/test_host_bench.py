@@ -1,4 +1,4 @@
-"""The host's part of calls is measured without a GPU, with a driver that does nothing."""
+"""The benchmark of the host's part of calls runs without a GPU, with a driver that does nothing."""
 
 import pathlib
 import re

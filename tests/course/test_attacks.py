@@ -1,4 +1,4 @@
-"""Answers that try to pass without computing: each fails, and leaves nothing behind."""
+"""Answers that try to pass without computing: each fails, and leaks nothing."""
 
 import csv
 import io
@@ -59,7 +59,8 @@ def _full(cell):
 
 
 def test_expected_results_are_in_no_frame():
-    """Nor in what the frames lead to: looked for at every call, those that are timed included."""
+    """Nor in objects reachable from the frames: searched at every call, including the timed
+    ones."""
     leaks, calls = [], []
 
     def hidden_layer(greyscales, weights):
@@ -78,7 +79,8 @@ def test_expected_results_are_in_no_frame():
 
 
 def test_data_that_is_changed_in_the_frames():
-    """A call that makes the judge's own copies zero does not change what should come out."""
+    """A call that overwrites the judge's own copies with zeros does not change the expected
+    results."""
 
     def hidden_layer(greyscales, weights):
         frame = sys._getframe(1)
@@ -119,7 +121,7 @@ def test_a_subclass_of_a_kernel():
 
 
 def test_methods_of_one_kernel():
-    """What an attribute of the kernel replaces is not called."""
+    """A function that replaces an attribute of the kernel is not called."""
     kernel = find("vadd").reference()
     kernel._resolve = kernel.configure = lambda *arguments: 1 / 0
     assert judge("vadd", kernel, speed=False)
@@ -258,7 +260,8 @@ def test_children_of_a_program_that_ends(graded, tmp_path):
 
 
 def test_a_program_that_ends_the_warden(graded, tmp_path):
-    """What is left has the mark of the program in its environment; a process without it goes on."""
+    """Remaining processes are found by the program's mark in their environment; a process without
+    it continues."""
     kept = CHILDREN.replace("started({})\n", "started()\n")
     result = graded(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
     assert _ended(tmp_path), result.text

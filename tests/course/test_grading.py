@@ -1,4 +1,4 @@
-"""Grading: what is found in learners' files, and pytest with the course's plugin."""
+"""Grading: the files of learners that are found, and pytest with the course's plugin."""
 
 import json
 import re
@@ -167,7 +167,7 @@ def test_files_that_are_not_notebooks(tmp_path, text):
 def grade(run_python, *arguments, driver_kind):
     """The course's tests in a fresh process, from a folder without settings for pytest.
 
-    Other plugins stay out: loading hypothesis takes longer than all the rest.
+    Other plugins are disabled: importing hypothesis takes longer than the test.
     """
     return run_python(
         "-m pytest -q -p no:cacheprovider -p numbalite.course.plugin",
@@ -220,7 +220,7 @@ class Twice(Assessment):
         return lambda x: x + x
 """
 
-# Beside other tests on a GPU the first call of a process takes more than a second.
+# With other tests on the same GPU, the first call of a process takes more than a second.
 PATIENCE = 1 if cuda.is_simulated() else 6
 RIGHT = f"""
 import math

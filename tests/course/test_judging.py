@@ -1,4 +1,4 @@
-"""The judge of exercises: wrong answers fail with the smallest case, right ones pass, nothing else does."""
+"""The judge of exercises: wrong answers fail with the smallest case, and only right ones pass."""
 
 import functools
 import json
@@ -108,7 +108,7 @@ def test_an_unguarded_edge():
 
 @pytest.mark.parametrize("body", ["NAN", "out[i] + a[i]", "(a[i] - a[i]) / (b[i] - b[i])"])
 def test_a_nan_that_was_computed(body):
-    """Nobody says that nothing was written there."""
+    """The message does not mention the unwritten output."""
     names = {"cuda": cuda}
     exec(
         f"@cuda.jit\ndef vadd(a, b, out):\n    'int i = grid<1>(); if (i < out.size()) out[i] = {body};'\n",
@@ -194,7 +194,8 @@ def test_the_wrong_shape():
 
 @pytest.mark.sim
 def test_a_race_with_right_results_fails():
-    """The sums are right where the threads happen to run in a good order; cuda.checks sees the race."""
+    """The sums are right if the threads happen to run in a good order; cuda.checks detects the
+    race."""
 
     @cuda.jit
     def block_sums(values, sums):
@@ -563,7 +564,7 @@ def test_a_device_array_where_numpys_is_wanted(name):
 
 
 def test_copies_where_there_is_nothing_to_copy():
-    """Results are right and the GPU computes, but the heights come to the host and go back."""
+    """Results are right and the GPU computes, but the heights are copied to the host and back."""
 
     def spectrum(heights, width, bins):
         return find("spectrum").reference()(cuda.to_device(heights.copy_to_host()), width, bins)
@@ -648,7 +649,7 @@ def _by_chance():
 
 
 def test_right_by_chance_is_wrong():
-    """New arrays with the same data give the same wrong result: nothing is remembered."""
+    """New arrays with the same data give the same wrong result: it is not cached."""
     for solution in [_by_chance() for _ in range(6)]:
         verdict = judge("vadd", solution)
         assert not verdict and "wrong" in verdict.reason and "second" not in verdict.reason
@@ -658,7 +659,7 @@ def test_right_by_chance_is_wrong():
 
 @pytest.mark.sim
 def test_a_race_is_described():
-    """Which threads, which element, and what orders them."""
+    """The report names the threads, the element and the missing synchronization."""
 
     @cuda.jit
     def vadd(a, b, out):

@@ -1,4 +1,4 @@
-"""size, where, stamp and timed: what every lesson begins with."""
+"""size, where, stamp and timed: the first cell of every lesson."""
 
 import time
 

@@ -1,4 +1,5 @@
-"""What a verdict looks like: as text, as HTML, in a notebook; and the comparisons it rests on."""
+"""The presentation of a verdict: as text, as HTML, in a notebook; and the comparisons on which it
+depends."""
 
 import numpy as np
 import pytest

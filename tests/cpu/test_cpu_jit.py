@@ -234,7 +234,7 @@ def test_several_signatures_best_match():
         "return sizeof(x);"
 
     assert size(np.float32(1)) == 4.0 and size(1.0) == 8.0 and size(1) == 8
-    assert type(size(np.int16(1))) is int  # int16 goes into int64 without a change of kind
+    assert type(size(np.int16(1))) is int  # int16 is passed as int64 without a change of kind
     assert type(size(np.float16(1))) is float and size(np.float16(1)) == 4.0
     with pytest.raises(TypeError, match=r"no signature of size takes size\(complex128\); it has"):
         size(1j)

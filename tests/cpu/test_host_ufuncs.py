@@ -98,7 +98,8 @@ def test_every_dtype_in_every_arrangement(add, dtype, n):
     "types", some(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"])
 )
 def test_inputs_and_results_of_different_types(types, target):
-    """The result is a constant: what is tested is that the loops compile for types that do not convert."""
+    """The result is a constant: the test checks that the loops compile for types that do not
+    convert."""
     a, b, result = types
     f = make(f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target)
     for n in (3, 300):
@@ -344,7 +345,8 @@ def test_captures():
     np.testing.assert_allclose(height(r, r), 2.5 * r * np.sin(r), rtol=1e-14)
 
 
-# ---- what the compilers make of it ------------------------------------------------------------------
+# ---- the value that the compilers produce
+# ------------------------------------------------------------------
 
 UNARY = {
     "sin": (-20, 20), "cos": (-20, 20), "tan": (-1.5, 1.5), "asin": (-1, 1), "acos": (-1, 1), "atan": (-9, 9),
@@ -378,7 +380,7 @@ def functions(compiler):
 
 
 def make_several(names):
-    """A ufunc that gives what each of the functions gives for an argument of its own."""
+    """A ufunc that returns the results of several functions, each applied to one argument."""
     count = len(names)
     call = ", ".join(f"{name}(a{i})" for i, name in enumerate(names))
     signatures = [
@@ -536,7 +538,7 @@ def test_half_and_complex(target):
 def test_one_bad_signature_is_named():
     with pytest.raises(CompileError, match=r"complex64") as caught:
         make("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
-    # below the first line stands the user's own, with all three
+    # the user's text with all three follows the first line
     assert "int64(int64)" not in str(caught.value).partition("\n")[0]
 
 

@@ -82,7 +82,7 @@ for (int i = 0; i < sums.size(); ++i)
 @pytest.mark.parametrize("more", [{}, {"writable_args": (1,)}])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:])"], []])
 def test_layouts_without_outputs(target, layout, more, signatures):
-    """The function writes into its arguments, for each loop index, and returns nothing."""
+    """The function writes into its arguments, for each loop index, and has no return value."""
 
     running = guvectorize(
         signatures, layout, target=target, source=BODY_OF_SUMS, args="x, sums", **more
@@ -94,7 +94,7 @@ def test_layouts_without_outputs(target, layout, more, signatures):
         assert running(x, sums) == ()
         assert np.allclose(sums, x.cumsum(axis=-1))
     one = np.zeros(4)
-    if more:  # NumPy broadcasts nothing that is written
+    if more:  # NumPy does not broadcast written arguments
         with pytest.raises(ValueError, match="output operand"):
             running(np.ones((5, 4)), one)
     else:  # one argument for each row: no two threads write it at once

@@ -148,7 +148,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_the_hook_of_opening(run_python):
-    """It is called before and after; its exception is the one that the user sees."""
+    """The hook is called before and after; its exception is raised to the user."""
     code = """
 from numbalite import _core
 calls = []
@@ -205,7 +205,7 @@ assert live["streams"] == live["buffers"] == 0, live
 
 
 def test_the_interpreter_runs_while_a_device_is_waited_for():
-    """A callback needs the interpreter: none of the waiting calls may keep it."""
+    """A callback needs the interpreter: no waiting call may hold its lock."""
     for wait in (
         lambda s: s.synchronize(),
         lambda s: _core.synchronize(),

@@ -1,4 +1,4 @@
-"""The command numbalite: what it reports, and that it reports whatever is missing."""
+"""The command numbalite: its report, also where parts of the system are missing."""
 
 import os
 import signal

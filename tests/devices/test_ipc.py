@@ -224,7 +224,7 @@ def test_other_devices(elsewhere):
 
 
 def test_every_call_may_fail(live):
-    """get_ipc_handle and ipc_array with each driver call failing in turn: nothing is left behind."""
+    """get_ipc_handle and ipc_array with each driver call failing in turn: no object leaks."""
     for operation in (
         lambda: cuda.to_device(np.arange(100)).get_ipc_handle(),
         lambda: cuda.ipc_array(100).get_ipc_handle(),
@@ -249,7 +249,7 @@ def test_every_call_may_fail(live):
 
 @pytest.mark.sim
 def test_only_files_of_the_simulator_are_opened(elsewhere, tmp_path):
-    """A handle is 64 bytes of anybody: what it names must be sealed memory of the same inode and size."""
+    """A handle is 64 untrusted bytes: it must name sealed memory of the same inode and size."""
     array = cuda.ipc_array(4)
     array[:] = 7
     good = bytes(array.get_ipc_handle()._ipc_handle.handle)

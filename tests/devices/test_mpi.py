@@ -1,7 +1,7 @@
-"""Device arrays as buffers of mpi4py, which takes them by DLPack or the CUDA Array Interface.
+"""Device arrays as buffers of mpi4py, which accepts them by DLPack or the CUDA Array Interface.
 
-On the simulator device memory is the host's, so that any MPI can send it; on a GPU the MPI library must
-be a CUDA-aware one, and only what mpi4py itself sees of an array is looked at.
+On the simulator device memory is the host's, so that any MPI can send it; on a GPU the MPI library
+must be CUDA-aware, so the test only reads the buffer that mpi4py makes of an array.
 """
 
 import os
@@ -110,8 +110,8 @@ for part in (array, array[3:5], array.reshape(2, 5)):
 
 @pytest.mark.parametrize("dtype", "?bhiqBHIQfdFD")
 def test_as_mpi4py_reads_it(dtype):
-    """The steps of mpi4py: DLPack without waiting for a stream (-1), and where an object has none, the
-    interface, of which it takes contiguous arrays of plain types."""
+    """The steps of mpi4py: DLPack without waiting for a stream (-1); for an object without DLPack
+    the CUDA Array Interface, with contiguous arrays of plain types."""
     array = cuda.to_device(np.ones((3, 4), dtype))
     kind, number = array.__dlpack_device__()
     assert (kind, number) == ((1, 0) if cuda.is_simulated() else (2, array.device))

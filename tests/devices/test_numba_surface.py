@@ -193,7 +193,8 @@ extern "C" __global__ void scale(float* x, int n) { int i = threadIdx.x; if (i <
 
 
 def scale_image():
-    """The kernel as an image, and the symbols in it. With a GPU this is what a file would hold."""
+    """The kernel as an image, and the symbols in it. The contents of a file written on a machine
+    with a GPU."""
     from numbalite import compilers
 
     target = ("sim",)
@@ -355,7 +356,7 @@ class EarlyStream(ForeignStream):
 @pytest.mark.parametrize("wrap", [ForeignStream, EarlyStream, lambda stream: stream])
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_foreign_streams_everywhere(wrap, non_blocking):
-    """Whatever takes a stream takes an object with __cuda_stream__."""
+    """Each function with a stream parameter accepts an object with __cuda_stream__."""
     own = cuda.stream(non_blocking=non_blocking)
     stream = wrap(own)
     x = cuda.to_device(np.zeros(64, "f4"), stream=stream)
@@ -552,7 +553,7 @@ def test_exchange():
 
 
 def test_streams_of_foreign_arrays():
-    """An array of others goes on, by default, on the stream on which its producer has been."""
+    """By default, another library's array is used on its producer's stream."""
 
     class Foreign:
         asked = 0
@@ -592,7 +593,7 @@ def test_streams_of_foreign_arrays():
 
 
 def test_external_streams_are_not_queried():
-    """A handle is a handle until it is used; then what is none is an error."""
+    """A handle is checked when it is used; then an invalid one raises an error."""
     nobody = cuda.external_stream(0xDEADBEE0)
     assert int(nobody) == nobody.handle == 0xDEADBEE0 and nobody.external
     assert repr(nobody) == f"<External CUDA stream {0xDEADBEE0}>"
@@ -738,7 +739,7 @@ def test_a_manager_for_one_context():
 
 
 def test_text():
-    """Text is bytes for a device, and comes back as it was."""
+    """Text is bytes on a device, and is unchanged when it is copied back."""
     words = np.array(["a", "longer", "ü"])
     array = cuda.to_device(words)
     assert array.copy_to_host().tolist() == words.tolist() and array[2] == "ü"

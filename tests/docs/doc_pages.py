@@ -1,8 +1,8 @@
 """The pages of the documentation as programs: their blocks, and how one is run.
 
-A block of Python is a program; all of a page run in order, in one namespace. What follows it directly,
-a block without a language (or `text`), is what it prints, or the last lines of what it raises. `...`
-stands for anything, and spaces and line ends are all alike.
+A block of Python is a program; all of a page run in order, in one namespace. A block without a
+language (or `text`) directly after it is its expected output, or the last lines of its traceback.
+`...` matches any text, and spaces and line ends are equal.
 
 A comment before a block marks exceptions:
 
@@ -31,15 +31,15 @@ _MARK = re.compile(r"<!--\s*(.*?)\s*-->$")
 # Which block, thread and element a report of the simulator names first is not promised, nor whether it
 # found more.
 _PLACES = re.compile(r"\(\d+,\d+,\d+\)|\[\d+\]|\s\(and \d+ more, in \d+ places?\)")
-# What the memory of a process holds that has run other tests before.
+# Lines that print memory use: they depend on tests that ran earlier in the process.
 _MEMORY = re.compile(
     r"\d+ of \d+(?= bytes are free)|use \d+ and \d+(?= more are held)|(?<=limit is )\d+"
 )
 
 
 class Block(NamedTuple):
-    """A fenced block: its language or directive, text, first line, the comment before it, and what
-    comes out of it if that is shown."""
+    """A fenced block: its language or directive, text, first line, the comment before it, and its
+    expected output, if any."""
 
     info: str
     text: str

@@ -1,4 +1,4 @@
-"""What the texts name is there: commands, make's targets, extras, variables, files."""
+"""Names in the texts exist: commands, make's targets, extras, variables, files."""
 
 import re
 
@@ -38,7 +38,7 @@ def test_extras(text):
 
 
 def test_variables(text):
-    # NUMBALITE_NAME stands for any of them.
+    # NUMBALITE_NAME is a placeholder for any of them.
     named = set(re.findall(r"\bNUMBALITE_([A-Z_]+)\b", text)) - {"NAME", "WERROR", "SANITIZE"}
     assert named <= set(config.VARIABLES)
 

@@ -7,7 +7,7 @@ import warnings
 import doc_pages
 import pytest
 
-# How many blocks of a page are not run; the comment before each is the reason.
+# The number of blocks of a page that are not run; the comment before each gives the reason.
 SHOWN = {
     "coming-from-cupy.md": 4,
     "coming-from-numba.md": 5,
@@ -23,7 +23,7 @@ SHOWN = {
     "teaching.md": 1,
     "what-to-use-cupy-for.md": 2,
 }
-# What else a page may hold: commands, and the site's own directives.
+# Other languages of blocks: commands, and the site's own directives.
 OTHER = re.compile(r"console|bash|yaml|toml|\{[\w:-]+\}.*")
 CALL_TREES = ("contributing.md", "text")
 """The page and the language of the blocks that tests/layout/test_code_paths.py checks."""
@@ -60,7 +60,7 @@ def test_the_programs_run(page, driver_kind, tmp_path, monkeypatch):
         name(page) == "guide/memory.md"
     ):  # it prints the used memory, which includes leftovers of other modules
         gc.unfreeze()
-    gc.collect()  # what the page before has left is not this page's
+    gc.collect()  # memory left by the previous page is not counted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for block in doc_pages.blocks(page):

@@ -1,4 +1,4 @@
-"""The reference has every public name, docstrings say something, and their examples run."""
+"""The reference lists every public name, each has a docstring, and the examples run."""
 
 import doctest
 import inspect
@@ -71,7 +71,7 @@ def test_numbas_names_of_the_errors_are_listed():
 
 
 def test_every_error_has_its_mend():
-    """docs/errors.md speaks of each class."""
+    """docs/errors.md mentions each class."""
     page = (doc_pages.ROOT / "docs/errors.md").read_text(encoding="utf-8")
     missing = [cls.__name__ for cls in ERRORS if cls.__name__ not in page]
     assert not missing

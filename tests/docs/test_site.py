@@ -1,4 +1,4 @@
-"""The site builds without a warning, and has what it should have."""
+"""The site builds without a warning, and contains the expected pages."""
 
 import json
 import shutil
@@ -14,7 +14,8 @@ pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
 
 
-# Sphinx, which makes millions of objects and no garbage to speak of: looking for it is a fifth of the time.
+# Sphinx allocates millions of objects and little garbage: collections would take a fifth of the
+# time.
 SPHINX = (
     "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
 )
@@ -66,7 +67,7 @@ def test_the_search_knows_names_without_their_underscores(site):
     assert language in pages and len(pages) > 10
 
 
-# What readers search for -> pages, one of which is among the first three results.
+# Search terms -> pages, one of which must be among the first three results.
 SEARCHES = {
     "atomic add": "guide/kernels reference/language",
     "race": "mistakes glossary",

@@ -24,14 +24,14 @@ __global__ void saxpy(float a, const float *x, float *y, int n) {
 def job():
     text = PAGE.read_text(encoding="utf-8")
     workflow = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
-    assert workflow[True] == ["push", "pull_request"]  # YAML 1.1 takes "on" for a truth value
+    assert workflow[True] == ["push", "pull_request"]  # YAML 1.1 reads "on" as a truth value
     (only,) = workflow["jobs"].values()
     assert only["env"]["NUMBALITE_DRIVER"] == "sim"
     return only
 
 
 def runs(job):
-    """(command, variables) of what the workflow runs after the installation."""
+    """(command, variables) of the workflow's steps after the installation."""
     steps = [step for step in job["steps"] if "run" in step]
     assert steps[0]["run"].startswith("pip install ") and "numbalite" in steps[0]["run"]
     assert [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step] == [
@@ -43,7 +43,7 @@ def runs(job):
 
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
 def test_the_workflow(job, wrong, tmp_path, driver_kind):
-    """It passes, and fails where the kernel goes out of bounds: once it has checks."""
+    """It passes, and fails with checks if the kernel writes out of bounds."""
     if driver_kind != "sim":
         pytest.skip("the workflow is for machines without a GPU")
     blocks = [block.text for block in doc_pages.blocks(PAGE) if "def test_saxpy" in block.text]
@@ -53,7 +53,7 @@ def test_the_workflow(job, wrong, tmp_path, driver_kind):
     done = [run(command, variables, tmp_path) for command, variables in runs(job)]
     assert (done[0].returncode != 0) == wrong, done[0].stdout
     if wrong:
-        # Which of the two accesses comes first is the compiler's choice.
+        # The order of the two accesses is the compiler's choice.
         assert (
             re.search("but [xy] points to 1", done[0].stdout)
             and "saxpy.cu, line 4" in done[0].stdout

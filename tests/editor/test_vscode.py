@@ -79,8 +79,8 @@ def g():
 
 @pytest.fixture(scope="module")
 def scopes(tmp_path_factory):
-    """scopes[line] -> [(text, scopes)]; our rules are tried before every list of rules of Python's, which is what
-    an injection with L: is."""
+    """scopes[line] -> [(text, scopes)]; our rules are tried before Python's own, because an
+    injection with L: has priority."""
     highlight = pytest.importorskip("babi.highlight")
     folder = pathlib.Path(sys.prefix) / "share" / "babi" / "grammar_v1"
     if not folder.is_dir():

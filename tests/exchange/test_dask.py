@@ -1,4 +1,5 @@
-"""dask: ufuncs and kernels go to worker processes by their source, and do there what they do here."""
+"""dask: ufuncs and kernels are sent to worker processes as source, and have the same results
+there."""
 
 import pickle
 
@@ -166,7 +167,7 @@ def kernel_block(block, kernel):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", TARGETS)
 def test_ufuncs_of_dask_arrays(target):
-    """A ufunc called with a dask array: dask takes over, as it does for NumPy's."""
+    """A ufunc called with a dask array: dask's __array_ufunc__ is used, as for NumPy's ufuncs."""
     import dask.array as da
 
     x = np.arange(24.0).reshape(4, 6)

@@ -1,4 +1,4 @@
-"""DLPack both ways: capsules made by hand, NumPy as a consumer, and what is refused."""
+"""DLPack in both directions: capsules made by hand, NumPy as a consumer, and refused requests."""
 
 import ctypes
 import gc
@@ -468,7 +468,7 @@ def test_arguments_that_are_refused():
         kernel[1, 1](Producer(on_device(3, dtype="f8")))
     with pytest.raises(ValueError, match="read-only"):
         kernel[1, 1](Producer(on_device(3), flags=1))
-    with pytest.raises(KernelError):  # the exception outlives what was made for the launch
+    with pytest.raises(KernelError):  # the exception outlives the temporary objects of the launch
         far[1, 1](Producer(np.zeros(3, "f4")))
     with pytest.raises(BufferError, match="bfloat16"):
         kernel[1, 1](Producer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
@@ -478,7 +478,8 @@ def test_arguments_that_are_refused():
 
 @pytest.mark.sim
 def test_memory_stays_while_the_host_reads_it(run_python):
-    """What NumPy reads in place is neither closed, reset nor moved; once it is let go, everything works."""
+    """Memory that NumPy reads in place cannot be closed, reset or moved; after it is released, all
+    work."""
     run_python("""
 import numpy as np, pytest
 from numbalite import cuda

@@ -1,7 +1,8 @@
-"""Arguments of classes that share DLPack's C functions (__dlpack_c_exchange_api__): tensors are lent, not exported.
+"""Arguments of classes with DLPack's C functions (__dlpack_c_exchange_api__): tensors are borrowed,
+not exported.
 
-A class whose functions are Python's, called through ctypes, takes the place of PyTorch's; tests/gpu has the
-real one. Its __cuda_array_interface__ counts how often it is asked.
+A class whose functions are written in Python and called through ctypes replaces PyTorch's;
+tests/gpu has the real one. Counts the reads of its __cuda_array_interface__.
 """
 
 import ctypes
@@ -119,7 +120,7 @@ def twice(x, y):
 
 @pytest.mark.parametrize("view", (np.s_[:], np.s_[::-1, ::-1], np.s_[:, ::-1]), ids=str)
 def test_a_tensor_is_lent(view):
-    """Nothing else of it is asked, in a launch and in a ufunc, with any strides."""
+    """No other attribute is read, in a launch and in a ufunc, with any strides."""
     x, y = (
         Tensor(cuda.to_device(FIRST)[view]),
         Tensor(cuda.device_array((3, 4), "f4"), byte_offset=16),

@@ -1,7 +1,7 @@
 """CuPy's arrays and PyTorch's tensors as arguments: read by attributes, without their dictionary.
 
-Stand-ins with the same attributes take the place of the libraries, in a process of their own; that
-their __cuda_array_interface__ is not asked shows which way was taken. tests/gpu has the real ones.
+Stand-ins with the same attributes replace the libraries, in a process of their own; their unread
+__cuda_array_interface__ shows that the fast path was used. tests/gpu has the real ones.
 """
 
 import pytest

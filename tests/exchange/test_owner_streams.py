@@ -1,6 +1,6 @@
 """A call that names no stream runs on the stream on which the owner of its arrays works.
 
-Stand-ins take the place of PyTorch and CuPy, in a process of their own; tests/gpu has the real ones. The
+Stand-ins replace PyTorch and CuPy, in a process of their own; tests/gpu has the real ones. The
 `stream` check of the simulator reports work on two streams that is not ordered.
 """
 

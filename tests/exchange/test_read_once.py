@@ -7,7 +7,7 @@ from numbalite import cuda, guvectorize, jit, vectorize
 
 
 class Interface:
-    """Counts who reads its __cuda_array_interface__."""
+    """Counts the reads of its __cuda_array_interface__."""
 
     def __init__(self, array):
         self.array = array
@@ -131,7 +131,7 @@ def test_a_host_array_may_move_while_others_are_read():
 
 
 def test_an_output_by_way_of_dlpack():
-    """A host array that another object stands for is written where it is."""
+    """A host array that another object exports is written in place."""
     out = np.zeros(4, "f4")
     assert isinstance(add(np.ones(4, "f4"), np.ones(4, "f4"), out=Capsule(out)), Capsule)
     assert out.tolist() == [2, 2, 2, 2]

@@ -8,14 +8,15 @@ from numbalite import _core
 
 @pytest.fixture
 def walk():
-    """walk(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the steps seen."""
+    """walk(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the number of
+    steps."""
     return walk_through
 
 
 @pytest.fixture
 def walk_closely():
-    """walk_closely(operation, fail, clean): fail is _core.fail_call_at or _core.fail_alloc_at, clean the
-    exceptions that may come of it."""
+    """walk_closely(operation, fail, clean): fail is _core.fail_call_at or _core.fail_alloc_at,
+    clean the exceptions that may result."""
     return walk_closely_through
 
 

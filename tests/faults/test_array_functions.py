@@ -1,5 +1,5 @@
-"""The n-th driver call and the n-th host allocation fail in NumPy's functions on device arrays: an exception of
-ours each time, nothing left behind, and the next call works."""
+"""The n-th driver call and the n-th host allocation fail in NumPy's functions on device arrays:
+each raises an exception of ours, leaks nothing, and the next call works."""
 
 import warnings
 

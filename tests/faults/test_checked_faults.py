@@ -1,6 +1,6 @@
-"""Checked launches on the simulator when memory runs out: every request for memory, every mapping and every
-thread that such a launch asks for fails once. Each time there is an error for this failure, or the report that there
-is anyway; nothing is left behind, and the next launch finds what it should."""
+"""Checked launches on the simulator when memory is exhausted: every allocation, mapping and thread
+creation of such a launch fails once. Each time the launch raises an error for this failure, or the
+report that it raises without failure; nothing leaks, and the next launch reports correctly."""
 
 import gc
 import os
@@ -73,7 +73,7 @@ OUT_OF_MEMORY = (MemoryError, errors.KernelError, errors.CudaAPIError, errors.Cu
 
 
 def make_launch(kernel, name, seed, exact=False):
-    """Gives a function that launches with checks: the kind of what was found, or None."""
+    """Returns a function that launches with checks: the kind of its report, or None."""
     x = cuda.to_device(np.zeros(128 if name == "outside" else 64 * BLOCKS, np.int32))
     configured = kernel[BLOCKS, 64, 0, 64]
 
@@ -101,7 +101,8 @@ def kernels():
 
 
 def outcome(launch, step):
-    """What comes of a launch whose step-th request fails: (the kind or the error, has it failed?)."""
+    """The outcome of a launch whose step-th request fails: (the kind or the error, has it
+    failed?)."""
     _core.fail_alloc_at(step)
     try:
         found = launch()

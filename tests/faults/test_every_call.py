@@ -1,8 +1,8 @@
 """Every way in which a public operation can fail half-way.
 
 Each operation runs again and again with its first, second, third... driver call failing, until it gets
-through; then the same with host allocations. After every failure: an exception of ours (or MemoryError),
-nothing left behind, and the same operation works when it is tried once more.
+through; then the same with host allocations. After every failure: an exception of ours (or
+MemoryError), no leak, and the same operation works when it is repeated.
 """
 
 import contextlib
@@ -266,7 +266,7 @@ def _not_warned():
 
 @pytest.fixture
 def run(request):
-    """Runs an operation with its device array, if it takes one, made beforehand."""
+    """Runs an operation with its device array, if it has one, made beforehand."""
     array = cuda.to_device(HOST)
 
     def run(operation):
@@ -289,12 +289,12 @@ def test_allocations(operation, run, walk):
 
 
 def test_the_error_names_the_call():
-    """A failing call is named, with its code, and nothing of ours is in between."""
+    """The message names the failed call and its code, without frames of ours."""
     array = cuda.to_device(HOST)
     _core.trace(True)
     array.copy_to_host()
     _core.trace(False)
-    # Where there are several devices it is asked first which of them is current.
+    # With several devices, the first call queries the current one.
     calls = [call != "cuCtxGetCurrent" for call in _core.traced()]
     _core.fail_call_at(calls.index(True) + 1, OUT_OF_MEMORY)
     with pytest.raises(errors.CudaAPIError) as caught:
@@ -305,7 +305,7 @@ def test_the_error_names_the_call():
 
 @pytest.mark.sim
 def test_a_release_that_fails_is_reported_and_survived(capfd):
-    """Nothing can be raised where an object dies; the process goes on and the next call works."""
+    """A destructor cannot raise; the process continues and the next call works."""
     array = cuda.to_device(HOST)
     _core.fail_call_at(1, LAUNCH_FAILED, True)
     del array
@@ -316,7 +316,7 @@ def test_a_release_that_fails_is_reported_and_survived(capfd):
 
 @pytest.fixture(scope="module")
 def loaded():
-    """The kernel has been called before: what its module takes is not left behind by a test."""
+    """The kernel was called before: its module's objects are not a leak of a test."""
     double[2, 32](HOST, np.zeros(64, "f4"))
 
 

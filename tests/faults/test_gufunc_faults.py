@@ -1,4 +1,4 @@
-"""Every way in which a call of a generalized ufunc can fail half-way: nothing leaks, and the next call
+"""Every failure in the middle of a call of a generalized ufunc: nothing leaks, and the next call
 works."""
 
 import gc
@@ -97,7 +97,8 @@ def test_refusals_leak_nothing(world):
 
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
 def test_trials(walk_closely, fail):
-    """Whether staging is faster is measured on the way: an event that fails is no failure of the call."""
+    """The call measures whether staging is faster: an event that fails is no failure of the
+    call."""
 
     def double(x, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = 2 * x[i];"

@@ -1,6 +1,6 @@
-"""The n-th driver call and the n-th allocation fail in what stands around arrays: handles for other
-processes, pickles, records, assignments that convert, callbacks, raw memory, memory managers, and
-everything between two devices."""
+"""The n-th driver call and the n-th allocation fail in functions that surround arrays: handles for
+other processes, pickles, records, assignments that convert, callbacks, raw memory, memory managers,
+and transfers between two devices."""
 
 import pathlib
 import pickle

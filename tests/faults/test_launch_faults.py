@@ -1,5 +1,5 @@
-"""Every way in which a launch and what surrounds it can fail half-way, below the public package:
-the n-th driver call, the n-th block of host memory, the n-th allocation of the interpreter itself."""
+"""Every failure in the middle of a launch and its setup, below the public package: the n-th driver
+call, the n-th block of host memory, the n-th allocation of the interpreter itself."""
 
 import gc
 import itertools
@@ -85,7 +85,7 @@ class World:
 
 
 class Plus(_core.Ufunc):
-    """Has one loop; what was compiled for it once is there."""
+    """Has one loop, which was compiled before."""
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
         return b"\x0b\x0b\x0b"
@@ -344,15 +344,16 @@ def test_allocations(world, operation, walk_closely):
 )
 @pytest.mark.parametrize("operation", OF_THE_EXTENSION, ids=lambda f: f.__name__)
 def test_allocations_of_the_interpreter(world, operation):
-    """Memory of Python's own runs out somewhere inside: the error comes through, counts stay right.
+    """Allocations of the interpreter fail: the error is raised, counts stay right.
 
-    The operations prepare what they pass beforehand, and what runs Python code is left out: CPython 3.12
-    does not survive a failing allocation where it makes a function or runs a generator.
+    The operations prepare their arguments beforehand, and operations that run Python code are left
+    out: CPython 3.12 does not survive a failing allocation where it makes a function or runs a
+    generator.
     """
     operation(world)
     gc.collect()
     before = counted()
-    quiet = 0  # steps in a row that met nothing: what fails once may be retried or done without
+    quiet = 0  # consecutive steps whose failure had no effect: the caller may retry the step or work without it
     for step in itertools.count():
         _testcapi.set_nomemory(step, step + 1)
         try:

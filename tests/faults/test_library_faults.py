@@ -1,6 +1,6 @@
-"""The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear algebra, in
-sparse arrays, in Fourier transforms and in random numbers: an exception each time, nothing left behind, and the next
-call works."""
+"""The n-th call of a CUDA library, the n-th driver call and the n-th allocation fail in linear
+algebra, in sparse arrays, in Fourier transforms and in random numbers: each raises an exception,
+leaks nothing, and the next call works."""
 
 import functools
 
@@ -138,7 +138,7 @@ def test_library_calls(operation, monkeypatch):
     calls, before = seen, None
     for _ in range(
         2
-    ):  # what the first walk makes once and keeps (plans of a path that only errors take) is no leak
+    ):  # objects that the first walk creates and caches (plans of a path that only errors use) are no leak
         cuda.synchronize()
         before = collected()
         for step in range(1, calls + 1):

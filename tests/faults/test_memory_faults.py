@@ -1,5 +1,5 @@
-"""The n-th driver call and the n-th allocation fail in what has to do with memory: the pools switched on
-as on a GPU, host memory of every kind, and large copies by several threads."""
+"""The n-th driver call and the n-th allocation fail in memory functions: the pools enabled as on a
+GPU, host memory of every kind, and large copies by several threads."""
 
 import contextlib
 
@@ -159,7 +159,7 @@ def test_allocations(operation, walk):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 def test_releases(operation, capfd):
-    """A failing release prints to stderr and raises nothing, and the next call works."""
+    """A failing release prints to stderr and raises no exception, and the next call works."""
     operation()
     for step in range(1, 6):
         _core.fail_call_at(step, OUT_OF_MEMORY, True)
@@ -173,7 +173,7 @@ def test_releases(operation, capfd):
 
 
 def test_results_after_faults():
-    """What comes through is right, whatever failed on the way."""
+    """A copy that succeeds is right, whatever failed before."""
     array = cuda.to_device(LARGE)
     for step in range(1, 40):
         _core.fail_call_at(step, OUT_OF_MEMORY)

@@ -1,6 +1,6 @@
 """Calls with host arrays when the n-th driver call or allocation fails: in the ring and its slots, in
-shared blocks, in the launch between. An exception, nothing left, inputs untouched, and the same call works
-afterwards."""
+shared blocks, in the launch between. An exception, no leak, inputs unchanged, and the same call
+works afterwards."""
 
 import mmap
 
@@ -41,7 +41,7 @@ def _as_on_a_gpu(request):
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     if request.param == "tiny ring":
-        # LARGE goes around it four times.
+        # LARGE passes through the buffer four times.
         _core.copy_settings(to_device=3, to_host=3, chunk=32768, ring=131072, group=32768)
     yield
     _core.fail_call_at(0)

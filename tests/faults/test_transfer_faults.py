@@ -1,5 +1,5 @@
-"""Ragged copies when the n-th driver call or allocation fails: an exception, nothing left, no element
-outside the view touched, and the same copy works afterwards."""
+"""Strided copies when the n-th driver call or allocation fails: an exception, no leak, no element
+outside the view changed, and the same copy works afterwards."""
 
 import gc
 

@@ -28,12 +28,12 @@ TIMES = 3
 
 
 def check(name, host, *args, key=(), **keywords):
-    """The same as NumPy, of a view: values, shape and dtype; and what was given is as before."""
+    """The same as NumPy, of a view: values, shape and dtype; the argument is unchanged."""
     view = cuda.to_device(host)
     if key:
         view, host = view[key], host[key]
     expected = getattr(np.fft, name)(host, *args, **keywords)
-    if not host.size:  # padded with zeros; NumPy's hfft and irfft read what is in memory
+    if not host.size:  # padded with zeros; NumPy's hfft and irfft read uninitialized memory here
         expected = np.zeros_like(expected)
     for _ in range(TIMES):
         found = getattr(np.fft, name)(view, *args, **keywords)
@@ -185,7 +185,7 @@ def test_out_is_written_at_once():
 
 @pytest.mark.parametrize("name", (*ONE_AXIS, *MORE))
 def test_a_call_is_repeated(name):
-    """Of Python there is the call of the plan, and on the simulator what the plan computes."""
+    """The only Python code is the call of the plan, and on the simulator the plan's computation."""
     host = np.ones((3, 4), "f" if name in REAL_INPUT else "F")
     d, transform = cuda.to_device(host), getattr(np.fft, name)
     out = transform(d, norm="ortho")
@@ -199,7 +199,7 @@ def test_a_call_is_repeated(name):
 
 
 def test_out_is_the_input(monkeypatch):
-    """It is transformed where it lies."""
+    """It is transformed in place."""
     host = np.random.default_rng(4).standard_normal((6, 8)) + 1j
     d = cuda.to_device(host)
     copied = []
@@ -249,7 +249,8 @@ def test_a_call_finds_its_plan_again():
 
 
 def plans_destroyed(monkeypatch):
-    """The numbers of the plans that are destroyed from now on, of those made from now on: none is kept."""
+    """The numbers of the plans destroyed from now on, of those created from now on: none is
+    cached."""
     _core.thread_plans_clear()
     found, destroy = [], CUFFT.find("Destroy", False)
     plain = getattr(destroy, "outside_captures", destroy)
@@ -305,8 +306,8 @@ def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
 
 @pytest.fixture
 def planned():
-    """planned(needs, ...) is a list of calls whose plans need so many bytes of work area; planned.log has what
-    their functions were called with."""
+    """planned(needs, ...) is a list of calls whose plans need so many bytes of work area;
+    planned.log contains the arguments of their functions."""
     _core.thread_plans_clear()
     log = []
 
@@ -521,7 +522,7 @@ def test_a_graph_transforms_again():
 
 
 def test_a_graph_keeps_its_plan(monkeypatch):
-    """The simulator captures no transform: there a C function that does nothing stands for cuFFT's."""
+    """The simulator captures no transform: a C function without effect replaces cuFFT's."""
     destroyed = plans_destroyed(monkeypatch)
     host = np.random.default_rng(4).standard_normal(67).astype("F")
     stream = cuda.stream()
@@ -549,7 +550,7 @@ def test_a_graph_keeps_its_plan(monkeypatch):
 
 
 def test_scaling_is_part_of_a_graph(monkeypatch):
-    """It comes in the order of the array's stream."""
+    """It runs in the order of the array's stream."""
     host = np.random.default_rng(6).standard_normal(48).astype("F")
     stream = cuda.stream(non_blocking=True)
     d = cuda.to_device(host, stream=stream).bind(stream)
@@ -558,7 +559,7 @@ def test_scaling_is_part_of_a_graph(monkeypatch):
     if cuda.is_simulated():  # which captures no transform
         nothing = _core.LibraryCall("libc.so.6", "sched_yield")
         monkeypatch.setitem(CUFFT.functions, "XtExec", nothing)
-    with stream.capture() as graph:  # nothing goes to another stream, which would be refused
+    with stream.capture() as graph:  # no work moves to another stream, which would be refused
         made = np.fft.ifft(d), np.fft.ifft(d, norm="ortho")
     graph.launch(stream)
     stream.synchronize()

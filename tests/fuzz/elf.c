@@ -1,4 +1,5 @@
-/* fuzz/elf: whatever looks into an image before it is loaded (cext/sim/debuginfo/elf.c), with any bytes. */
+/* fuzz/elf: passes any bytes to the functions that read an image before it is loaded
+   (cext/sim/debuginfo/elf.c). */
 #include "sim/debuginfo/elf.h"
 
 #include <stdlib.h>

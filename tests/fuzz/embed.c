@@ -1,7 +1,8 @@
-/* fuzz/embed: libFuzzer with Python inside: each input goes to a target of tests/fuzz/targets.py.
+/* fuzz/embed: libFuzzer with Python inside: each input is passed to a target of
+   tests/fuzz/targets.py.
  *
- * The extension is instrumented and loaded by Python as ever; what it counts is found by libFuzzer in
- * this program, which exports its symbols. An exception that comes through ends the process. */
+ * The extension is instrumented and loaded by Python as usual; libFuzzer finds its counters in this
+ * program, which exports its symbols. An uncaught exception ends the process. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,4 +1,5 @@
-"""What is fuzzed around files and processes: headers, the cache's folder, pickles, handles. See targets.py."""
+"""Fuzzing targets around files and processes: headers, the cache's folder, pickles, handles. See
+targets.py."""
 
 import io
 import os
@@ -49,7 +50,8 @@ ENTRIES = ("{}.image", "{}.image.7-0123456789ab.tmp", "prelude-{}", "texts-{}", 
 
 
 def folder(data):
-    """What others have in the cache's folder, under names like ours and with links out of it, stays."""
+    """Files of other programs in the cache's folder, with names like ours and links out of it, are
+    kept."""
     s = Source(data)
     root = make_folder("around")
     inside, outside = root / "cache", root / "outside"
@@ -103,8 +105,8 @@ HEADER_NAMES = ("m.h", "a/b.h", "../m.h", "{}/theirs.cuh", "", "a\0b", "x" * 300
 
 
 def headers(data):
-    """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
-    is modified, and nothing is written outside of numbalite's folder."""
+    """Names of headers with any path, and sources that include the user's files: these files are
+    not modified, and no file is written outside of numbalite's folder."""
     s = Source(data)
     root = make_folder("headers")
     theirs, own = root / "theirs", root / "own"
@@ -131,7 +133,7 @@ def headers(data):
 class Narrow(
     pickle._Unpickler
 ):  # the one in C complains on its own about bytearrays that are cut off
-    """Knows what is in the pickles that it began from, and nothing else."""
+    """Allows only the classes in the pickles of the corpus."""
 
     def find_class(self, module, name):
         if (module, name) not in _known:
@@ -178,8 +180,8 @@ def good_pickles():
 
 
 def pickles(data):
-    """Pickles of kernels, functions, types and handles, damaged: an exception or something that can be
-    looked at, and nothing is compiled."""
+    """Damaged pickles of kernels, functions, types and handles: an exception or an object that can
+    be inspected; none compiles."""
     s = Source(data)
     count = compile_count()
     try:
@@ -206,7 +208,7 @@ _good_handle = b""
 
 
 def handles(data):
-    """Handles of another process's memory, changed: what they open is that memory, or nothing."""
+    """Changed handles of another process's memory: they open that memory, or raise an error."""
     global _exporter, _good_handle
     s = Source(data)
     if _exporter is None:

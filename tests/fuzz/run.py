@@ -1,9 +1,10 @@
 """Fuzzing:   python tests/fuzz/run.py [TARGET...] [--seconds 60 | --inputs 1000] [--seed 1] [--engine libfuzzer]
 
-Each target (tests/fuzz/targets.py) runs in a process of its own. The engine `random` makes inputs from a
-seed, half of them changed from earlier ones, and needs nothing; `libfuzzer` builds an instrumented
-extension and lets clang's libFuzzer choose inputs by the C code that they reach. An input that kills the
-process, hangs, or leaves something behind is kept in the folder --keep and can be run again:
+Each target (tests/fuzz/targets.py) runs in a process of its own. The engine `random` makes inputs
+from a seed, half of them by changing earlier ones, and has no dependencies; `libfuzzer` builds an
+instrumented extension and lets clang's libFuzzer choose inputs by the C code that they reach. An
+input that kills the process, hangs, or leaves something behind is kept in the folder --keep and can
+be run again:
 
     python tests/fuzz/run.py TARGET --again FILE
 """
@@ -81,7 +82,7 @@ def work(name, seconds, inputs, seed, current):
     while count < inputs and time.monotonic() - start < seconds:
         worst = max(worst, once(next(source)))
         count += 1
-    # What inputs make is partly kept on purpose (kernels); the same inputs again make nothing more.
+    # Objects that inputs create are partly cached (kernels); repeated inputs create no more.
     before = targets.live()
     for data in first:
         once(data)
@@ -138,7 +139,8 @@ def make(command):
 
 
 def build_extension(clang):
-    """The package with an extension that counts what it reaches, and the program that has Python in it."""
+    """The package with an extension that counts its branches, and the program that embeds
+    Python."""
     import numpy
 
     folder = build_folder()

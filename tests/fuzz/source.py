@@ -2,7 +2,7 @@
 
 from numbalite import errors
 
-# What a mistake of the user's may be answered with.
+# Exceptions that a user's mistake may raise.
 EXPECTED = (
     TypeError, ValueError, OverflowError, IndexError, KeyError, NotImplementedError, BufferError,
     AttributeError, RuntimeError, MemoryError, ZeroDivisionError, ImportError, errors.NumbaliteError,

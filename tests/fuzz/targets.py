@@ -1,7 +1,7 @@
-"""What is fuzzed: each target is a function of bytes that comes back, whatever they are.
+"""The fuzzing targets: each is a function of bytes that must return for any input.
 
-An exception that users may see is fine; a crash, a hang, an assertion here, a SystemError, or something
-that is not given back, is a finding. Run by tests/fuzz/run.py, with libFuzzer or without.
+An exception for users is fine; a crash, a hang, an assertion here, a SystemError, or a leak is a
+finding. Run by tests/fuzz/run.py, with libFuzzer or without.
 """
 
 import collections
@@ -52,7 +52,8 @@ TYPE_TOKENS = (
 
 @target
 def signature(data):
-    """Signatures as text, or as lists of odd things; what is read is written and read again."""
+    """Signatures as text, or as lists of odd objects; a parsed signature is formatted and parsed
+    again."""
     s = Source(data)
     text = s.text(TYPE_TOKENS, 40)
     made, _ = attempt(signatures.parse, text)
@@ -71,7 +72,7 @@ LAYOUT_TOKENS = (
 
 @target
 def layout(data):
-    """Layouts of generalized ufuncs: NumPy takes what we take, unless we say why not."""
+    """Layouts of generalized ufuncs: NumPy accepts what we accept, unless a reason is listed."""
     text = Source(data).text(LAYOUT_TOKENS)
     made, problem = attempt(gusignature.parse, text)
     assert made is not None or str(problem)
@@ -88,7 +89,7 @@ CODE_TOKENS = (
 
 @target
 def code(data):
-    """Sources: whatever looks at C++ text without a compiler."""
+    """Sources: all functions that read C++ text without a compiler."""
     s = Source(data)
     text = s.text(CODE_TOKENS, 120)
     tokens = scanner.tokenize(text)
@@ -138,7 +139,8 @@ _folder = None
 
 @target
 def cached(data):
-    """A damaged, foreign or odd file in the cache's place is a miss, and gives way to a good one."""
+    """A damaged, foreign or odd file in the cache's folder is a miss, and is replaced by a valid
+    one."""
     global _folder
     s = Source(data)
     if _folder is None:
@@ -179,27 +181,28 @@ def cached(data):
 
 @target
 def folder(data):
-    """What others have in the cache's folder, under names like ours and with links out of it, stays."""
+    """Files of other programs in the cache's folder, with names like ours and links out of it, are
+    kept."""
     files.folder(data)
 
 
 @target
 def headers(data):
-    """Names of headers that lead anywhere, and sources that include the user's files: nothing of theirs
-    is modified, and nothing is written outside of numbalite's folder."""
+    """Names of headers with any path, and sources that include the user's files: these files are
+    not modified, and no file is written outside of numbalite's folder."""
     files.headers(data)
 
 
 @target
 def pickles(data):
-    """Pickles of kernels, functions, types and handles, damaged: an exception or something that can be
-    looked at, and nothing is compiled."""
+    """Damaged pickles of kernels, functions, types and handles: an exception or an object that can
+    be inspected; none compiles."""
     files.pickles(data)
 
 
 @target
 def handles(data):
-    """Handles of another process's memory, changed: what they open is that memory, or nothing."""
+    """Changed handles of another process's memory: they open that memory, or raise an error."""
     files.handles(data)
 
 
@@ -233,7 +236,7 @@ def images(data):
         raw = good[: int.from_bytes(s.bytes(3), "little") % len(good)]
     else:
         count = int.from_bytes(good[16 + 56 : 16 + 58], "little")
-        head = 16 + 64 + 56 * count  # ours, the ELF header, the program headers
+        head = 16 + 64 + 56 * count  # numbalite's magic, the ELF header, the program headers
         raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
     attempt(elf.thread_locals, raw[16:])
     attempt(elf.undefined, raw[16:])
@@ -302,7 +305,8 @@ def use(array, s):
 
 @target
 def dlpack(data):
-    """Capsules with hostile tensors. What is taken is given back, once; what is refused is left alone."""
+    """Capsules with hostile tensors. An accepted capsule is released once; a refused one is left
+    alone."""
     s = Source(data)
     name = CAPSULES[0] if s.flag() else s.pick(CAPSULES)
     count = s.below(5)
@@ -314,8 +318,8 @@ def dlpack(data):
         code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
         lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
-    # (1, 3 and 11, and 13, are what NumPy takes for the host's.) These cannot be checked: more dimensions than there are numbers (such a tensor has no shape at
-    # all here), and where the host has memory.
+    # (NumPy accepts 1, 3, 11 and 13 as host devices.) These cannot be checked: more dimensions than
+    # there are numbers (such a tensor has no shape at all here), and where the host has memory.
     speaks = s.flag()
     is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
     if is_host:
@@ -414,7 +418,7 @@ _bodies = None
 
 
 def nothing(*kinds):
-    """A kernel of these parameters that does nothing."""
+    """A kernel with these parameters and an empty body."""
     kernel = _kernels.get(kinds)
     if kernel is None:
         listed = ", ".join(f"{kind} p{i}" for i, kind in enumerate(kinds))
@@ -439,7 +443,7 @@ def body_kernels():
 
 
 class Odd:
-    """Answers what it is asked with something else."""
+    """Returns odd values for the attributes that are read."""
 
     def __init__(self, s):
         self.kind = s.below(6)

@@ -1,6 +1,6 @@
 """A short run of fuzzing targets, always with the same inputs: no crash, no hang, no leak.
 
-`make fuzz` runs them for longer, with other inputs; docs/hostile-input.md tells what came of it.
+`make fuzz` runs them for longer, with other inputs; docs/hostile-input.md lists the findings.
 """
 
 import pathlib

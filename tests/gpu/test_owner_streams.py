@@ -95,7 +95,7 @@ def cupy():
 
 @pytest.mark.parametrize("call", CALLS, ids=ids)
 def test_torch_in_both_directions(torch, call):
-    """What PyTorch did before is seen, and what it does next comes after."""
+    """Earlier work of PyTorch happens before the kernel, and later work after it."""
     for _ in range(5):
         x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
         torch.cuda.synchronize()
@@ -200,7 +200,8 @@ def test_in_a_graph_of_torch(torch, call):
 
 
 def test_allocations_in_a_graph_of_torch_raise(torch):
-    """The graph would use the memory after its release: nothing is captured, and the graph is complete."""
+    """The graph would use the memory after its release: the copy is not captured, and the graph is
+    complete."""
     x, y = torch.zeros(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
     slow_next(x, out=y)
     torch.cuda.synchronize()

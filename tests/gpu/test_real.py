@@ -1,4 +1,5 @@
-"""What only a real GPU can show. Everything else about kernels is in tests/kernels, which runs on both."""
+"""Behaviour that only a real GPU has. Everything else about kernels is in tests/kernels, which runs
+on both."""
 
 import re
 
@@ -45,7 +46,7 @@ else:
 
 
 def test_arrays_print_a_lost_context(run_python):
-    """The text reports it; nothing is raised. The next call still raises."""
+    """The text reports it, without an exception. The next call still raises."""
     code = """
 import numpy as np
 from numbalite import cuda, errors
@@ -82,7 +83,7 @@ except (errors.CudaAPIError, errors.KernelError) as error:
 
 
 def test_dynamic_shared_memory_of_100_kib():
-    """More than 48 KiB is opted into without being asked."""
+    """Shared memory above 48 KiB is enabled automatically."""
     size = 100 * 1024
     if cuda.get_current_device().MAX_SHARED_MEMORY_PER_BLOCK_OPTIN < size:
         pytest.skip("this GPU has less shared memory")
@@ -127,7 +128,7 @@ def test_ptx_is_there_to_read():
 
 
 def test_loading_ptx_as_a_module():
-    """The driver compiles PTX that we hand it (what happens on a GPU newer than the compiler)."""
+    """The driver compiles PTX (as on a GPU newer than the compiler)."""
     k = cuda.jit('extern "C" __global__ void k(int* x) { x[threadIdx.x] = threadIdx.x; }')
     k[1, 1](np.zeros(1, "i4"))
     (text,) = k.inspect_asm().values()

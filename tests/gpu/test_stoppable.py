@@ -1,4 +1,5 @@
-"""Interrupts on a GPU: every kind of endless kernel stops, nothing is lost, and other kernels' waits end."""
+"""Interrupts on a GPU: every kind of endless kernel stops, no data is lost, and waits for other
+kernels end."""
 
 import pathlib
 import re

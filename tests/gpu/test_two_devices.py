@@ -161,8 +161,8 @@ same(cuda.from_dlpack(there, device=0), host, 0)
 
 @pytest.mark.parametrize("part", ["...", "np.s_[1::2]"], ids=["dense", "strided"])
 def test_the_copy_is_in_stream_order(on_two, part):
-    """It comes after what makes the source and what reads the destination, and before what overwrites
-    the source and reads the destination, without a wait on the host."""
+    """The copy runs after the work that writes the source and reads the destination, and before
+    work that overwrites the source and reads the destination, without a wait on the host."""
     on_two(
         f"PART = {part}"
         + """
@@ -206,8 +206,8 @@ for number in 0, 1:                        # the device that the copy's stream i
 
 
 def test_the_arrays_own_streams(on_two):
-    """A copy that names no stream comes after what the source's own stream holds, and before what the
-    destination's gets."""
+    """A copy without a stream runs after the earlier work of the source's stream, and before later
+    work of the destination's."""
     on_two("""
 for kinds in [(a, b) for a in streams(0) for b in streams(1)]:
     here, there = streams(0)[kinds[0]], streams(1)[kinds[1]]
@@ -622,7 +622,7 @@ for stream in streams_:
 
 
 def test_reset_of_one(on_two):
-    """What was on the other device stays."""
+    """Memory of the other device is not affected."""
     on_two("""
 stream = streams(1)["non-blocking"]
 one[::-1].copy_to_device(zero, stream)
@@ -646,7 +646,7 @@ same(cuda.to_device(again, device=0), np.zeros(10), 0)
 
 # ---- launches on memory of the other device
 def test_launches_that_visit(on_two):
-    """The kernel sees what the other device has written, and the memory waits for the kernel."""
+    """The kernel reads the other device's results, and the memory is reused after the kernel."""
     on_two("""
 there = cuda.to_device(np.zeros(1000), device=1)
 with pytest.raises(ValueError, match="but the kernel runs on device 0"):

@@ -219,7 +219,7 @@ __global__ void vadd(array<const float> a, array<const float> b, array<float> ou
 
 
 def test_results_of_earlier_calls_are_gone(tmp_path):
-    """The module is new for each call, so it has nothing to remember; at sizes over 4096 it is wrong."""
+    """The module is new for each call, so it has no state; at sizes over 4096 it is wrong."""
     verdict = verdict_on("vadd", REMEMBERS, tmp_path)
     assert not verdict.correct
 
@@ -285,7 +285,7 @@ def vadd(a, b, out):
         ("", "a[i]", False),
         ("os._exit(0)", "a[i] + b[i]", False),
         ("raise SystemExit", "a[i] + b[i]", False),
-        # What it changes in its own process does not change the comparison.
+        # Changes in the submission's process do not affect the comparison.
         ("np.isfinite = lambda *a: np.zeros(1, bool)", "a[i]", False),
         ("import numbalite.course.compare as c\nc.mismatch = lambda *a: None", "a[i]", False),
     ],

@@ -1,4 +1,4 @@
-"""%%cuda: what a cell makes, what it takes from the notebook, and its error messages."""
+"""%%cuda: the names that a cell defines and reads in the notebook, and its error messages."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ def test_an_empty_cell(run):
 
 @pytest.fixture
 def error(run, shell, capsys):
-    """error(cell) -> what IPython shows of its CompileError, and the cell's number"""
+    """error(cell) -> IPython's output for its CompileError, and the cell's number"""
 
     def error(cell):
         capsys.readouterr()

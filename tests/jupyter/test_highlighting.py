@@ -1,4 +1,5 @@
-"""What JupyterLab loads, run by node with stand-ins for JupyterLab's modules: the colours of strings."""
+"""JupyterLab's extension, run by node with stand-ins for JupyterLab's modules: the colours of
+strings."""
 
 import json
 import shutil

@@ -1,4 +1,5 @@
-"""A real kernel, as notebooks have it: what kernels print, errors, progress, and what is not imported."""
+"""A real kernel, as notebooks use it: printf of kernels, errors, progress, and modules that are not
+imported."""
 
 import json
 import re
@@ -22,7 +23,7 @@ def stream_text(outputs):
 
 
 def test_a_notebook(notebook):
-    """Several things in one kernel, for starting it takes longer than all of them."""
+    """Several features in one kernel, because its start takes longer than all of them."""
     wrong = "%%cuda\n__global__ void k(int *x) {\n    x[0] = nothing;\n}"
     in_order = (
         "for n in range(50):\n    print('python', n)\n    tell[1, 1](n)\n    cuda.synchronize()"
@@ -38,7 +39,7 @@ def test_a_notebook(notebook):
         SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
     )
     _, made, ordered, waited, following, spawned, refused, shown, slowly = outputs
-    # A compilation that took longer than a second has left an output without anything in it.
+    # A compilation of more than a second leaves an empty output.
     assert all(o.output_type == "display_data" and not o.data for o in made)
     expected = "".join(f"python {n}\nkernel {n}\n" for n in range(50))
     assert stream_text(ordered) == expected
@@ -59,7 +60,8 @@ def test_a_notebook(notebook):
 
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
 def test_without_the_extension(notebook, captured):
-    """Lessons that only use decorators have printf in the cell too, whatever ipykernel does with file 1."""
+    """Lessons that only use decorators have printf in the cell too, however ipykernel redirects
+    file descriptor 1."""
     kernel = (
         "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
         "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"
@@ -71,7 +73,8 @@ def test_without_the_extension(notebook, captured):
 
 
 def test_warnings_are_notes(notebook):
-    """A first notebook without a GPU has nothing in red; warnings of others stay on stderr."""
+    """A first notebook without a GPU has no red output; warnings of other libraries stay on
+    stderr."""
     no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='')"
     first = "from numbalite import cuda\nfor n in range(3): cuda.device_array(3)"
     slow = "from numbalite.errors import PerformanceWarning, warn\nwarn('slow', PerformanceWarning)"
@@ -109,7 +112,7 @@ def test_a_warning_about_a_kernel_is_a_note_with_the_line_of_the_cell(notebook):
 
 
 def test_progress_is_shown_and_removed(monkeypatch):
-    """What is sent to the front end, in order."""
+    """The messages to the front end, in order."""
     from types import SimpleNamespace
 
     from numbalite.compilers import Source

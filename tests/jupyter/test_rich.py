@@ -1,4 +1,5 @@
-"""How objects look in a notebook: what the tables say, and what making them leaves alone."""
+"""The display of objects in a notebook: the contents of tables, and that displaying has no side
+effects."""
 
 import re
 
@@ -8,7 +9,7 @@ from numbalite import compilers, cuda, guvectorize, vectorize
 
 
 def text_of(html):
-    """The words, with tags and entities taken out; the tags must fit each other."""
+    """The text without tags and entities; the tags must be balanced."""
     from html import unescape
     from html.parser import HTMLParser
 

@@ -79,7 +79,7 @@ def test_mistakes_of_the_statement_are_its_own(timed):
 
 
 def test_counting_launches_leaves_the_driver_as_it_was(timed):
-    """The trace that counts is taken out again: later calls do not pay for it."""
+    """The counting trace is removed: later calls are not slower."""
     from numbalite import _core
 
     timed("%gpu_timeit -q -n 1 -r 1 add_one[1, 64](d)")

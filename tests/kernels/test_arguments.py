@@ -200,7 +200,7 @@ def test_keywords():
 
 
 def test_an_input_is_not_copied_back():
-    """const parameters, and cuda.In: what the kernel did to the copy stays there."""
+    """const parameters, and cuda.In: the kernel's changes of the copy are not copied back."""
     y = np.zeros(8, "f4")
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -357,7 +357,8 @@ def test_values_on_the_device_are_read_in_the_launchs_order():
     assert record["n"] == 5, "a pointer takes a record too"
 
 
-# ---- what C++ has and NumPy has not ------------------------------------------------------------------
+# ---- types of C++ without a NumPy dtype
+# ------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def cpp():
     return cuda.module(r"""

@@ -178,7 +178,7 @@ def test_barriers():
 
 
 def test_two_barriers_of_one_declaration():
-    """Checks know each of them: what they order is no race."""
+    """The checkers support each of them: accesses that they order are no race."""
     m = cuda.module("""
     #include <cuda/barrier>
     __global__ void k(int *x) {

@@ -1,4 +1,5 @@
-"""cuda.autotune. The simulator measures nothing; here, most tests let it measure, to test all but the times."""
+"""cuda.autotune. The simulator has no useful times; most tests here let it measure, to test
+everything but the times."""
 
 import csv
 import json

@@ -1,4 +1,5 @@
-"""libcu++ and thrust in kernels, from the toolkit, on both drivers; and NVRTC takes the same sources."""
+"""libcu++ and thrust in kernels, from the toolkit, on both drivers; NVRTC accepts the same
+sources."""
 
 import numpy as np
 import pytest
@@ -198,7 +199,8 @@ def test_algorithms_of_thrust_are_for_nvcc():
 
 
 def test_the_toolkit_header_adds_missing_names():
-    """Alone, <cuda/std/utility> is our part of libcu++: the toolkit's comes in where a name is not there."""
+    """Alone, <cuda/std/utility> is our part of libcu++: the toolkit's is used if a name is missing
+    there."""
     m = cuda.module(
         """
         #include <cuda/std/utility>

@@ -1,7 +1,7 @@
 """Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
 
-Everything here holds on the simulator and on a GPU. Kernels are given both ways of being checked where
-that could make a difference.
+Everything here holds on the simulator and on a GPU. Kernels get both kinds of checks where that
+could make a difference.
 """
 
 import re
@@ -104,7 +104,7 @@ def test_one_dimension_after_the_other(checked):
 
 
 def test_slices():
-    """The bounds are those of the slice, in memory that goes on beyond it."""
+    """The bounds are those of the slice, in a larger allocation."""
 
     @cuda.jit(debug=True)
     def poke(x, y, i):

@@ -352,7 +352,7 @@ def test_one_array_twice(kernel):
     x = np.ones(4, "f4")
     kernel("both")[1, 1](x, x)
     assert x[0] == 20
-    kernel("both")[1, 1](cuda.In(x), x)  # one of them is written: it comes back
+    kernel("both")[1, 1](cuda.In(x), x)  # one of them is written: it is copied back
     assert x[0] == 210
     x = np.ones(4, "f4")
     kernel("both")[1, 1](cuda.In(x), cuda.In(x))
@@ -443,7 +443,7 @@ def test_wrong_interfaces(kernel):
 
 
 def test_streams_of_producers(kernel):
-    """Work of the producer is waited for where nothing else orders it."""
+    """The launch waits for the producer's work if no stream orders it."""
     stream = _core.Stream(non_blocking=True)
     for entry in (1, 2, stream.handle):
         for launch_on in (0, _core.Stream(), _core.Stream(non_blocking=True), stream):

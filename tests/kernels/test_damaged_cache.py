@@ -1,6 +1,6 @@
 """Images in the disk cache that are damaged, or of something else: they are compiled anew.
 
-What tests/null/test_cache.py shows of the files, seen from a kernel's launch.
+The cases of tests/null/test_cache.py, at a kernel's launch.
 """
 
 import os

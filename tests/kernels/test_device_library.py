@@ -1,6 +1,6 @@
 """The device library, computed and compared: arrays, complex numbers, random numbers, groups.
 
-Each test runs one small translation unit through the public API, on whatever driver the session has.
+Each test runs one small translation unit through the public API, on the session's driver.
 """
 
 import cmath

@@ -22,7 +22,7 @@ WHICH = {"vibmax": np.greater_equal, "vibmin": np.less_equal}
 
 
 def expressions():
-    """{name: (expression, dtype of a lane, what it computes)}"""
+    """{name: (expression, dtype of a lane, expected value)}"""
     result = {}
     for lanes, dtype in LANES.items():
         for name, meant in OF_THREE.items():

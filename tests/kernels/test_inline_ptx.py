@@ -1,4 +1,4 @@
-"""Inline PTX: what instructions compute, on whichever driver there is."""
+"""Inline PTX: the results of instructions, on either driver."""
 
 import contextlib
 
@@ -214,7 +214,9 @@ def test_numbers_of_16_bits_and_shifts_among_the_operands():
     cuda.module(NARROW).k[1, 1](out, np.array([2], np.uint32))
     expected = [0, 0x3C00BC00, 0x44004800, 0x4000, 0x7FFF, 0x3C00, (13 >> 2 << 2) + 13]
     expected += [2**32 - 3, 2**32 - 2, 19, 2**32 - 1, 3, 8]
-    if not cuda.is_simulated():  # an H200 gives 4, the sum without .sat: not what PTX's pages say
+    if (
+        not cuda.is_simulated()
+    ):  # an H200 returns 4, the sum without .sat, unlike PTX's documentation
         expected[10] = out[10]
     assert [hex(x) for x in out] == [hex(x) for x in expected]
 
@@ -252,7 +254,7 @@ __global__ void pass_on(int* out, int rounds) {
 
 
 def test_barriers_with_numbers():
-    """Half of a block makes what the other half takes; two blocks, one after the other, begin anew."""
+    """Producer and consumer halves of a block; two consecutive blocks start from a fresh state."""
     m = cuda.module(NUMBERED)
     out = np.zeros((3, 64), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():

@@ -1,4 +1,4 @@
-"""What can be asked of a kernel; kernels in other processes and ahead of time; random states."""
+"""Inspection of kernels; kernels in other processes and ahead of time; random states."""
 
 import copy
 import pickle
@@ -177,7 +177,7 @@ def test_py_func_is_the_function():
 
 @pytest.mark.parametrize("make", [njit, vectorize(target="cuda")], ids=["njit", "vectorize"])
 def test_py_func_of_functions_that_are_called(make):
-    """A body that is a string raises an error, in place of a result of None."""
+    """A body that is a string without statements raises an error instead of returning None."""
 
     def strung(x):
         "return 2 * x;"

@@ -568,7 +568,7 @@ def test_without_docstrings(run_python, tmp_path):
 
 
 def test_without_docstrings_and_source(run_python):
-    """Nothing is left of the string: the kernel must not do nothing."""
+    """A string without code: the kernel must not silently do nothing."""
     code = "from numbalite import cuda\n@cuda.jit\ndef k(x):\n    'x[0] = 1;'\n"
     run_python(code)
     done = run_python(code, PYTHONOPTIMIZE="2", check=False)
@@ -595,7 +595,7 @@ def test_cooperative_launch():
 
 @pytest.mark.usefixtures("unchecked")  # compilations are counted
 def test_unpickling_compiles_and_loads_nothing(monkeypatch):
-    """It may be for another process altogether; code is for those who call it."""
+    """code= may be for another process: it is only given to callers that request it."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
 

@@ -107,7 +107,9 @@ def test_no_driver_call_but_the_launch(kernel):
         kernel("saxpy")[1, 4, stream](2, x, y, 4)
 
     calls = traced(launches)
-    if _core.device_count() > 1:  # it is asked which of them is current, and whose memory it is
+    if (
+        _core.device_count() > 1
+    ):  # each call queries the current device and the device of the memory
         asked = ("cuCtxGetCurrent", "cuPointerGetAttributes")
         calls = [call for call in calls if call not in asked]
     assert calls == ["cuLaunchKernel"] * 4
@@ -277,7 +279,7 @@ def test_many_types_of_one_kernel(lazy, kernel):
         bound(value, integers)
         assert reals[0] == value + 0.5 and integers[0] == value
     assert not lazy.asked
-    for codes in range(100):  # forgotten ones are no burden: their places are taken again
+    for codes in range(100):  # unreferenced ones need no memory: their slots are reused
         lazy._clear()
         lazy._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
     bound(3, integers)
@@ -398,7 +400,7 @@ def test_descriptions_that_cannot_be(kernel):
         kernel.module.function(
             kernel.image.lowered["f32"], "f32", [good._replace(kind="struct", size=30000)] * 2
         )
-    # what the driver knows of the compiled kernel is compared, where it tells
+    # compares with the driver's attributes of the compiled kernel, where it has them
     rows = kernel.rows("f32")
     for wrong in ([*rows, rows[1]], rows[:1], [rows[1], rows[0]]):
         try:

@@ -1,4 +1,4 @@
-"""cuda.module: kernels, instances of templates, variables, and what it does about their lifetimes."""
+"""cuda.module: kernels, instances of templates, variables, and their lifetimes."""
 
 import contextlib
 import functools
@@ -451,7 +451,7 @@ def test_macros_of_any_name_in_the_text(place):
 
 
 def test_guards_for_editors():
-    """What is defined for an editor alone is CUDA's where a compiler reads it."""
+    """Macros for editors have CUDA's meaning for a compiler."""
     module = cuda.module("""
         #ifndef __CUDACC__
         #define __device__

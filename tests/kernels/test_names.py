@@ -69,7 +69,7 @@ TYPES = "struct float16 { int a, b; }; struct array { int f; }; template <class 
 
 
 def test_of_an_included_header():
-    """Types of ours are what generated code means, whatever a header has."""
+    """Generated code uses our types, whatever a header defines."""
 
     @cuda.jit(headers={"types.h": TYPES})
     def k(x, z):

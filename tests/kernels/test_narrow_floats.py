@@ -89,7 +89,7 @@ def finite(exponent, fraction, count):
 
 def nearest(x, exponent, fraction, count, beyond):
     """The code of the nearest number, of two the even one, by search."""
-    known = finite(exponent, fraction, count)  # and the one that would come next
+    known = finite(exponent, fraction, count)  # and the next value
     size = np.abs(x.astype(np.float64))
     above = np.clip(np.searchsorted(known, size), 1, count)
     middle = (known[above - 1] + known[above]) / 2

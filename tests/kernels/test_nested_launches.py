@@ -1,4 +1,4 @@
-"""Kernels that launch kernels: what runs, in which order, and the messages for mistakes in them."""
+"""Kernels that launch kernels: which run, in which order, and the messages for mistakes in them."""
 
 import linecache
 
@@ -158,7 +158,7 @@ def test_checks_see_children(wrong):
         wrong.adds[1, 1](np.zeros(1, np.float32))
     assert found.value.kind == "race"
     x = np.zeros(32, np.float32)
-    with cuda.checks():  # several blocks write the same, then the other grid comes
+    with cuda.checks():  # several blocks write the same value, then the other grid runs
         wrong.racing[1, 1](x)
     assert (x == 2).all()
 

@@ -119,7 +119,7 @@ def test_linked_files_that_are_no_files(tmp_path, name):
 
 
 def test_linked_sources_of_device_functions():
-    """They come with the function, once, into all that calls it."""
+    """The attributes of the function are inlined once into all its callers."""
     three = cuda.CUSource("__device__ int three() { return 3; }", name="three.cu")
 
     @cuda.jit(device=True, link=[three])

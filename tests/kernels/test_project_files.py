@@ -1,4 +1,5 @@
-"""Files of CUDA projects as they are: what is for the host is left out, headers of the project included."""
+"""Files of CUDA projects without changes: host code is left out, including that of the project's
+headers."""
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ int main() {
 
 
 def test_what_nvcc_knows(tmp_path):
-    """Names that its own headers bring, a word of its host compiler, CUB for the host."""
+    """Names from its own headers, a keyword of its host compiler, CUB for the host."""
     path = tmp_path / "k.cu"
     path.write_text("""
 #include <cub/cub.cuh>
@@ -213,7 +214,7 @@ void run(std::vector<int> &v) { LAUNCH(32); }
 
 
 def test_marks_that_differ_by_the_compiler(tmp_path):
-    """What such a macro marks is for kernels, also where only templates name it."""
+    """A function marked by such a macro is device code, even if only templates use it."""
     path = tmp_path / "folds.cu"
     path.write_text("""#include <vector>
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-"""What kernels take from the Python scope: numbers, arrays, device functions."""
+"""Names that kernels use from the Python scope: numbers, arrays, device functions."""
 
 import math
 
@@ -385,7 +385,7 @@ def test_macros_win_over_names_of_the_scope():
 
 
 def test_macros_of_an_included_header():
-    """N, T and the like are names of our templates' parameters, too, others of our variables."""
+    """N, T and similar names are also parameters of our templates, or our variables."""
     names = [*"ACFILNRS", "count", "index", "type", "value", "n", "put", "run", "apply", "data"]
     header = "".join(f"#define {name} 1\n" for name in names) + "#define T float\n"
     given = {"headers": {"m.h": header}}

@@ -1,4 +1,4 @@
-"""wmma (mma.h): products by the tensor cores, or what the simulator has for them."""
+"""wmma (mma.h): products by the tensor cores, or by the simulator."""
 
 import contextlib
 

@@ -1,1 +1,1 @@
-"""What tests of several folders share: `from kit.arrays import on_device`. Fixtures are in fixtures.py."""
+"""Helpers of several folders: `from kit.arrays import on_device`. Fixtures are in fixtures.py."""

@@ -28,7 +28,7 @@ def zeros(n=4, dtype="f4"):
 
 
 def empty(shape, dtype):
-    """Of zeros, so that nothing depends on what memory held before."""
+    """Filled with zeros, so that results do not depend on earlier contents of the memory."""
     device = _core.device_empty(shape, dtype)
     device._fill(np.zeros((), dtype))
     return device
@@ -41,8 +41,8 @@ def on_device(host):
 
 
 class Foreign:
-    """Another library's array, by its CUDA Array Interface, which may say something else than the truth:
-    entries are changed, and left out where the change is KeyError."""
+    """Another library's array, by its CUDA Array Interface, which may have false entries: entries
+    are changed, and left out where the change is KeyError."""
 
     def __init__(self, array, **changes):
         self.array = array

@@ -14,7 +14,8 @@ def traced(operation):
 
 
 def traced_again(operation):
-    """The same, of the second time: by then kernels are compiled, there is memory, and nothing is under way."""
+    """The same for the second call: by then kernels are compiled, memory is pooled, and no work is
+    queued."""
     operation()
     cuda.synchronize()
     return traced(operation)

@@ -1,5 +1,6 @@
-"""Kernels that the tests of the extension itself share, compiled once: one for each scalar type, and others
-that take what can be taken. They are called through dispatchers of the extension, not of the package."""
+"""Kernels that the tests of the extension share, compiled once: one for each scalar type, and
+others for each kind of parameter. They are called through dispatchers of the extension, not of the
+package."""
 
 from numbalite import _core, compilers, cuda
 from numbalite.types import describe

@@ -1,8 +1,9 @@
-"""What the property tests draw: shapes, values, memory layouts, places; and how results are compared.
+"""Strategies of the property tests: shapes, values, memory layouts, offsets; and the comparison of
+results.
 
-An operand is drawn as values and a recipe for where its elements lie: the order of the axes in
-memory, steps over it (negative ones too), repeated axes, a field of packed records (so that elements
-are not aligned). The same bytes make it a NumPy array or a device array.
+An operand is drawn as values and a memory layout: the order of the axes in memory, steps over it
+(negative ones too), repeated axes, a field of packed records (so that elements are not aligned).
+The same bytes make it a NumPy array or a device array.
 """
 
 import sys
@@ -24,7 +25,7 @@ STEPS = [1, 1, 1, 1, 2, 3, -1, -2]
 
 
 def numba_name(dtype):
-    """What a dtype is called in a signature."""
+    """The name of a dtype in a signature."""
     return NAMES[np.dtype(dtype)]
 
 
@@ -32,9 +33,11 @@ LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
 def examples(count):
-    """A decorator: so many examples, always the same; thirty times as many, drawn anew, when asked.
+    """A decorator: so many examples, always the same; with NUMBALITE_TEST_SEED=all thirty times as
+    many, drawn anew.
 
-    Only those are made smaller when they fail: where each one compiles, that takes longer than a test may.
+    Only these are shrunk when they fail: if each example compiles, shrinking takes longer than a
+    test may.
     """
     return settings(
         max_examples=count * 30 if LONG else count,
@@ -176,7 +179,7 @@ def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
 
 
 def outcome(function, *args, **keywords):
-    """What a call gives, or the exception that it raises."""
+    """The result of a call, or the exception that it raises."""
     try:
         with np.errstate(all="ignore"):
             return function(*args, **keywords), None
@@ -196,7 +199,7 @@ def check_alike(ours, theirs, compare):
 
 
 def is_same_kind(ours, theirs):
-    """NumPy's exceptions are ours: the same class, or one derived from the same built-in."""
+    """Exceptions equal NumPy's: the same class, or one derived from the same built-in."""
     for built_in in (OverflowError, TypeError, IndexError, ValueError):
         if isinstance(theirs, built_in):
             return isinstance(ours, built_in)

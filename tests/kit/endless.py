@@ -1,4 +1,5 @@
-"""Kernels that never end, for test_stoppable.py: CASES is name -> what starts the kernel on an array of zeros.
+"""Kernels that never end, for test_stoppable.py: CASES is name -> the function that starts the
+kernel on an array of zeros.
 
 `python endless.py NAME...` interrupts each one. It prints the name, the milliseconds from the signal to the exception,
 and the text. The text must report the kernel, and the next launch must be right.
@@ -394,7 +395,8 @@ def reset(x):
 
 
 def interrupt(start):
-    """(milliseconds from the signal to the exception, its text). One that came while something was compiled has no text."""
+    """(milliseconds from the signal to the exception, its text). An interrupt during a compilation
+    has no text."""
     for _ in range(5):
         x = cuda.to_device(np.zeros(1024, np.int32))
         wait = start(x)

@@ -1,10 +1,10 @@
-"""Which functions of ours run in Python."""
+"""The Python functions of numbalite that run."""
 
 import sys
 
 
 def ours_in(function):
-    """The functions of ours that run in a call, in Python."""
+    """The Python functions of numbalite that run in a call."""
     codes = []
 
     def note(frame, event, _):

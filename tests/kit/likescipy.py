@@ -1,4 +1,4 @@
-"""The same expression of our sparse arrays and of SciPy's: what both give is compared."""
+"""The same expression of numbalite's sparse arrays and of SciPy's: the results are compared."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def ours(a):
 
 
 def outcome(expression, names):
-    """What an expression gives, on the host, or the type of its exception."""
+    """The result of an expression, on the host, or the type of its exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,5 +1,5 @@
-"""Executes the integer instructions of a PTX function for one thread, up to a number of statements, and records what it
-stores. kit/ptxrun.py runs whole kernels over memory."""
+"""Executes the integer instructions of a PTX function for one thread, up to a number of statements,
+and records its stores. kit/ptxrun.py runs whole kernels over memory."""
 
 import re
 
@@ -15,7 +15,8 @@ _BINARY = {
 
 
 class Thread:
-    """`flag(executed)` is what a load of the flag returns after so many statements. `end`: "ret", "exit", or None."""
+    """`flag(executed)` is the value that a load of the flag returns after so many statements.
+    `end`: "ret", "exit", or None."""
 
     def __init__(self, ptx, flag):
         (self.function,) = ptxreader.read(ptx).functions

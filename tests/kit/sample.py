@@ -1,7 +1,8 @@
-"""A part of many cases that are alike, another one in each run: where each case costs a compilation or more.
+"""Draws some of many similar cases, different ones in each run: for cases that cost a compilation
+or more.
 
-The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again, NUMBALITE_TEST_SEED=all
-leaves none out, and on a GPU, where compiling is not what tests wait for, none is left out either.
+The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again,
+NUMBALITE_TEST_SEED=all runs all, and on a GPU, where compiling does not dominate, all run too.
 """
 
 import os
@@ -16,7 +17,8 @@ def choose_seed():
 
 
 def some(count, cases, of=""):
-    """`count` of the cases, in their order. Tests that say what they are (`of`) draw apart from others."""
+    """`count` of the cases, in their order. Tests with a name (`of`) draw independently of
+    others."""
     cases = list(cases)
     seed = os.environ.get(VARIABLE, "all")
     if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim":

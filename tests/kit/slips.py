@@ -1,4 +1,5 @@
-"""Slips: lines of C++ that compile and do not mean what was meant, each with a twin that is right.
+"""Slips: lines of C++ that compile and do not do what their author meant, each with a corrected
+twin.
 
 A pair's texts are statements of a kernel with the parameters `x`, `out` (float32 arrays of one axis), `counts` (int32)
 and `n` (an int); `i` is the index of the thread. `//!` ends the line that is warned of, where there are several.
@@ -211,5 +212,5 @@ def right() -> str:
 
 
 def silent() -> str:
-    """The source of what is often meant."""
+    """The source of a frequent slip."""
     return source(SILENT)[0]

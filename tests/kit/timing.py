@@ -1,10 +1,11 @@
-"""How the processor time of a function grows with the size of its input."""
+"""The growth of a function's processor time with the size of its input."""
 
 import time
 
 
 def grows_linearly(run, small, large):
-    """Whether `run(large)` takes less than twice the time that linear growth from `run(small)` allows.
+    """Whether `run(large)` takes less than twice the time that linear growth from `run(small)`
+    allows.
 
     `run(size)` has to build its input and return a function without arguments, whose time is measured. Each
     measurement adds 0 to 2 to the size, so that no cache of results has the input. Half a second is added to

@@ -1,4 +1,5 @@
-"""What several processes of a test run need is made by the first of them: an extension, a site."""
+"""Objects that several processes of a test run need are made by the first of them: an extension, a
+site."""
 
 import fcntl
 import os

@@ -1,8 +1,8 @@
-"""Numbers that compute as numba has it, for programs that Python itself runs: what a kernel with a Python
-body should give.
+"""Numbers that compute by numba's rules, for programs that Python itself runs: the expected results
+of a kernel with a Python body.
 
-A Typed is a Python number with a dtype; its operators know numba's types of results. What numba does not
-define (a signed overflow, a division of integers by zero) raises Undefined.
+A Typed is a Python number with a dtype; its operators know numba's types of results. Operations
+that numba does not define (a signed overflow, a division of integers by zero) raise Undefined.
 """
 
 import math
@@ -205,7 +205,7 @@ class Typed:
         return UINT64 if self.dtype.kind == "u" else INT64
 
     def _narrow(self):
-        """What a sign is computed in: unsigned numbers are widened afterwards."""
+        """The type in which a sign is computed: unsigned numbers are widened afterwards."""
         return self.dtype if self.dtype.kind == "u" else self._widened()
 
     def __neg__(self):

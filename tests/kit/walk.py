@@ -11,7 +11,7 @@ CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, Memor
 
 
 def collected():
-    """What C code holds, without the calls that were recorded, which are kept."""
+    """The counters of C code, without the cached traces."""
     traced.forget()
     gc.collect()
     return dict(_core.live())
@@ -19,7 +19,7 @@ def collected():
 
 def walk_through(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
-    operation()  # once for what is made once (compiled, loaded, cached)
+    operation()  # once for objects that are made once (compiled, loaded, cached)
     cuda.synchronize()
     before = collected()
     for step in itertools.count(1):
@@ -59,7 +59,7 @@ def counted():
 def walk_closely_through(operation, fail, clean):
     """Fails step 1, 2, 3... until the operation gets through without meeting the armed one.
 
-    There may be thousands of steps: nothing is tried again between them.
+    There may be thousands of steps: the operation is not repeated between them.
     """
     operation()
     cuda.synchronize()

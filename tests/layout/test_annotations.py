@@ -41,7 +41,7 @@ def functions(body, owner=None):
 
 
 def imported_by_cuda():
-    """(module, name) of what type checkers see in numbalite.cuda."""
+    """(module, name) of the names that type checkers see in numbalite.cuda."""
     tree = ast.parse((ROOT / "numbalite" / "cuda" / "__init__.py").read_text())
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return {(node.module, alias.name) for node in imports for alias in node.names}

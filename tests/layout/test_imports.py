@@ -1,5 +1,5 @@
-"""The imports of numbalite's modules, read from the sources: no circle, and none in a function without a
-reason. `numbalite._core`, and what only type checkers read, do not count."""
+"""The imports of numbalite's modules, read from the sources: no cycle, and none in a function
+without a reason. `numbalite._core`, and imports for type checkers only, do not count."""
 
 import ast
 import functools
@@ -12,7 +12,7 @@ COMMAND = "each command loads what it needs"
 LESSON = "numbalite.course loads no driver and no compiler before an exercise is run"
 QUICK = "`import numbalite.cuda` stays quick"
 FAILED = "only what failed is explained"
-# Modules that import others of ours in functions -> which (* is any), and why.
+# Modules that import others of numbalite in functions -> which (* is any), and why.
 LATER = {
     "numbalite": ("jupyter", "what is below gets numbalite.jupyter from here, when it asks"),
     "numbalite.__main__": ("*", COMMAND),
@@ -128,7 +128,7 @@ def is_for_type_checkers(node):
 
 
 def meant(module, node):
-    """The modules of ours that an import statement names."""
+    """The modules of numbalite that an import statement names."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     else:
@@ -164,7 +164,7 @@ def imports(module):
 
 
 def allowed(module):
-    """What a module may import in functions."""
+    """The modules that a module may import in functions."""
     for rule in (module, f"{module.rpartition('.')[0]}.*"):
         if rule in LATER:
             return {name if name == "*" else f"numbalite.{name}" for name in LATER[rule][0].split()}
@@ -225,8 +225,8 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("numbalite/*/__init__.py")):
 
 
 def test_every_package_may_be_the_first(run_python):
-    """Packages import one another by way of their parents, too: `%load_ext numbalite` comes before
-    `from numbalite import cuda`."""
+    """Packages import one another by way of their parents, too: `%load_ext numbalite` is executed
+    before `from numbalite import cuda`."""
     run_python(FIRST, ROOT)
 
 

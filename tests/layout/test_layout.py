@@ -43,7 +43,7 @@ TEXT_SUFFIXES = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".toml", ".ipynb", ".i
 
 @functools.cache
 def strip_comments(text):
-    """C text without comments; what strings hold stays."""
+    """C text without comments; string literals are kept."""
     pattern = r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
     return re.sub(pattern, lambda m: m[1] or " ", text, flags=re.S)
 
@@ -55,7 +55,7 @@ def includes(path):
 
 
 def ours():
-    """Every file of the product, as git would list it: nothing that is built or cached."""
+    """Every file of the product, as git would list it: no build output, no caches."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -166,7 +166,7 @@ def test_circles_are_found():
 
 
 def test_files_have_no_circle():
-    """Of includes: what two files know of each other belongs into one, or into a third."""
+    """Of includes: what two files share belongs into one of them, or into a third."""
     graph = {}
     for path in C_FILES:
         unit = path.relative_to(CEXT).with_suffix("")
@@ -195,7 +195,7 @@ def test_python_lives_in_py(c_file):
 def test_threads_have_one_file(c_file):
     """pthread and the atomic builtins are named in base/lock; the rest of cext uses its functions.
 
-    What only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
+    Code that only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
     """
     if c_file.relative_to(CEXT).parts[:2] in {("base", "lock.h"), ("base", "lock.c")}:
         return
@@ -205,7 +205,7 @@ def test_threads_have_one_file(c_file):
     assert not found, f"{sorted(set(found))}: belongs in base/lock"
 
 
-# Who may ask which driver it is: to open it, and to say it.
+# Files that may test which driver is loaded: to open it, and to report it.
 ASKS_THE_KIND = {
     "cext/driver/driver.h", "cext/driver/driver.c", "cext/driver/driver_real.c",
     "cext/sim/driver/calls.c", "cext/core/device.c", "cext/py/device.c",
@@ -214,7 +214,7 @@ ASKS_THE_KIND = {
 
 
 def test_the_kind_of_driver_decides_nothing():
-    """What is so of a driver are fields of its table; `kind` is for messages."""
+    """Properties of a driver are fields of its table; `kind` is for messages."""
     words = {
         "*.[ch]": r"\b(?:nl_cu\.|table->|nl_driver->)kind\b",
         "*.py": r"\bdriver_kind\(|_core\.open\(\) *[=!]=",
@@ -280,7 +280,7 @@ def test_file_lengths():
 
 
 def test_python_reads_the_environment_in_config():
-    """Every environment variable stands in one table: numbalite/config.py."""
+    """Every environment variable is read in one module: numbalite/config.py."""
     for path in sorted((ROOT / "numbalite").rglob("*.py")):
         if path.name != "config.py":
             found = re.findall(
@@ -291,7 +291,7 @@ def test_python_reads_the_environment_in_config():
 
 @of_each_c_file
 def test_no_cuda_prose_in_c_strings(c_file):
-    """CUDA C++ stands in files under cuda_src; C strings hold no program text."""
+    """CUDA C++ is in files under cuda_src; C strings hold no program text."""
     strings = re.findall(r'"((?:\\.|[^"\\\n])*)"', strip_comments(c_file.read_text()))
     for string in strings:
         assert not re.search(r"__(global|device|shared)__ \w+ \**\w+|extern \\\"C\\\"", string), (
@@ -355,7 +355,8 @@ def test_the_map_lists_every_package():
 
 
 def test_every_package_says_where_to_begin():
-    """Python's in its docstring, with what it uses; the others in a table of docs/contributing.md."""
+    """Python's packages are described in their docstring, with the packages they use; the others in
+    a table of docs/contributing.md."""
     for path in sorted((ROOT / "numbalite").glob("*/__init__.py")):
         text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
         assert re.search(r"\b(Uses|may use) ", text, re.IGNORECASE), (
@@ -458,7 +459,7 @@ def test_prefixes(objects):
 
 
 def test_one_version():
-    """Every place that names the version names the same."""
+    """The version is the same in every file that contains it."""
     import numbalite
 
     places = {

@@ -1,4 +1,5 @@
-"""numbalite/_core.pyi describes the extension module: every name, and parameters where it tells them."""
+"""numbalite/_core.pyi describes the extension module: every name, and parameters where it documents
+them."""
 
 import ast
 import pathlib
@@ -9,19 +10,19 @@ import pytest
 from numbalite import _core
 
 STUB = pathlib.Path(__file__).resolve().parents[2] / "numbalite" / "_core.pyi"
-# What every extension type has, or Python makes of its slots.
+# Attributes that every extension type has, or that Python makes of its slots.
 OF_ALL_TYPES = {
     *("__doc__", "__module__", "__new__", "__init__", "__repr__", "__init_subclass__"),
     "__vectorcalloffset__",
     *("__buffer__", "__release_buffer__"),  # since Python 3.12
 }
 
-# Python 3.15 makes these for functions of one argument and of none: ($self, object, /).
+# Python 3.15 generates these for functions of one argument and of none: ($self, object, /).
 AUTOMATIC = re.compile(r"\(\$\w+(, object)?, /\)")
 
 
 def declared(body):
-    """name -> node of what a module or class of the stub declares for users of it."""
+    """name -> node of the public declarations of a module or class of the stub."""
     found = {}
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -61,8 +62,8 @@ def decorators(node):
 
 
 def told(value, name):
-    """The names of the parameters that an object of the module tells: by its text signature, or by a
-    docstring that begins with a call of it. None where it does not."""
+    """The names of an object's parameters: from its text signature, or from a docstring that begins
+    with a call of it. None where it does not."""
     text = getattr(value, "__text_signature__", None)
     if not text or "*args" in text or AUTOMATIC.fullmatch(text):
         found = re.match(rf"{name}(\(.*?\))(?= ->|: |$|\n)", value.__doc__ or "")

@@ -1,4 +1,4 @@
-"""Calls of CUDA's libraries below what uses them, with functions of the C library standing for theirs."""
+"""Calls of CUDA's libraries at the lowest level, with functions of the C library in their place."""
 
 import gc
 import os
@@ -76,7 +76,7 @@ def test_a_graph_keeps_the_arguments_of_a_captured_call(value):
 
 
 def test_values_of_a_device_that_was_reset(run_python):
-    """Their things went with it: nothing is destroyed."""
+    """Their objects were destroyed with it: none is destroyed twice."""
     run_python(
         """
 import os
@@ -91,7 +91,7 @@ os.fstat(number)
 
 
 def test_arrays_of_a_device_that_is_not_the_current_one(run_python):
-    """Each twice: the second call finds what the first one has made."""
+    """Each twice: the second call uses the cached objects of the first."""
     run_python(
         """
 import numpy as np

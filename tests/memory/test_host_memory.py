@@ -12,9 +12,7 @@ import pytest
 
 from numbalite import _core, cuda, errors
 
-LEAST = (
-    256 << 10
-)  # bytes from which results lie in the pool, and copies are made by several threads
+LEAST = 256 << 10  # bytes from which results are in the pool, and several threads copy
 MIB = 1 << 20
 
 
@@ -117,7 +115,7 @@ def test_bad_shapes(make, arguments, error):
 
 @pytest.mark.leaks
 def test_copies_of_pinned_arrays_are_not_waited_for(live):
-    """And what they read stays until it has been read."""
+    """Memory that a copy reads is kept until the copy is complete."""
     stream = cuda.stream()
     host = cuda.pinned_array(1000, np.float32)
     host[:] = 3
@@ -174,7 +172,7 @@ def test_mapped_array():
 
 
 def test_parts_of_mapped_arrays():
-    """Views are device arrays too; what arithmetic makes is an ordinary array."""
+    """Views are device arrays too; results of arithmetic are ordinary arrays."""
     array = cuda.mapped_array((5, 8), np.float32)
     array[:] = 0
     part = array[1:4, ::2]
@@ -375,8 +373,8 @@ def test_results_are_ordinary_arrays(host):
 
 
 def test_results_are_copied_as_ordinary_arrays_are(host):
-    """Page-locked memory changes nothing for the caller: with a stream, too, an upload has read
-    them when it returns, and a download has happened."""
+    """Page-locked memory changes nothing for the caller: with a stream, too, an upload has read the
+    arrays when it returns, and a download is complete."""
     device = cuda.to_device(np.ones(200_000, "f4"))
     device.copy_to_host()
     result = device.copy_to_host()
@@ -400,7 +398,7 @@ def test_small_results_are_numpys_own(host):
 
 def test_limit(host):
     host.limit = 2 * MIB
-    before = host.locked  # what a test has made the driver refuse to unlock
+    before = host.locked  # memory that a test made the driver refuse to unlock
     device = cuda.to_device(np.arange(MIB, dtype="u1"))
     for _ in range(3):
         results = [device.copy_to_host() for _ in range(6)]
@@ -512,7 +510,7 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
         again = cuda.to_device(np.zeros(count, "f4"), stream=cuda.stream(non_blocking=True))
         assert (again.copy_to_host() == 0).all()
         assert (device.copy_to_host() == 1).all()
-        del again, device  # their memory is given back here: that waits for all streams
+        del again, device  # their memory is freed here, after a wait for all streams
     assert host.used == used
 
 

@@ -19,7 +19,7 @@ def fill(x, value):
 
 @pytest.fixture
 def pool():
-    """The pool of device 0, keeping up to 256 MiB, with nothing in it."""
+    """The pool of device 0, empty, with a limit of 256 MiB."""
     pool = cuda.memory_pool()
     before = pool.cache_limit
     pool.cache_limit = 256 << 20
@@ -37,7 +37,7 @@ def calls(function):
         function()
     finally:
         _core.trace(False)
-    # Where there are several devices it is asked which of them is current.
+    # With several devices, the current one is queried.
     return [call for call in _core.traced() if call != "cuCtxGetCurrent"]
 
 
@@ -156,7 +156,7 @@ def test_the_oldest_block_is_released_first(pool):
 
 
 def test_out_of_memory_trims_the_pool(pool):
-    """An allocation that fails is tried again when nothing is kept any more."""
+    """A failed allocation is repeated after the pool was emptied."""
     make()
     assert pool.cached
     make_large = lambda: cuda.device_array(3 * SIZE, np.float32)
@@ -219,7 +219,7 @@ def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
 
 
 def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
-    """Memory comes back at once, but a stream that is in no order with the default one waits."""
+    """Memory is reused immediately, but a stream that is not ordered with the default one waits."""
     first, apart = cuda.stream(), cuda.stream(non_blocking=True)
     out = cuda.pinned_array(SIZE, np.float32)
     make()
@@ -237,7 +237,8 @@ def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_streams_at_random(pool, seed):
-    """Arrays made, filled, copied and dropped on streams of every kind: none contains the values of another."""
+    """Arrays created, filled, copied and dropped on streams of every kind: none contains the values
+    of another."""
     rng = random.Random(seed)
     streams = [
         0,
@@ -272,7 +273,7 @@ def test_streams_at_random(pool, seed):
 
 
 def test_streams_do_not_pile_memory_up(pool):
-    """What streams have used comes back without anybody waiting for the device."""
+    """Memory that streams used is reused without a wait for the device."""
     for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
         pool.trim()
         for _ in range(600):
@@ -282,7 +283,8 @@ def test_streams_do_not_pile_memory_up(pool):
 
 
 def test_an_exported_address_is_safe(pool):
-    """Whoever got the address may be using any stream: that memory comes back when the device is idle."""
+    """If the address was exported, any stream may use the memory: it is reused when the device is
+    idle."""
     cuda.synchronize()
     pool.trim()
     array = make()
@@ -324,7 +326,8 @@ gc.collect()
 @pytest.mark.sim
 @pytest.mark.usefixtures("unchecked")
 def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
-    """With the cache on, writes outside are still found, if later: when the memory is given back."""
+    """With the pool enabled, writes out of bounds are still found, later: when the memory is
+    freed."""
 
     @cuda.jit("void(float32*, int32)")
     def stray(x, i):

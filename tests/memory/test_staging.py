@@ -1,6 +1,6 @@
-"""Host arrays of one call travel together, large ones in chunks by several threads, middling ones where
-they are in page-locked memory, a kernel's small ones as one copy: any mixture of sizes, strides and kinds
-gives NumPy's results."""
+"""Host arrays of one call are copied together, large ones in chunks by several threads, medium ones
+directly from page-locked memory, a kernel's small ones as one copy: any mixture of sizes, strides
+and kinds gives NumPy's results."""
 
 import concurrent.futures
 import mmap
@@ -186,7 +186,8 @@ def test_kernel_arguments(rings, n, streamed):
     "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
 )
 def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
-    """One copy each way, whatever their number, layout and direction; what does not fit goes by itself."""
+    """One copy in each direction, whatever their number, layout and direction; larger arrays are
+    copied separately."""
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::-2], np.full((2, n), -1, "f4")
     d, e = np.arange(4 * n, dtype="i4")[3::4], np.full(n, 3, "u1")
     turns = 0
@@ -275,7 +276,7 @@ def test_generalized(rings):
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_staging_buffers_in_use_are_not_overwritten(rings, non_blocking):
-    """The stream is held up; calls that need not wait go on, and what they put aside stays."""
+    """The stream is blocked; calls that need not wait continue, and their staged data is kept."""
     stream = cuda.stream(non_blocking=non_blocking)
     outs = [cuda.device_array(50_000, np.float64, stream=stream) for _ in range(4)]
     stream.add_callback(lambda *unused: time.sleep(0.1))
@@ -362,7 +363,7 @@ def test_into_parts_of_new_pages(rings, size):
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
-    """They are made ready meanwhile; the copy still comes after the work."""
+    """They are prepared meanwhile; the copy still runs after the work."""
     stream = cuda.stream(non_blocking=non_blocking)
     data = np.arange(3 * MIB // 4, dtype="f8")
     there = cuda.to_device(data, stream=stream)

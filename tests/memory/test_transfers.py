@@ -123,11 +123,12 @@ def calls_of(operation):
 
 
 def test_how_many_driver_calls():
-    """The promises: one call for what is contiguous on both sides or a box of long rows."""
+    """The documented minimum: one call for arrays that are contiguous on both sides, or a box of
+    long rows."""
     host = np.zeros((10, 20, 300), "f4")  # larger ones go in chunks, through page-locked memory
     there = cuda.to_device(host)
     assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
-    # A few bytes come home by way of a page-locked block, where that is quicker; it is made once.
+    # Downloads of a few bytes use a page-locked block, where that is faster; it is allocated once.
     there._read(host, 0)
     assert calls_of(lambda: there._read(host, 0)) in (["cuMemcpyDtoH"], ["cuMemcpyDtoHAsync"])
     assert calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]

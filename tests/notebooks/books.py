@@ -33,7 +33,7 @@ print(_json.dumps([[v.name, v.passed, str(v)] for v in _judging.verdicts]))
 
 
 def name(path):
-    """How tests call a notebook: "1_ufuncs/exercises"."""
+    """Names of notebooks in tests: "1_ufuncs/exercises"."""
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 
@@ -98,7 +98,7 @@ def run(book, path, kernels):
     done = kernels.execute(book)
     if not wanted:
         return []
-    # Jupyter may bring a cell's text in pieces, and a warning between them.
+    # Jupyter may send a cell's text in pieces, with a warning between them.
     outputs = [o for o in code_cells(done)[-1]["outputs"] if o.get("name") == "stdout"]
     return json.loads("".join("".join(output["text"]) for output in outputs))
 
@@ -115,7 +115,7 @@ class Kernels:
         )
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", **here}
         env.pop("MPLBACKEND", None)
-        env.pop("PYTEST_CURRENT_TEST", None)  # ipykernel would not capture what kernels print
+        env.pop("PYTEST_CURRENT_TEST", None)  # ipykernel would not capture printf of kernels
         self.process = subprocess.Popen(
             [sys.executable, pathlib.Path(__file__).with_name("execute.py")],
             stdin=subprocess.PIPE,
@@ -173,7 +173,7 @@ def uses_magic(book):
 
 
 class _plots:
-    """matplotlib without a window; without matplotlib, something that takes every call."""
+    """matplotlib without a window; without matplotlib, an object that accepts every call."""
 
     def __enter__(self):
         self.backend = os.environ.get("MPLBACKEND")

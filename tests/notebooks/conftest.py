@@ -1,4 +1,4 @@
-"""What the tests here share: books.py, and the process that runs notebooks."""
+"""Shared by the tests here: books.py, and the process that runs notebooks."""
 
 import pathlib
 import sys

@@ -1,5 +1,5 @@
-"""Imported before kernels are forked: the judge, what draws figures and what stores them, and a first figure, for
-which fonts are looked for."""
+"""Imported before kernels are forked: the judge, the modules that draw and store figures, and a
+first figure, which loads the fonts."""
 
 import io
 

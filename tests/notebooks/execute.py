@@ -1,8 +1,8 @@
 """Runs notebooks in Jupyter kernels: reads a path from each line of its input, and writes the results there.
 
-Answers each line with one line of JSON: null, or what went wrong. The kernels are this interpreter,
-whatever kernels are registered on the machine. Importing what every kernel needs takes longer than
-many a notebook, so it is done once: a kernel is a fork of a process that has done nothing else.
+Answers each line with one line of JSON: null, or the error. The kernels are this interpreter,
+whatever kernels are registered on the machine. The imports of every kernel take longer than many a
+notebook, so they are done once: a kernel is a fork of a process that has done only these imports.
 """
 
 import json
@@ -113,12 +113,12 @@ def execute(file, kernel):
 
 
 def main():
-    # What the notebooks' kernels print (printf) goes to the standard output that they were given, too.
+    # printf of kernels in notebooks is also written to the standard output of this process.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    # ipykernel would say so itself, but only before matplotlib is imported.
+    # ipykernel does so too, but only before matplotlib is imported.
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-    # The note about the extension is for readers who begin a notebook of their own.
+    # The note about the extension is for readers who start a notebook of their own.
     os.environ["NUMBALITE_NOTEBOOK_HINT"] = "0"
     # It looks for modules where every interpreter does, not in our sys.path.
     paths = [os.environ.get("PYTHONPATH"), os.path.dirname(os.path.abspath(__file__))]

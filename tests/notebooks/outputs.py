@@ -1,12 +1,13 @@
 """Stores the outputs of the notebooks' cells: those of the simulator, and next to them those of a GPU.
 
     python tests/notebooks/outputs.py [NOTEBOOK ...]       run on the simulator, results stored
-    python tests/notebooks/outputs.py --record FILE        on a GPU: what the measuring cells give, into FILE
+    python tests/notebooks/outputs.py --record FILE        on a GPU: the measuring cells' outputs, into FILE
     python tests/notebooks/outputs.py --recorded FILE      FILE, as cells below the measuring ones
 
-A cell with the tag "measured" shows what depends on the machine. What a GPU gave there stands in a cell of its
-own below, so that it is still there when a reader runs the notebook; it goes when the cell above changes. Each
-notebook knows the programs whose results are stored in it: `problems` says where they are not those in it.
+A cell with the tag "measured" has outputs that depend on the machine. The GPU's output is in a
+separate cell below it, so that it is still there when a reader runs the notebook; it is removed
+when the cell above changes. Each notebook contains a digest of the programs whose results are
+stored in it: `problems` lists the cells that differ.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def digest(text):
 
 
 def programs(book):
-    """What all code cells of a notebook are, in short."""
+    """A digest of all code cells of a notebook."""
     return digest("\0".join(map(books.source, books.code_cells(book))))
 
 
@@ -67,7 +68,7 @@ def write(book, path):
 
 
 def store(path, kernels):
-    """Runs a notebook as readers get it, and keeps what its cells give."""
+    """Runs a notebook as readers get it, and stores the outputs of its cells."""
     book = books.read(path)
     done = kernels.execute(book)
     ran = {cell["id"]: cell for cell in done["cells"]}
@@ -88,12 +89,12 @@ def store(path, kernels):
 
 
 def _tidied(outputs):
-    """The outputs, without those that were taken away again."""
+    """The outputs, without those that were cleared."""
     return [_tidy(output) for output in outputs if output.get("data") != {}]
 
 
 def _tidy(output):
-    """Without what is another at each run for no reason, in lines as Jupyter writes them."""
+    """Without parts that differ in each run, in lines as Jupyter writes them."""
     output.get("metadata", {}).pop("execution", None)
     if "text" in output:
         output["text"] = "".join(output["text"]).splitlines(keepends=True)
@@ -119,7 +120,8 @@ def _smaller(picture):
 
 
 def record(paths, file, seconds):
-    """Runs the notebooks that measure, in this process, and notes what the measuring cells print and draw."""
+    """Runs the notebooks that measure, in this process, and records the texts and figures of the
+    measuring cells."""
     import matplotlib
 
     from numbalite.course import where
@@ -166,7 +168,7 @@ def _drawn():
 
 
 def place(paths, file):
-    """Puts what was recorded below the cells that it is of, if they are still the same."""
+    """Inserts the recorded outputs below their cells, if these are unchanged."""
     taken = json.loads(file.read_text())
     for path in paths:
         cells = taken["books"].get(books.name(path), {})
@@ -186,8 +188,8 @@ def place(paths, file):
 
 
 def _below(cell, device, text, pictures):
-    """The cell with what a GPU has given."""
-    parts = [f"**Recorded on {device}**, not on yours: what the cell above gives there."]
+    """The cell with a GPU's output."""
+    parts = [f"**Recorded on {device}**, not on yours: the output of the cell above."]
     if text.strip():
         parts.append(f"```\n{text.rstrip()}\n```")
     attachments = {}

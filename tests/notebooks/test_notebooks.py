@@ -1,7 +1,7 @@
 """Every notebook is well-formed, has the results of its own programs stored, and runs from top to bottom.
 
-Exercises and assessments run twice: with the solutions in their cells everything passes, without
-them nothing does.
+Exercises and assessments run twice: with the solutions in their cells all pass, without them none
+does.
 """
 
 import json
@@ -60,7 +60,7 @@ def test_stored_results(notebook):
 
 
 def test_stale_results_are_noticed(tmp_path, monkeypatch):
-    """A change of a program shows, and takes away what a GPU has recorded of it."""
+    """A change of a program is detected, and removes the GPU's recorded output."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 1}
     book = {"cells": [{**cell, "id": "a", "source": ["1 + 1"]}], "metadata": {}, "nbformat": 4}
     assert outputs.problems(book) == ["the stored results are those of other programs"]
@@ -90,7 +90,8 @@ class Nothing:
 
 @pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
 def test_slides(path):
-    """Each cell is a slide, goes on with one, or is a note: little on each, and notes for the teacher."""
+    """Each cell is a slide, a continuation of one, or a note: little on each, and notes for the
+    teacher."""
     cells = books.read(path)["cells"]
     kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in cells]
     assert set(kinds) <= {"slide", "fragment", "-", "notes"} and kinds[0] == "slide"
@@ -123,7 +124,7 @@ def test_nothing_passes_unfilled(path):
 
 @pytest.mark.parametrize("path", WITH_TASKS, ids=books.name)
 def test_no_task_passes_unfilled(path):
-    """As the stored results say, which are those of the notebook as readers get it."""
+    """Equal to the stored results of the notebook as readers get it."""
     book = books.read(path)
     said = "".join(json.dumps(cell["outputs"]) for cell in books.code_cells(book))
     for name in books.tasks(book):

@@ -11,14 +11,14 @@ from numbalite import cuda
 from numbalite.compilers import host, hostbuild
 
 README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
-# A program, and what it prints if a block without a language follows.
+# A program, and its expected output, if a block without a language follows.
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", re.S)
 
 
 def without_numbers(text):
     """Which threads and elements a report is about is not promised, nor whether there are more."""
     text = re.sub(r"\s\(and \d+ more, in \d+ places?\)", "", text)
-    if hostbuild.identify(host.find()).family == "gcc":  # it meets another of the races first
+    if hostbuild.identify(host.find()).family == "gcc":  # it detects another of the races first
         text = re.sub(r"thread \(.*", "", text)
     return re.sub(r"\(\d+,\d+,\d+\)|\[\d+\]", "#", text)
 
@@ -27,7 +27,7 @@ def test_the_examples_run(optimized, capsys):
     programs = PROGRAM.findall(README.read_text())
     assert programs
     printing = 0
-    names = {}  # what is pasted in order needs nothing else
+    names = {}  # the programs run if they are pasted in order
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number, (program, printed) in enumerate(programs):

@@ -1,4 +1,4 @@
-"""Failed asserts write a record: the code that NVRTC makes, with the function that takes the part of CUDA's."""
+"""Failed asserts write a record: NVRTC's code, with the function that replaces CUDA's."""
 
 import pytest
 from kit.needs import needs_nvrtc

@@ -1,4 +1,4 @@
-"""The disk cache: what it keeps, what it does not trust, what it forgets."""
+"""The disk cache: its entries, the files that it rejects, and eviction."""
 
 import os
 import stat

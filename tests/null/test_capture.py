@@ -1,4 +1,4 @@
-"""What a source takes from the Python scope, and how it is written in C++."""
+"""The names that a source uses from the Python scope, and their text in C++."""
 
 import enum
 import math

@@ -55,7 +55,7 @@ def test_choices_are_for_whole_numbers(sign):
 )  # fmt: skip
 def test_is_not_recognised(source):
     recognised = commutes(function(source), I4)
-    # The last one is a sum: what looks like more of it belongs to the comment.
+    # The last one is a sum: the text after it is part of the comment.
     assert recognised == source.startswith("a + b //")
 
 

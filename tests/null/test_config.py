@@ -36,7 +36,7 @@ def test_assignment_wins(monkeypatch):
 
 @pytest.fixture
 def assigned():
-    """What a test assigns goes with it."""
+    """Assignments in a test are undone after it."""
     before = dict(vars(config))
     yield
     for name in vars(config).keys() - before.keys():
@@ -58,7 +58,7 @@ def test_assigned_values_are_what_the_environment_would_give():
     ]:  # fmt: skip
         setattr(config, name, given)
         assert getattr(config, name) == value, name
-        setattr(config, name, getattr(config, name))  # what was read can be put back
+        setattr(config, name, getattr(config, name))  # a value that was read can be assigned again
         assert getattr(config, name) == value, name
     assert config.CUDA_NVRTC_EXTRA_SEARCH_PATHS == config.CUDA_INCLUDE_PATH == ("/c",)
     config.CUDA_DEBUGINFO_DEFAULT = 1

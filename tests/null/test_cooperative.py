@@ -1,4 +1,4 @@
-"""Which kernels are taken to wait for the grid."""
+"""The kernels that are classified as waiting for the grid."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from numbalite.cxx import cooperative
         "cg::grid_group grid = cg::this_grid(); cg::sync(grid);",
         "auto b = this_thread_block(); b.sync(); auto g = this_grid(); g . sync();",
         "const grid_group &g = this_grid(); g.barrier_wait(g.barrier_arrive());",
-        "auto g = this_grid(); wait_for(g);",  # a template that syncs what it is given
+        "auto g = this_grid(); wait_for(g);",  # a template that calls sync() of its argument
         "auto g = this_thread_block(); { auto g = this_grid(); g.sync(); }",
         "SYNC(this_grid());",
     ],

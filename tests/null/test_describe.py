@@ -1,6 +1,7 @@
-"""Reading descriptions: mangled names as NVRTC gives them, and what g++ and clang++ print.
+"""Reading descriptions: mangled names from NVRTC, and the output of g++ and clang++.
 
-The texts are what the compilers gave; tests/sources/test_headers.py asks the compilers that are here.
+The texts are recorded outputs of the compilers; tests/sources/test_headers.py runs the installed
+ones.
 """
 
 import pytest

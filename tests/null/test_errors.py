@@ -1,4 +1,4 @@
-"""The family of exceptions: what they are, say and carry; numba's names for them."""
+"""The classes of exceptions: their bases, messages and attributes; numba's names for them."""
 
 import copy
 import pickle

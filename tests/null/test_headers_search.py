@@ -1,4 +1,4 @@
-"""Where NVRTC and headers are looked for, what a source includes, which options it is compiled with."""
+"""The search for NVRTC and headers, a source's includes, and the options for its compilation."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ from numbalite.cxx.slip import Lines, Slip
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """A machine without any toolkit; tests put one where they want it."""
+    """A machine without any toolkit; tests install a fake one."""
     for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH", "NUMBALITE_NVRTC",
                  "NUMBALITE_INCLUDE_PATH"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
@@ -244,7 +244,7 @@ def test_a_toolkit_beside_packages_fills_the_gaps(tmp_path, monkeypatch):
 
 
 def test_what_to_install_is_what_the_extras_are(root):
-    """Errors name packages that there are: numbalite itself may come from a checkout."""
+    """Errors name packages that exist: numbalite itself may be a checkout."""
     from numbalite.compilers import host
 
     text = (root / "pyproject.toml").read_text()

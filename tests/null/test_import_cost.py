@@ -1,4 +1,5 @@
-"""What `import numbalite` costs and leaves alone: drivers, compilers, heavy modules."""
+"""The cost of `import numbalite`, and the drivers, compilers and heavy modules that it does not
+load."""
 
 import pathlib
 import sys
@@ -49,7 +50,8 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_time(run_python):
-    """A part of what `import numpy` takes, in the same process: slow and busy machines are slow in both.
+    """A fraction of the time of `import numpy`, in the same process: slow and busy machines are
+    slow in both.
 
     15 ms, compared with 60, on a fast machine.
     """

@@ -91,7 +91,8 @@ def make(core, *arrays):
 
 
 def walk(core, loop, itemsizes, per_thread=4):
-    """The addresses that a kernel meets, one tuple for each element, from the written parameter alone."""
+    """The addresses that a kernel computes, one tuple for each element, from the written parameter
+    alone."""
     n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
     block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
     core.nl_loop_write(ctypes.byref(loop), per_thread, block)
@@ -296,7 +297,7 @@ def test_dividers(core):
 
 
 def test_order_is_numpys(core):
-    """The strides of NumPy's results tell in which order it walks."""
+    """The strides of NumPy's results show its axis order."""
     random = np.random.default_rng(2)
     for _ in range(200):
         ndim = int(random.integers(2, 6))

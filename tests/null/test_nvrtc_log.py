@@ -1,4 +1,4 @@
-"""Messages of NVRTC: each is reported at a line of the user's, whatever its wording."""
+"""Messages of NVRTC: each is reported at a line of the user's, in all of NVRTC's wordings."""
 
 import random
 
@@ -12,7 +12,8 @@ SHOWN = ["          NUMBALITE_DIMENSIONS(2);\n          ^", "  x = 3;\n  ^~~~~"]
 
 
 def context(draw, file, line):
-    """How releases name the line that led to an error: 12.0, 12.2 and later, and others."""
+    """The wordings of releases for the line that led to an error: 12.0, 12.2 and later, and
+    others."""
     return draw.choice(
         [
             f'          detected during instantiation of "f<T> [with T=int]" at line {line} of {file}',

@@ -1,4 +1,4 @@
-"""Packs: compiled images that come with the package."""
+"""Packs: compiled images in the package."""
 
 import pathlib
 import random
@@ -24,7 +24,7 @@ def entries(count):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for packs; what was read of others is forgotten."""
+    """A folder for packs; contents read from others are dropped."""
     monkeypatch.setattr(pack, "FOLDER", str(tmp_path))
     pack._for_target.cache_clear()
     yield tmp_path

@@ -1,4 +1,4 @@
-"""Which loop a call takes, against NumPy's own ufuncs: real ones with random lists of loops, made
+"""The loop that a call uses, against NumPy's own ufuncs: real ones with random lists of loops, made
 through NumPy's C API with loops that are never run."""
 
 import ctypes
@@ -14,7 +14,7 @@ CODES = "?bBhHiIlLefdFD"
 
 
 class Ufunc:
-    """What resolve needs to know of a ufunc."""
+    """The attributes of a ufunc that resolve reads."""
 
     __name__ = "f"
 

@@ -1,4 +1,4 @@
-"""What reshaping and broadcasting do to strides, with NumPy as the judge."""
+"""Strides after reshaping and broadcasting, with NumPy as the oracle."""
 
 import itertools
 

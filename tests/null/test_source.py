@@ -1,4 +1,4 @@
-"""Where a text comes from, and the source that is made of it."""
+"""The text of a source, its origin, and the source generated from it."""
 
 import ast
 import linecache

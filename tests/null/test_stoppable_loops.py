@@ -108,7 +108,7 @@ def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
 
 
 def counted(body):
-    """How the only loop of a function counts: (goes_on, step, bound, iterations at most)."""
+    """The counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
     (function,) = ptxreader.read(HEAD + body + "\nret;\n}\n").functions
     (loop,) = ptxloops.find(function)
     found = loop.counted

@@ -1,4 +1,5 @@
-"""cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): what is recorded, and what is refused."""
+"""cuda.profile() on a GPU, with a driver that does nothing (tests/bench/idle.c): what it records,
+and what it refuses."""
 
 import os
 import pathlib
@@ -68,7 +69,7 @@ print("done")
 
 @pytest.fixture(scope="module")
 def idle_driver(tmp_path_factory):
-    """The folder of a libcuda that does nothing."""
+    """The folder of a libcuda without effect."""
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if not compiler:
         pytest.skip("needs a C compiler")

@@ -72,7 +72,7 @@ def test_variants_that_fail_do_not_count():
 
     search.search(points, 1, 12, measured)
     assert len(launched) == 12
-    search.search(points, 0, 10**6, lambda row: None)  # ends, although nothing can be measured
+    search.search(points, 0, 10**6, lambda row: None)  # ends, although no time can be measured
 
 
 def test_small_spaces_are_measured_completely():

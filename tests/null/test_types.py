@@ -1,4 +1,4 @@
-"""Type objects: what they mean in C++ and in NumPy, and how they are written."""
+"""Type objects: their C++ and NumPy equivalents, and their text."""
 
 import copy
 import pickle

@@ -1,5 +1,5 @@
-"""What vectorize and guvectorize refuse before there is anything to compile, and the function that they
-take in all its forms. No driver, no compiler."""
+"""Errors of vectorize and guvectorize before compilation, and the function in all its forms. No
+driver, no compiler."""
 
 import pytest
 

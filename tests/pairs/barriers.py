@@ -1,4 +1,4 @@
-"""Barriers and warp collectives that not all come to whom they wait for."""
+"""Barriers and warp collectives that some of the expected threads do not reach."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, zeros

@@ -1,4 +1,4 @@
-"""Mistakes as the exercises of a course bring them forth, in other forms than the rest: device functions,
+"""Mistakes from the exercises of a course, in other forms than elsewhere: device functions,
 templates, structs, rows, bytes, tables, cooperative groups."""
 
 import numpy as np

@@ -20,7 +20,7 @@ out stays as an empty one, so both kernels have the lines of this file. An annot
 of that parameter. A text with a __global__ function in it is a whole source. Constants of the file are in
 capitals.
 
-Nothing here needs a device before a kernel is asked for.
+Importing it needs no device: kernels are compiled when they are requested.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _MARK = re.compile(r"//([-+]?)(!?)(?: .*)?$")
 
 @dataclass(frozen=True)
 class Pair:
-    """What is known of a pair. `wrong` and `right` are what only that kernel's launch has different."""
+    """A pair. `wrong` and `right` are the options in which the launches of the two
+    kernels differ."""
 
     name: str
     theme: str
@@ -84,13 +85,13 @@ class Pair:
 
     @property
     def constants(self) -> dict:
-        """What the text names of the numbers and arrays in the function's scope."""
+        """The names in the text that are numbers and arrays in the function's scope."""
         scope = self.function.__globals__
         words = dict.fromkeys(re.findall(r"\b[A-Z]\w*\b", self.text))
         return {w: scope[w] for w in words if isinstance(scope.get(w), (int, float, np.ndarray))}
 
     def constant_lines(self) -> str:
-        """The constants as C++, for a source: it takes nothing from the function's scope."""
+        """The constants as C++, for a source that uses no names of the function's scope."""
         return "".join(f"constexpr auto {name} = {v};\n" for name, v in self.constants.items())
 
     @property
@@ -163,7 +164,8 @@ class Pair:
 
 
 class Together:
-    """The kernels of several pairs, compiled as one unit: most of the time that one takes is the same for all."""
+    """The kernels of several pairs, compiled as one unit, because most of the compile time is
+    independent of their number."""
 
     def __init__(self, pairs):
         self.pairs = [pair for pair in pairs if not pair.is_alone]
@@ -284,7 +286,7 @@ def zeros(*shape, dtype=np.float32):
 
 
 def fresh(*shape, dtype=np.float32):
-    """A device array in which nothing has been written."""
+    """An uninitialized device array."""
 
     def make(_):
         from numbalite import cuda

@@ -1,4 +1,4 @@
-"""What students and researchers write: images, particles, statistics, and random numbers."""
+"""Kernels of students and researchers: images, particles, statistics, and random numbers."""
 
 import numpy as np
 from pairs.form import counts, floats, fresh, ints, pair, zeros

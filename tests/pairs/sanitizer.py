@@ -1,12 +1,13 @@
-"""What compute-sanitizer, and a GPU alone, report about the planted mistakes of the pairs, compared with the simulator.
+"""The reports of compute-sanitizer, and of a GPU alone, about the planted mistakes of the pairs,
+compared with the simulator.
 
     python sanitizer.py gpu --out gpu.json             # on a machine with a GPU; --jobs, --tool-path
     python sanitizer.py simulator --out simulator.json
     python sanitizer.py table gpu.json simulator.json  # markdown, as in docs/mistakes.md
 
-Mistakes that take the context with them or never end have a process each, and a time limit. Arrays
-come from cuMemAlloc one by one: in memory that a pool has cut up, the tools could not tell where an
-array ends.
+Mistakes that destroy the context or never end have a process each, and a time limit. Arrays are
+allocated by cuMemAlloc one by one: in memory of a pool, the tools could not detect the end of an
+array.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ KIND_TITLES = {
 
 
 def use_exact_memory():
-    """Every array its own cuMemAlloc of exactly its size, given back at once."""
+    """Every array is a cuMemAlloc of exactly its size, freed immediately."""
     from numbalite import cuda
 
     driver = ctypes.CDLL("libcuda.so.1")
@@ -75,7 +76,8 @@ def use_exact_memory():
 
 
 def here(names, right):
-    """Launches kernels of pairs in this process; prints what became of each, as a word and a text."""
+    """Launches kernels of pairs in this process; prints the outcome of each, as a keyword and a
+    text."""
     from pairs.themes import PAIRS
 
     use_exact_memory()
@@ -105,7 +107,7 @@ class Job(NamedTuple):
 
 
 def jobs_for(pairs, tools):
-    """What is to be run, the longest first."""
+    """The kernels to run, the slowest first."""
     lonely = [pair for pair in pairs if pair.kind in LONELY]
     social = [pair for pair in pairs if pair.kind not in LONELY]
     jobs = [Job(social, False, None)]
@@ -130,8 +132,8 @@ def run(job, sanitizer, limit):
     command += [pair.name for pair in job.pairs]
     if job.tool:
         command = [sanitizer, "--tool", job.tool, "--print-limit", "1000", *command]
-    # In a session of its own: what does not end is ended with all its children. Through a file,
-    # because a pipe that a child keeps open would never end either.
+    # In a session of its own: a process that does not end is killed with all its children. Through
+    # a file, because a pipe that a child keeps open would never end either.
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -13,7 +13,7 @@ from numbalite.compilers import host, hostbuild
 
 LIMIT = 5.0  # seconds for a launch
 HANGS = 0.2  # for one that never ends
-# Other mistakes that leave a thread waiting for what does not come.
+# Other mistakes after which a thread waits for ever.
 WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
 SEEDS = (None, *one([1, 2, 3]))
@@ -64,7 +64,7 @@ def checks_for(pair, seed=None, limit=LIMIT):
     )
 
 
-# What a report may lack of what it should tell.
+# Parts that a report may lack.
 INCOMPLETE = {
     "dynamic_memory_not_asked_for": "the name: an array without a size is nowhere",
 }

@@ -1,6 +1,6 @@
 """Mistakes between streams: each is found, and its corrected twin is not reported.
 
-A pair is the host's side of a program, which leaves what it has computed and what that should be.
+A pair is the host's side of a program, which returns its result and the expected one.
 """
 
 import inspect
@@ -133,7 +133,7 @@ def input_overwritten_while_it_is_read(right):
 
 @pair
 def non_blocking_stream_and_the_default_one(right):
-    """The default stream comes after ordinary streams and before them, not so with others."""
+    """The default stream is ordered after ordinary streams and before them, but not with others."""
     (a,) = streams(1, non_blocking=not right)
     x = array()
     FILL[2, N // 2, a](x, 3)
@@ -163,7 +163,7 @@ def bytes_side_by_side(right):
 
 @pair
 def atomics_and_a_copy(right):
-    """Atomics of two streams may meet; a copy is none."""
+    """Atomics of two streams are no race; an atomic and a copy are one."""
     a, b = streams()
     n = cuda.to_device(np.zeros(1, "i4"))
     h = cuda.pinned_array(1, "i4")
@@ -217,7 +217,7 @@ def line_of(function, text):
 
 
 def test_streams_have_numbers_and_operations_have_lines():
-    """Those of the launch or the copy, not of the kernel."""
+    """The stream and line of the launch or the copy, not of the kernel."""
     for pair_, texts in (
         (kernel_reads_what_another_stream_writes, ("FILL[", "TWICE[")),
         (result_copied_on_another_stream, ("FILL[", "x.copy_to_host(")),
@@ -243,7 +243,7 @@ def test_reports_have_the_numbers_that_streams_show():
 
 
 def test_memory_that_goes_from_stream_to_stream_is_not_reported():
-    """Freed while its last use is still to come, and handed out again."""
+    """Freed before its last use, and allocated again."""
     streams_ = itertools.cycle([*streams(3), *streams(3, non_blocking=True), None])
     with cuda.checks("stream"):
         for i, stream in zip(range(60), streams_):
@@ -252,7 +252,7 @@ def test_memory_that_goes_from_stream_to_stream_is_not_reported():
             TWICE[2, N // 2, stream or 0](x)
             if i % 3 == 0:
                 assert x.copy_to_host(stream=stream or 0)[5] == 2 * i
-            if i % 7 == 0:  # a host array goes there and back by itself
+            if i % 7 == 0:  # a host array is copied to the device and back automatically
                 h = np.zeros(N, "f4")
                 FILL[2, N // 2, stream or 0](h, i)
 

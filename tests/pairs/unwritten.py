@@ -1,4 +1,4 @@
-"""Reads of memory in which nothing has been written: shared, device, and parts of either."""
+"""Reads of uninitialized memory: shared, device, and parts of either."""
 
 import numpy as np
 from pairs.form import counts, floats, fresh, ints, pair, zeros

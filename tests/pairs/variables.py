@@ -1,4 +1,4 @@
-"""Local variables that are read before anything is written in them. g++ has nothing that would tell."""
+"""Reads of uninitialized local variables. g++ has no option that detects them."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, zeros

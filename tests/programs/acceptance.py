@@ -1,13 +1,14 @@
-"""What of a folder of CUDA projects compiles: by NVRTC, and by the simulator's compiler.
+"""The part of a folder of CUDA projects that compiles: by NVRTC, and by the simulator's compiler.
 
     python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
 
 Each .cu file with a kernel is one unit. It is compiled as `cuda.module(path)` would be, without its host code,
 with the kernels that are no templates and the instances of templates that launches in the file spell out. A
 project's include folders and macros are those of the nearest compile_flags.txt above the unit, an option a
-line, as clangd reads it, and the usual folders above the unit. The table counts, of the units that NVRTC takes, those that the simulator takes, and groups the others by what the
-compiler says. Nothing is fetched, and nothing runs. With --results, what NVRTC said is kept from one run to
-the next, as long as the text is the same.
+line, as clangd reads it, and the usual folders above the unit. Of the units that NVRTC accepts, the
+table counts those that the simulator accepts, and groups the others by the compiler's message. No
+download, and no program runs. With --results, NVRTC's results are kept from one run to the next, as
+long as the text is the same.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ _QUOTED = re.compile(r'"[^"]*"|‘[^’]*’|\'[^\']*\'')
 
 
 def reason(text: str) -> str:
-    """The first error, without the place."""
+    """The first error, without its position."""
     for line in text.splitlines():
         if "error" in line:
             return re.sub(r"^.*?error:? ?(?:#\d+(?:-D)?:)?", "", line).strip()[:150]
@@ -229,7 +230,7 @@ def _work(work, item, reading, writing):
 def _tried(path, known):
     try:
         return try_one(path, known)
-    except Exception as problem:  # what is no CompileError is a mistake of ours
+    except Exception as problem:  # any other exception is a bug of numbalite
         return {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
 
 

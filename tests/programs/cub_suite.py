@@ -1,12 +1,13 @@
 """Runs CUB's own tests of blocks, warps and threads on the simulator: ``python tests/programs/cub_suite.py FOLDER [FILE ...]``
 
 FOLDER is a checkout of NVIDIA/cccl at the version of the toolkit's CUB (cub/version.cuh); FILE picks test files by parts of
-their names. A test file is compiled by `cuda.module` as it is, but for its launches: `k<<<g, b>>>(x)` becomes a call that
-asks this program, which launches by numbalite. The host's half of a test (vectors, Catch2's macros, reference results)
-stands in the same image, with the headers in cub_host in place of those of Catch2, thrust's containers and the C++ library.
-Random input is drawn anew. Each test is run with all values of its generators, each file with all of its %PARAM%s; each
-image has a process of its own. A test that failed is listed with the first thing that it required in vain.
---jobs N runs N files at once; --each N takes each Nth combination of parameters; --json FILE writes all.
+their names. A test file is compiled by `cuda.module` as it is, but for its launches: `k<<<g,
+b>>>(x)` becomes a call of this program, which launches by numbalite. The host's half of a test
+(vectors, Catch2's macros, reference results) is in the same image, with the headers in cub_host in
+place of those of Catch2, thrust's containers and the C++ library. Random input is drawn anew. Each
+test is run with all values of its generators, each file with all of its %PARAM%s; each image has a
+process of its own. A failed test is listed with its first failed assertion. --jobs N runs N files
+at once; --each N runs each Nth combination of parameters; --json FILE writes all.
 """
 
 import argparse
@@ -82,7 +83,7 @@ def variants(text):
 
 
 def run(folder, path, macros, given):
-    """Runs one image in a process: what it compiled in, and test -> what it required in vain."""
+    """Runs one image in a process: its compile time, and test -> first failed assertion."""
     name = str(path.relative_to(folder / "cub" / "test"))
     begin = time.monotonic()
     command = [sys.executable, __file__, str(folder), name, "--child", *macros]
@@ -192,7 +193,7 @@ def _closing(text, at):
 
 
 class Host:
-    """What a test's host half asks for (suite::Program in host.h)."""
+    """Requests of a test's host half (suite::Program in host.h)."""
 
     def __init__(self, module):
         self.kernel, self.problem = module.nl_suite_run, ""
@@ -244,7 +245,7 @@ def line_of(result):
 
 
 def report(results):
-    """Prints what failed, by cause, and how many passed."""
+    """Prints the failures by cause, and how many passed."""
     causes = collections.Counter()
     for result in results:
         for test, problem in result["tests"].items():

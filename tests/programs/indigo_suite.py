@@ -1,12 +1,14 @@
 """Counts races found, missed and falsely reported in Indigo's kernels: ``python tests/programs/indigo_suite.py FOLDER``
 
 FOLDER holds sources of the Indigo benchmark suite (burtscher/IndigoSuite), for example the 590 of HiRace's artifact
-(JohnJacobsonIII/HiRace-Artifact-SC24, indigo/indigo_sources). The name of a file states its bugs: atomicBug, guardBug,
-syncBug and raceBug are races, boundsBug is none. Each kernel runs on the simulator under
+(JohnJacobsonIII/HiRace-Artifact-SC24, indigo/indigo_sources). The name of a file states its bugs:
+atomicBug, guardBug, syncBug and raceBug are races, boundsBug is not. Each kernel runs on the
+simulator under
 ``cuda.checks("race", exact=True)``, on a random graph of a few nodes whose arrays are longer than the graph, so that
-boundsBug stays inside of them. Nothing is downloaded, and the host code of the sources does not run.
---each N takes each Nth source, --jobs N runs N processes, --json FILE writes the verdict and the time of each source,
---default uses the checks without exact=True, --budget S spends S seconds on more schedules of a kernel.
+boundsBug stays inside of them. It downloads nothing, and the host code of the sources does not run.
+--each N runs each Nth source, --jobs N runs N processes, --json FILE writes the verdict and the
+time of each source, --default uses the checks without exact=True, --budget S spends S seconds on
+more schedules of a kernel.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Tests of numba-cuda that say nothing of programs: what is left are those that apply (numba_cuda_suite.py).
+"""Tests of numba-cuda that do not concern users' programs; the others apply (numba_cuda_suite.py).
 
 Each group has a reason and patterns of ``file::Class.test``.
 """

@@ -1,12 +1,13 @@
 """Runs numba-cuda's own tests on numbalite: ``python tests/programs/numba_cuda_suite.py FOLDER [FILE ...]``
 
 FOLDER is a checkout of numba-cuda, or the folder `numba/cuda` in it; FILE picks test files by parts of their
-names. Each file is run in a process of its own, with numbalite under numba's name. What numba has inside
-(its typing, its intermediate representation) is there in name only, so that the files can be imported: a test
-that uses it fails, and says so. At the end each test that did not pass is listed with its reason, by file;
-then the groups of tests that say nothing of programs (numba_cuda_groups.py), and how many of the others
-passed. --json FILE writes all of that; --jobs N runs N files at once; --limit S stops a file after so many
-seconds. What an earlier --json wrote is reported again by --report FILE.
+names. Each file is run in a process of its own, with numbalite under numba's name. numba's
+internals (its typing, its intermediate representation) exist as names only, so that the files can
+be imported: a test that uses them fails, with a message. At the end each test that did not pass is
+listed with its reason, by file; then the groups of tests that do not concern users' programs
+(numba_cuda_groups.py), and how many of the others passed. --json FILE writes all of that; --jobs N
+runs N files at once; --limit S stops a file after so many seconds. --report FILE prints the report
+of an earlier --json file again.
 """
 
 import argparse
@@ -134,7 +135,7 @@ def plain(test):
 
 # Variables of numba.config that its inside reads.
 INSIDE_SETTINGS = {
-    "ENABLE_CUDASIM": False,  # this simulator has what a GPU has
+    "ENABLE_CUDASIM": False,  # this simulator has the features of a GPU
     "CUDA_ENABLE_NRT": False,
     "CUDA_NRT_STATS": False,
     "CUDA_DEBUGINFO_DEFAULT": False,
@@ -165,7 +166,7 @@ def inside(name):
 
 
 class Inside(metaclass=InsideType):
-    """Something of numba's inside: it can be named, subclassed and called, and does nothing."""
+    """A stand-in for numba's internals: it can be named, subclassed and called, without effect."""
 
     def __init_subclass__(cls, **_):
         pass
@@ -212,7 +213,7 @@ class InsideModule(types.ModuleType):
 
 
 class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """What numbalite does not answer for: a test file, or something of numba's inside."""
+    """Tests out of numbalite's scope: a test file, or numba's internals."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -285,12 +286,12 @@ class Result(unittest.TestResult):
 
 
 def ending(err):
-    """How an exception ends a test, and why."""
+    """The outcome of a test that an exception ended, and the reason."""
     return "skipped" if err[0].__name__ == "Skipped" else "failed", reason(err)  # by importorskip
 
 
 def reason(err):
-    """The first lines of an exception that say something, of a failed import the last."""
+    """The first informative lines of an exception, of a failed import the last."""
     lines = [line for line in str(err[1]).splitlines() if line.strip()]
     if str(err[1]).startswith("Failed to import test module"):
         lines = lines[-1:]
@@ -352,7 +353,7 @@ def prepare(folder):
     testing = importlib.import_module("numba.cuda.testing")
     testing.skip_on_cudasim = lambda reason: (
         lambda test: test
-    )  # this simulator runs what a GPU runs
+    )  # this simulator runs whatever a GPU runs
     support = importlib.import_module("numba.cuda.tests.support")
     support.MemoryLeak.assert_no_memory_leak = lambda _: None  # which kernels here do not allocate
 

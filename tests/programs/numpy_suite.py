@@ -1,17 +1,19 @@
 """Runs NumPy's own tests of functions on device arrays: ``python tests/programs/numpy_suite.py [ARG ...]``
 
-NumPy brings its tests with it. Before they are imported, each function of numpy, numpy.linalg, numpy.fft and
-numpy.lib.stride_tricks that has a counterpart on the device is replaced by one that moves the arrays among its
-arguments to the device, calls NumPy's function on them, and brings results, and what it wrote to its
-arguments, back. Arrays that the device has no type for (objects, texts, sub-classes, other byte orders) stay:
+NumPy contains its tests. Before they are imported, each function of numpy, numpy.linalg,
+numpy.fft and numpy.lib.stride_tricks that has a counterpart on the device is replaced by a wrapper
+that copies the arrays among its arguments to the device, calls NumPy's function on them, and copies
+the results and changed arguments back. Arrays that the device has no type for (objects, texts,
+sub-classes, other byte orders) stay:
 then NumPy computes. ARGs are pytest's; without them the files below are run. At the end, how many calls went to
 the device.
 
 A view that a test expects to share memory is a copy here, and warnings are not raised on a device: such
-tests fail, and have to be read. So do tests of features that device arrays lack on purpose: objects as
-operands (isin, weights of quantile), isin(kind="table"), vectors of two elements in cross, which NumPy has
-deprecated; results of a sub-class of ndarray that is an operand next to a plain array (test_0_size and
-test_0_size_k of solve); and tests that want two computations to have one rounding (std(mean=), geomspace).
+tests fail, and have to be read. So do tests of features that device arrays lack on purpose: objects
+as operands (isin, weights of quantile), isin(kind="table"), vectors of two elements in cross, which
+NumPy has deprecated; results of a subclass of ndarray that is an operand next to a plain array
+(test_0_size and test_0_size_k of solve); and tests that require two computations to round equally
+(std(mean=), geomspace).
 """
 
 import functools
@@ -43,7 +45,7 @@ MAKE_HOST_ARRAYS = {
 RETURN_ARRAYS = {"numpy.real", "numpy.imag"}  # also of arrays without axes; others return numbers
 LONG = 100_000  # a test has a tuple of 2**31 arrays, for which there is no memory
 calls: dict[str, int] = {}
-inside = False  # a call that has gone to the device: what it calls in turn stays as it is
+inside = False  # inside a call on the device: nested calls are not wrapped
 
 
 def goes(value):
@@ -56,7 +58,7 @@ def goes(value):
 
 
 class Moved:
-    """The arrays of one call: each goes once, and comes back if it was written to."""
+    """The arrays of one call: each is copied to the device once, and back if it was changed."""
 
     def __init__(self, name):
         self.arrays = {}  # id of the host array -> the array, and that of the device

@@ -3,11 +3,12 @@
     python tests/programs/real_inputs.py FOLDER --results sim.json [--checks] [--only softmax]
     python tests/programs/real_inputs.py --compare sim.json gpu.json
 
-FOLDER holds the projects as acceptance.py wants them, one folder each, unmodified; `described` says which
-kernels run on what. Each file is a process of its own. Results are a JSON file, and an .npz with the arrays next to
-it. --checks runs each kernel once more under cuda.checks, and lists what is reported next to what the
-descriptions say. --exact runs it under cuda.checks("race") and cuda.checks("race", exact=True), counts the verdicts,
-and lists the races that only one of the two reports. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
+FOLDER contains the projects as for acceptance.py, one folder each, unmodified; `described` lists
+the kernels and their arguments. Each file is a process of its own. Results are a JSON file, and an
+.npz with the arrays next to it. --checks runs each kernel once more under cuda.checks, and lists
+its reports next to the expected ones. --exact runs it under cuda.checks("race") and
+cuda.checks("race", exact=True), counts the verdicts, and lists the races that only one of the two
+reports. Without a --results, only the table is printed. The driver is that of NUMBALITE_DRIVER.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import acceptance
 import described
 import numpy as np
 
-# what cuBLAS's header includes is what some kernels rely on
+# some kernels rely on the includes of cuBLAS's header
 _HEADERS = {"cublas_v2.h": "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"}
 
 
@@ -109,7 +110,7 @@ def _found(kernel, case, values, *kinds, search=None):
 
 
 def judge(case: described.Case, before: list, after: list) -> str:
-    """What is wrong with the results, or an empty string."""
+    """The difference from the expected results, or an empty string."""
     if case.oracle is None:
         return "" if case.finds else "nothing is expected"
     arrays = [after[i] for i in case.written]
@@ -131,7 +132,7 @@ def _is_read(case, index):
 
 
 def difference(got, right, within: float) -> str:
-    """How two arrays differ by more than `within`, or an empty string."""
+    """The difference of two arrays, if larger than `within`, or an empty string."""
     right = np.broadcast_to(right.reshape(-1) if right.ndim else right, got.size).astype("f8")
     got = got.reshape(-1).astype("f8")
     if not within:
@@ -189,7 +190,7 @@ def _arrays_of(path):
 
 
 def report(results: list, expected: dict, checks: bool) -> None:
-    """What went wrong, what the checks found, and the counts."""
+    """The error, the reports of the checks, and the counts."""
     for r in results:
         if not r.get("known") and (said := r.get("error") or r["wrong"]):
             print(f"{r['unit']} {r['kernel']}: {said}")

@@ -11,7 +11,8 @@ import pytest
 
 @pytest.fixture
 def python(tmp_path, root):
-    """python(arguments, source) -> (status, what was printed, what was complained of); a file holds source."""
+    """python(arguments, source) -> (status, standard output, standard error); a file contains
+    source."""
 
     def run(*arguments, source="", **environment):
         program = tmp_path / "program.py"
@@ -158,7 +159,7 @@ def test_how_programs_end(python, arguments, status, told):
 
 
 def test_a_kernel_that_is_refused(python):
-    """What is shown of it are the program's lines alone."""
+    """Its traceback shows only the program's lines."""
     source = """
         from numba import cuda
         @cuda.jit
@@ -236,7 +237,7 @@ def test_numbas_test_tools(python):
 
 
 def test_processes_of_a_program(python):
-    """Those that multiprocessing spawns have numba's name for numbalite too."""
+    """Processes spawned by multiprocessing have numba's name for numbalite too."""
     status, out, err = python(
         *RUN, "FILE", "4",
         source="""

@@ -1,4 +1,5 @@
-"""What the cache keeps for compilers (precompiled headers, hooks, translated headers, the fork server), damaged."""
+"""Damaged files that the cache keeps for compilers (precompiled headers, hooks, translated headers,
+the fork server)."""
 
 import shutil
 

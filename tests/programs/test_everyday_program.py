@@ -1,5 +1,5 @@
-"""What compute-sanitizer reports of a program that makes no mistake: no driver call of ours fails, and when
-the interpreter has ended no device memory is left."""
+"""Reports of compute-sanitizer about a correct program: no driver call of ours fails, and no device
+memory is left when the interpreter has ended."""
 
 import re
 
@@ -93,7 +93,8 @@ def test_nothing_fails_and_nothing_is_left(run_python):
     reason="no compute-sanitizer: it is part of the CUDA toolkit, not of pip's packages",
 )
 def test_compute_sanitizer_finds_nothing(run_python):
-    # Without backtraces: for those the tool keeps Python's frames, and what these hold, beyond the end.
+    # Without backtraces: for those the tool keeps Python's frames and their objects alive beyond
+    # the end.
     options = ["--leak-check", "full", "--show-backtrace", "no"]
     report = run_python(PROGRAM, under=[compute_sanitizer(), *options]).stdout
     assert "LEAK SUMMARY: 0 bytes leaked in 0 allocations" in report, report

@@ -1,5 +1,5 @@
-"""Random operations of every kind, very many of them, on objects that live for random times: at the end
-nothing is left, neither memory nor handles, file descriptors or threads.
+"""Random operations of every kind, very many of them, on objects with random lifetimes: at the end
+no memory, handle, file descriptor or thread is left.
 
 NUMBALITE_TEST_ROUNDS=30000 makes a million of them; the test prints the launches per second.
 """

@@ -1,7 +1,7 @@
 """No input can crash the interpreter: everything public is called with everything unsuitable.
 
-Exceptions are what should happen; a signal, an assertion of the interpreter or a SystemError is not. The
-calls run in a process of their own, which reports the last one before it died.
+An exception is expected; a signal, an assertion of the interpreter or a SystemError is a failure.
+The calls run in a process of their own, which reports the last one before it died.
 """
 
 import pytest

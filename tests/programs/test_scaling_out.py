@@ -20,7 +20,8 @@ PROGRAMS = ROOT / "docs" / "guide" / "programs"
 
 @pytest.fixture
 def start(driver_kind, tmp_path):
-    """start(program or code, *arguments, by=[...], **environment): what a user would type; its output."""
+    """start(program or code, *arguments, by=[...], **environment): the command as a user would type
+    it; its output."""
 
     def run(program, *arguments, by=(sys.executable,), **environment):
         path = PROGRAMS / program if program.endswith((".py", ".sh")) else tmp_path / "code.py"
@@ -44,7 +45,7 @@ def start(driver_kind, tmp_path):
 
 
 def ranks(output):
-    """rank -> device, from what the programs print."""
+    """rank -> device, from the output of the programs."""
     return {
         int(rank): int(device)
         for rank, device in re.findall(r"rank (\d) of \d on device (\d)", output)
@@ -52,7 +53,7 @@ def ranks(output):
 
 
 def wanted(count):
-    """What each of so many ranks is to have."""
+    """The expected device of each of so many ranks."""
     return {
         rank: rank % max(len(cuda.gpus), 1 if not cuda.is_simulated() else 2)
         for rank in range(count)

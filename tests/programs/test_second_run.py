@@ -48,7 +48,8 @@ def variables(tmp_path):
 
 @pytest.fixture
 def first(run_python, variables, tmp_path, tmp_path_factory):
-    """What the first run has compiled, which is in the cache now. One process of the test run does that."""
+    """The images that the first run compiled and stored in the cache. One process of the test run
+    does that."""
 
     def make(folder):
         count = run_python(PROGRAM, NUMBALITE_CACHE_DIR=str(folder / "cache")).stdout

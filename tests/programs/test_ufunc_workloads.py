@@ -318,7 +318,7 @@ def test_l2_norm(target):
     result = l2_norm(points)
     assert result.shape == (1000,) and result.dtype == np.float32
     np.testing.assert_allclose(result, 1, rtol=1e-6)
-    with pytest.raises(TypeError):  # same_kind does not narrow without being asked
+    with pytest.raises(TypeError):  # same_kind does not narrow unless requested
         l2_norm(points.astype("f8"), casting="safe")
     if target == "cuda":  # where there is one loop only, same_kind is enough
         np.testing.assert_allclose(l2_norm(points.astype("f8")), 1, rtol=1e-6)

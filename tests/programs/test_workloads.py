@@ -75,7 +75,7 @@ def test_forall(rng):
     a, b, out = rng.random(777, "f4"), rng.random(777, "f4"), np.zeros(777, "f4")
     vadd.forall(777)(a, b, out)
     np.testing.assert_array_equal(out, a + b)
-    vadd.forall(0)(a, b, out)  # nothing to do is no mistake
+    vadd.forall(0)(a, b, out)  # an empty grid is no error
     with pytest.raises(ValueError, match="negative"):
         vadd.forall(-1)
 
@@ -267,7 +267,7 @@ def test_histogram(rng):
     np.testing.assert_array_equal(counts, expected)
 
 
-# What the texts do with atomic.add, .max, .min and .compare_and_swap on array elements.
+# Uses of atomic.add, .max, .min and .compare_and_swap on array elements in the documentation.
 ATOMICS = {
     "add": ("atomicAdd(&out[0], x[i]);", lambda x: x.sum()),
     "max": ("atomicMax(&out[0], x[i]);", lambda x: max(0, x.max())),
@@ -299,7 +299,8 @@ def test_atomics_on_elements(which, rng):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_atomic_extremes_of_floats(dtype, rng):
-    """What CUDA lacks: maximum and minimum of floating-point numbers, from namespace numbalite."""
+    """Functions that CUDA lacks: maximum and minimum of floating-point numbers, from namespace
+    numbalite."""
 
     @cuda.jit
     def extremes(x, out):
@@ -375,7 +376,7 @@ def test_constants_and_device_functions_from_the_scope():
     out = np.zeros(3, "f4")
     kernel[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
-    scale = 100  # a compiled kernel keeps what it saw
+    scale = 100  # a compiled kernel keeps the values of compile time
     kernel[1, 32](out)
     np.testing.assert_array_equal(out, table * 3 + 0.5)
 

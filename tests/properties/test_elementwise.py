@@ -1,4 +1,5 @@
-"""Element-wise ufuncs of every target against NumPy's: layouts, places, dtypes, values, keywords."""
+"""Element-wise ufuncs of every target against NumPy's: layouts, offsets, dtypes, values,
+keywords."""
 
 import functools
 
@@ -32,7 +33,7 @@ class Operation:
         return self.args.count(",") + 1
 
     def some_dtypes(self, target):
-        """Compiling is what these tests spend their time on, above all on the simulator, where each
+        """Most of the time of these tests is compilation, above all on the simulator, where each
         loop is compiled by itself: a few dtypes are enough for most."""
         if drawn.LONG or not cuda.is_simulated():
             return self.dtypes
@@ -85,7 +86,7 @@ def target(request):
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    """Overflow and the like are what some of these tests are about."""
+    """Some of these tests overflow on purpose."""
     with np.errstate(all="ignore"):
         yield
 
@@ -278,7 +279,7 @@ def check_dtypes(target, data):
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     theirs = expected, refused = outcome(operation.oracle, *hosts, **keywords)
     if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
-        return  # for which NumPy has loops and these operations have none
+        return  # dtypes for which NumPy has loops and these operations have none
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     ours = outcome(operation.on(target, True), *map(place, hosts), **keywords)
@@ -311,7 +312,7 @@ SCALARS = [
 @examples(20)
 @given(data=st.data())
 def check_python_scalars(target, data):
-    """NEP 50: a Python number takes the array's dtype, if its kind allows."""
+    """NEP 50: a Python number adopts the array's dtype, if its kind allows."""
     dtype = data.draw(st.sampled_from(ALL))
     value = data.draw(st.sampled_from(SCALARS))
     shape = data.draw(st.sampled_from([(), (3,)]))

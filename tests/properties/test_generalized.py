@@ -136,7 +136,7 @@ def test_matmul(target):
 @examples(15)
 @given(data=st.data())
 def check_axes(target, data):
-    """axes= as numpy.matmul takes it."""
+    """axes= in numpy.matmul's form."""
     m, n, p = (data.draw(lengths(1)) for _ in range(3))
     loop = data.draw(drawn.shapes(max_dims=2, most=4))
     axes, moved = [], []
@@ -241,7 +241,9 @@ def check_refusals(target, data):
         keywords = oracle_keywords = {"axes": axes}
     elif choice == 2:
         keywords = oracle_keywords = {"axis": -1}
-    if any(min(len(s), 2) < 2 for s in shapes):  # numpy.matmul takes vectors, (m,n),(n,p) does not
+    if any(
+        min(len(s), 2) < 2 for s in shapes
+    ):  # numpy.matmul accepts vectors, (m,n),(n,p) does not
         result, error = outcome(matmul(target), *hosts, **keywords)
         assert isinstance(error, (ValueError, TypeError))
         return

@@ -1,7 +1,9 @@
-"""The whole public surface, called with nonsense: what comes back is a result, or an exception that a user may see.
+"""The whole public API, called with invalid arguments: each call returns a result, or raises an
+exception that is meant for users.
 
-KeyError, IndexError, AttributeError and their like say that a function of ours has stumbled, unless NumPy or Python
-raise the same for such an argument. Found by introspection: a new function is called as soon as it is there.
+KeyError, IndexError, AttributeError and similar exceptions indicate a bug of ours, unless NumPy or
+Python raise the same for such an argument. Found by introspection: a new function is called as soon
+as it is there.
 """
 
 import contextlib
@@ -29,7 +31,7 @@ pytestmark = pytest.mark.sim
 STUMBLES = (
     KeyError, IndexError, AttributeError, RecursionError, NameError, AssertionError, SystemError,
 )  # fmt: skip
-# What ends the process, waits, begins a capture, changes settings for good, or is for another page of the library.
+# Functions that end the process, wait, begin a capture, change settings for good, or need a setup.
 LEFT_OUT = {
     "close", "reset", "set_trace", "detect", "profile_start", "profile_stop", "select_device", "pause", "open",
     "Graph", "set_process_checks", "set_checks", "reduce_num_threads", "from_ipc_handle", "open_ipc_array",
@@ -38,7 +40,7 @@ LEFT_OUT = {
 
 
 NUMPY = os.path.dirname(np.__file__) + os.sep
-# What a list, a tuple and their like say, and no function of ours.
+# Messages of lists, tuples and the like, not of functions of ours.
 BUILTIN = re.compile(r"^(?:list|tuple|string|range|bytearray|array|bytes|deque) |^pop |^$")
 SUBMODULES = {
     "random",
@@ -135,7 +137,7 @@ def public(owner):
 
 
 def instances():
-    """Name -> what makes an object whose methods are called."""
+    """Name -> a function that creates an object whose methods are called."""
     source = "__device__ int v;\n__global__ void k(float* x) { x[0] = 1; }"
     return {
         "array": lambda: cuda.to_device(np.arange(6.0).reshape(2, 3)),
@@ -161,7 +163,7 @@ def instances():
 
 @functools.cache
 def targets():
-    """Name -> what makes the thing to call."""
+    """Name -> a function that creates the object to call."""
     found = {name: (lambda of=of: getattr(*of)) for name, of in functions().items()}
     for name in public(np):
         if isinstance(getattr(np, name), (np.ufunc, types.FunctionType)) and name not in (
@@ -216,7 +218,7 @@ def is_ours(problem):
 
 
 def lacks_a_method(problem):
-    """Has NumPy's code asked a device array for an attribute that NumPy's arrays have?"""
+    """Did NumPy's code read an attribute of a device array that only NumPy's arrays have?"""
     is_attribute = isinstance(problem, AttributeError) and problem.name is not None
     return (
         is_attribute
@@ -249,7 +251,7 @@ def limit(seconds):
 
 
 def calls(name, make, count, seed):
-    """Calls it `count` times; gives the traceback of what was not meant, or None."""
+    """Calls it `count` times; returns the traceback of an unexpected exception, or None."""
     drawn = random.Random(seed)
     for _ in range(count):
         with contextlib.suppress(Exception):  # of an earlier call, reported late

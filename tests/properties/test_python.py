@@ -1,7 +1,7 @@
-"""Random programs with Python bodies: a kernel computes what Python does with numba's types.
+"""Random programs with Python bodies: a kernel returns what Python computes with numba's types.
 
-Many expressions and statements make one kernel, because compiling is what takes the time. Each value is looked
-at, and the type of each expression, which its C++ variable has.
+Many expressions and statements make one kernel, because compilation takes most of the time. Each
+value is looked at, and the type of each expression, which its C++ variable has.
 """
 
 import ast
@@ -150,7 +150,7 @@ class Drawn:
 
 
 def inputs(seed):
-    """Name -> a value for each row: mostly small, and what is at the ends of the types."""
+    """Name -> a value for each row: mostly small, and the limits of the types."""
     found = {}
     for k, (name, t) in enumerate(INPUTS.items()):
         found[name] = make_values([seed, k], (ROWS,), t, low=-40, high=40)
@@ -196,7 +196,7 @@ def agree(text, found, expected):
     if expected.dtype.kind not in "fc":
         return found == v
     if not np.isfinite(v):
-        return True  # what overflows on the way is not looked at
+        return True  # results after an overflow are not compared
     is_single = re.search(r"\b(x|z|float32|complex64)\b", text)
     return np.isclose(found, v, rtol=1e-5 if is_single else 1e-13, atol=1e-4 if is_single else 1e-9)
 

@@ -171,7 +171,8 @@ def test_cuda_reduce(data):
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 20001])
 def test_order_is_kept(n):
-    """What is associative and not commutative: the last, and products of 2x2 matrices packed in an int."""
+    """Operations that are associative and not commutative: the last, and products of 2x2 matrices
+    packed in an int."""
     x = np.arange(1, n + 1)
     if n == 0:
         return

@@ -1,4 +1,4 @@
-"""What the tests of Python bodies share."""
+"""Shared by the tests of Python bodies."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,14 @@ from numbalite import config
 
 @pytest.fixture(autouse=True)
 def host_arrays(monkeypatch):
-    """Kernels take host arrays, and say nothing of the copies."""
+    """Kernels accept host arrays without a warning."""
     monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
 
 
 @pytest.fixture
 def same():
-    """same(kernel, *args): the kernel with one thread does to its arrays what the Python function does."""
+    """same(kernel, *args): the kernel with one thread changes its arrays as the Python function
+    does."""
 
     def check(kernel, *args):
         ours = [a.copy() if isinstance(a, np.ndarray) else a for a in args]

@@ -1,4 +1,5 @@
-"""The key of a translated Python body in the disk cache: all that the translation reads, and nothing else.
+"""The key of a translated Python body in the disk cache: all inputs of the translation, and nothing
+else.
 
 No kernel is compiled here: the tests compare the sources that compilers would get.
 """
@@ -87,7 +88,7 @@ def cxx_helper(number, result="float32"):
 
 
 device = cuda.jit(device=True)
-# For each name, functions that make values which differ in what a kernel sees of them.
+# For each name, functions that make values which a kernel must distinguish.
 VALUES = {
     "function": [lambda name=name: name for name in ("math.sin", "math.cos", "np.sin", "np.sqrt", "abs")],
     "more": [lambda text=text: text for text in ("", " * 2", " - np.float32(math.pi)", " - math.e")],
@@ -154,8 +155,8 @@ def check(source, args):
 
 
 def test_a_change_of_any_value_gives_another_key():
-    """Cases that differ in one to three values. A case that comes again has its key again, whatever the order of
-    the dicts, and though all values are other objects."""
+    """Cases that differ in one to three values. A repeated case has the same key, whatever the
+    order of the dicts, even if all values are other objects."""
     draw = random.Random(f"{os.environ[VARIABLE]} cache keys")
     keys = {}
     case = dict.fromkeys(VALUES, 0)

@@ -1,4 +1,4 @@
-"""What CUDA adds: the grid, shared and local memory, barriers, atomics, warps, random numbers."""
+"""CUDA's additions: the grid, shared and local memory, barriers, atomics, warps, random numbers."""
 
 import math
 

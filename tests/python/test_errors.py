@@ -1,4 +1,4 @@
-"""What is refused: one screen with the file, the line, a caret and what to write; and warnings."""
+"""Errors: one screen with the file, the line, a caret and the remedy; and warnings."""
 
 import math
 import pickle

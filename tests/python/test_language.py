@@ -1,4 +1,4 @@
-"""Statements and expressions: kernels do with one thread what Python does with the same function."""
+"""Statements and expressions: kernels with one thread compute the same as the Python function."""
 
 import cmath
 import math
@@ -268,7 +268,8 @@ def to_the_power(x, n, out):
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 def test_negative_powers_of_integers(dtype):
-    """They are cut off, as they are where an integer array takes a float; also where x**-n has too many digits."""
+    """They are truncated, as where a float is assigned to an integer array; also where x**-n has
+    too many digits."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
     out = np.full(x.size, 9, dtype)
     to_the_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)

@@ -1,4 +1,5 @@
-"""Random expressions and statements: a kernel does what Python does, as long as nothing leaves 64 bits."""
+"""Random expressions and statements: a kernel computes the same as Python, as long as no value
+exceeds 64 bits."""
 
 import importlib.util
 import random
@@ -6,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-# What is drawn has i ^ 2 and the like.
+# The drawn programs contain i ^ 2 and similar slips.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
 
 COUNT = 60
 PROGRAMS = 15
-INTEGERS = ["i", "j", "n", "t", "c"]  # int64, int64, int32, a thread's place, int16
+INTEGERS = ["i", "j", "n", "t", "c"]  # int64, int64, int32, a thread index, int16
 REALS = ["x", "y", "i", "n", "t"]
 
 
@@ -114,7 +115,7 @@ def condition(draw):
 
 
 def loop(draw):
-    """The head of a loop, over what its body may change."""
+    """The head of a loop, with variables that its body may change."""
     n = draw.choice(["n % 5", "v[1] % 5", "3"])
     over = draw.choice(
         [

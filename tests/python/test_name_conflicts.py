@@ -286,7 +286,7 @@ def _source_of(rule_name, count):
 
 
 def _texts(target):
-    """What calls of a function become in C++, for all types that it accepts."""
+    """The C++ names of a function's calls, for all types that it accepts."""
     for args in ARGUMENTS:
         name = f"<{target}-{len(args)}>"
         text = _source_of("nl_target", len(args))

@@ -1,4 +1,4 @@
-"""Constructs that programs written for numba have: each computes what Python does."""
+"""Constructs of programs written for numba: each computes the same as Python."""
 
 import linecache
 import os

@@ -1,4 +1,4 @@
-"""Slips in Python bodies: each is warned of at its line, and none of the twins."""
+"""Slips in Python bodies: each has a warning at its line, and no corrected twin has one."""
 
 import warnings
 

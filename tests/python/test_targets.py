@@ -260,7 +260,7 @@ def drawn(n, sides=6, *, scale=1.0):
 
 
 def test_random_numbers_and_defaults_on_the_cpu():
-    """numba's first example; arguments by name, and such as are not given."""
+    """numba's first example; keyword arguments, and omitted ones."""
     mean, pi = drawn(40_000)
     assert abs(mean - 4.5) < 0.1 and abs(pi - math.pi) < 0.1
     assert drawn(40_000) == (mean, pi) == drawn(n=40_000, sides=6)

@@ -1,4 +1,5 @@
-"""cuda.random.default_rng: the generator, its distributions against NumPy's, what it takes and refuses."""
+"""cuda.random.default_rng: the generator, its distributions against NumPy's, accepted and refused
+arguments."""
 
 import hashlib
 import pickle
@@ -25,7 +26,7 @@ def differ(x, y):
 
 # ---- the stream
 
-# Of what consists of our own arithmetic alone: the same on every GPU and on the simulator.
+# Methods that only use our own arithmetic: the same results on every GPU and on the simulator.
 SUMS = {
     "float32": "588aeb16d2c80d01 6afbd34be4fab0f9 f7d952b20b3fb23e 97a670b42c26958e".split(),
     "float64": "62368593255fbfe4 c2efd7308709845f ac24058e3a05b64c 869d3d048c8486aa".split(),

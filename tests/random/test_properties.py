@@ -18,7 +18,7 @@ COUNTERS = st.one_of(st.integers(0, 2**128 - 1), st.sampled_from([2**64 - 1, 2**
 @few
 @given(KEYS, COUNTERS, st.integers(0, 1100), st.integers(0, 9), st.integers(0, 300))
 def test_a_part_is_the_same_as_in_the_whole(key, counter, n, offset, block):
-    """Whatever the size is, wherever the memory begins, and however far the stream has come."""
+    """For any size, any offset of the memory, and any position of the stream."""
     whole = default_rng(Philox4x32(key=key, counter=counter)).random(2400, dtype=np.float32)
     rng = default_rng(Philox4x32(key=key, counter=counter))
     rng.bit_generator.advance(block)

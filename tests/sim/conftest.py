@@ -1,8 +1,9 @@
 """Images of the simulator, run without its engine.
 
 `compiled(unit)` compiles with a host compiler: each test draws one of those that are here, another one
-in each run. `alone(image)` loads an image and runs kernels thread after thread, on an engine of a few
-Python functions: enough for whatever threads do on their own. Blocks that wait for each other need the real engine (test_groups.py).
+in each run. `alone(image)` loads an image and runs kernels one thread at a time, on an engine of a
+few Python functions: enough for everything that threads do alone. Blocks that wait for each other
+need the real engine (test_groups.py).
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Ops(ctypes.Structure):
 
 
 class Engine:
-    """The operations of abi.h for one thread at a time; `calls` tells what was asked for."""
+    """The operations of abi.h for one thread at a time; `calls` records the calls of the engine."""
 
     def __init__(self):
         self.calls = []

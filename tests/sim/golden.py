@@ -1,8 +1,9 @@
-"""Expressions of CUDA C++ and what a real GPU makes of them.
+"""Expressions of CUDA C++ and their results on a real GPU.
 
 `python golden.py` compiles them for the GPU at hand and writes golden.json: for each group the answers
-in the order of the expressions, as "type:bits". The one that lies here is an H200's. test_golden.py compiles them for the simulator and compares. I, U, L, UL, F and D hide a constant from
-the compiler, so that the operation is carried out at run time.
+in the order of the expressions, as "type:bits". The file here is from an H200. test_golden.py
+compiles them for the simulator and compares. I, U, L, UL, F and D hide a constant from the
+compiler, so that the operation is carried out at run time.
 """
 
 from __future__ import annotations
@@ -366,7 +367,7 @@ def _form(expression):
 
 
 def _loop(form, places, constants):
-    """Lines that put the form's value for each row of [(kind, value), ...] at its place."""
+    """Lines that store the form's value for each row of [(kind, value), ...] at its index."""
     lines = [f"static const int at[] = {{{', '.join(map(str, places))}}};"]
     for n, column in enumerate(zip(*constants, strict=True)):
         ctype = _CTYPES[column[0][0]]

@@ -110,8 +110,8 @@ def path_of(steps, thread):
 
 
 def outcomes(program):
-    """Visits all states. Returns what some schedule has: "race" (the next accesses of two threads conflict),
-    "deadlock"."""
+    """Visits all states. Returns the outcome of some schedule: "race" (the next accesses of two
+    threads conflict), "deadlock"."""
     blocks, threads, count, steps = program
     paths = [path_of(steps, t) for t in range(threads)] * blocks
     start = ((0,) * len(paths), ((count, 0),) * blocks, (0,) * len(paths))

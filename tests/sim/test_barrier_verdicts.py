@@ -1,5 +1,5 @@
-"""Verdicts on kernels that barriers in memory, barriers with numbers, clusters, copies and scopes order: each kernel
-with a race, and one that differs by what orders it."""
+"""Verdicts on kernels that barriers in memory, barriers with numbers, clusters, copies and scopes
+order: each kernel with a race, and a twin in which one of these orders the accesses."""
 
 import functools
 
@@ -54,7 +54,7 @@ def kernel(verdict, body, grid=1, block=64, name=None, **options):
 
 
 def twins(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
-    """`text` is the right kernel. changes: {what is wrong: (part of the text, what replaces it)}."""
+    """`text` is the right kernel. changes: {mistake: (part of the text, its replacement)}."""
     kernel(right, text, grid, block, name, **options)
     for what, (old, new) in changes.items():
         assert text.count(old) == 1, (name, what)

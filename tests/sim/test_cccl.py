@@ -104,7 +104,7 @@ def test_headers_of_a_project_bring_cub(tmp_path):
 
 
 def test_with_copies_of_cooperative_groups():
-    """In the order that makes libcu++'s barriers come last."""
+    """In an order that includes libcu++'s barriers last."""
     m = cuda.module("""
         #include <cooperative_groups/memcpy_async.h>
         #include <cuda/barrier>
@@ -126,8 +126,9 @@ def test_with_copies_of_cooperative_groups():
 
 
 def test_iterators():
-    """Also in C++20, where libcu++ brings std::construct_at; an iterator is asked for its system early. What
-    std::tuple_size is, the host's library says where a source has it too."""
+    """Also in C++20, where libcu++ provides std::construct_at; an iterator's system is computed
+    early. The definition of std::tuple_size is the host library's, where a source includes it
+    too."""
     m = cuda.module(
         """
         #include <array>
@@ -147,7 +148,7 @@ def test_iterators():
 
 
 def test_times_of_the_host_and_of_libcu():
-    """libcu++ declares time_t where it takes the compiler for NVRTC, and the host's <chrono> brings it too."""
+    """libcu++ declares time_t if it detects NVRTC, and the host's <chrono> declares it too."""
     m = cuda.module(
         """
         #include <cub/block/block_reduce.cuh>

@@ -307,7 +307,8 @@ __global__ void beyond(float *x, int k) { x[k] = 1; }
 
 @pytest.mark.parametrize("lineinfo", [False, True])
 def test_faults_without_checks_report_the_kernel(lineinfo):
-    """lineinfo=True costs a third of the time to compile, so it is only where it is asked for."""
+    """lineinfo=True increases the compile time by a third, so it is only used where it is
+    requested."""
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
     x = zeros(32)
     advice = "; run it under `with cuda.checks():` to see the "
@@ -366,7 +367,7 @@ def test_arrays_on_the_stack(kernels):
     ],
 )
 def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text):
-    """By the place of the index in the source; what a macro writes has none there."""
+    """By the position of the index in the source; code from a macro has none there."""
     works(names[kernel][1, 1], zeros(8), 2)
     error = fails(names[kernel][1, 1], zeros(8), 5)
     assert text in str(error) and error.kind == "memory" and error.index == 5

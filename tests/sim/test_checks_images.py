@@ -56,7 +56,7 @@ __global__ void k(int *x) {
 
 @pytest.mark.parametrize("first", ["all", "none"])
 def test_addresses_of_functions_are_those_of_each_image(first):
-    """Virtual functions and tables: what is written there is the loader's."""
+    """Virtual functions and tables: the loader writes their memory."""
     module, x = cuda.module(f"{ADDRESSES}// {first}"), np.zeros(2, np.int32)
     for names in ((first,), ("none",), ("memory",), ("none",), ("all",)):
         with cuda.checks(*names):

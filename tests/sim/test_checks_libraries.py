@@ -10,7 +10,8 @@ pytestmark = pytest.mark.sim
 
 
 def test_libraries_write_and_read():
-    """What the simulated libraries write counts as written; what they read must have been."""
+    """Memory written by the simulated libraries counts as initialized; memory that they read must
+    be."""
     a = cuda.to_device(np.eye(4))
     with cuda.checks():
         np.testing.assert_array_equal((a @ a).copy_to_host(), np.eye(4))

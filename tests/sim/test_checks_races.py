@@ -1,6 +1,6 @@
-"""cuda.checks("race"): two threads, one of them writing, and nothing that orders them.
+"""cuda.checks("race"): two threads, one of them writing, without synchronization.
 
-Each kernel stands twice: as it must not be, with the words of its report, and as it must be.
+Each kernel exists twice: wrong, with parts of its report, and right.
 """
 
 import functools
@@ -62,7 +62,7 @@ def race(source, *words, **options):
     return text
 
 
-# Blocks of 64 threads; what must come between the steps is BETWEEN.
+# Blocks of 64 threads; the missing synchronization between the steps is BETWEEN.
 IN_SHARED = {
     "neighbour": """__global__ void k(const int* data, int* out) {
         __shared__ int s[64];
@@ -137,7 +137,7 @@ def test_shared_memory_without_a_barrier(name):
     run(good, seed=3, grid=3)
 
 
-# What is to be done: the kernel's body, blocks, threads, and the text of the report.
+# A case: the kernel's body, blocks, threads, and the text of the report.
 REMEDIES = {
     "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "takes an atomic .*if they take turns"),
     "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "takes an atomic"),

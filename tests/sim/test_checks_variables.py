@@ -1,4 +1,4 @@
-"""Checked kernels on the simulator: local variables in which nothing has been written."""
+"""Checked kernels on the simulator: uninitialized local variables."""
 
 import re
 
@@ -91,7 +91,7 @@ def test_local_variables_begin_unwritten(kernels):
 
 
 def test_values_of_local_variables_may_be_handed_on(kernels):
-    """Without being looked at: to functions, by return, in parts of what is copied."""
+    """Passed on without a check: to functions, by return, in parts of a copied object."""
     out = cuda.to_device(np.zeros(32, "f4"))
     with cuda.checks():
         kernels.handed_on[1, 32](cuda.to_device(np.zeros(32, "f4")), out)

@@ -1,4 +1,5 @@
-"""Line and branch coverage of kernels: compared with `clang --coverage` of the same text, and as a user sees it."""
+"""Line and branch coverage of kernels: compared with `clang --coverage` of the same text, and from
+a user's view."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""cuda.checks("race", exact=True) reports waits that no thread can end at once, and none that a thread ends."""
+"""cuda.checks("race", exact=True) reports waits that no thread can end immediately, and none that a
+thread ends."""
 
 import functools
 

@@ -60,7 +60,7 @@ def line_of(mark, text=LESSON):
 
 
 def run_gdb(folder, program, commands, **environment):
-    """What gdb printed, with its commands between: one "-ex" each."""
+    """The output of gdb, with its commands between: one "-ex" each."""
     (folder / "lesson.py").write_text(program)
     (folder / "session.gdb").write_text("\n".join(["set confirm off", "set width 0", *commands]))
     env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim", **environment}
@@ -82,7 +82,7 @@ def run_gdb(folder, program, commands, **environment):
 
 
 def in_order(output, *parts):
-    """Do these come one after the other? Those of a set in any order."""
+    """Do these follow in this order? Those of a set in any order."""
     at = 0
     for part in parts:
         ends = [at]
@@ -137,7 +137,7 @@ def test_stepping_through_a_kernel(tmp_path):
         f"lesson.py:{line_of('AFTER')}",
         "$5 = {x = 5, y = 0, z = 0}",
         "$6 = {x = 2, y = 1, z = 1}",
-        # Compilers list what a function declares in orders of their own.
+        # Compilers list a function's variables in different orders.
         {"i = 13", "other = 10", "tile = {8, 9, 10, 11, 12, 13, 14, 15}"},
         "(i=13) at",
         "float w = 2 * i;",
@@ -278,7 +278,8 @@ def test_texts_that_are_in_no_file(tmp_path, cxx):
 
 @needs_gdb
 def test_gdb_attaches_to_a_running_program(tmp_path):
-    """Attached later, gdb still finds the debug information of what is loaded, and waits for no pipe."""
+    """If gdb attaches later, it still finds the debug information of loaded images, and waits for
+    no pipe."""
     program = LESSON + "import os, sys\nprint(os.getpid(), flush=True)\nsys.stdin.readline()\n"
     signature = '"void(const float32[:], float32[:])"'
     program = program.replace(signature, signature + ", debug=True")

@@ -1,4 +1,5 @@
-"""The check for races respects the scope of fences: one of block scope orders nothing for other blocks."""
+"""The check for races respects the scope of fences: a fence of block scope orders no accesses of
+other blocks."""
 
 import numpy as np
 import pytest

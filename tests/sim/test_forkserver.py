@@ -1,4 +1,4 @@
-"""Compilers of which each run is a fork: what comes out is what starting them gives."""
+"""Compilers run as forks of a loaded process: their output is the same as of a new process."""
 
 import gc
 import itertools
@@ -105,7 +105,7 @@ def test_an_interrupt_ends_the_run_with_all_that_it_started(shell, tmp_path):
 
 
 def soon(happens):
-    """Does it become true, in the time that a busy machine takes?"""
+    """Waits until the condition is true, with a limit for busy machines."""
     deadline = time.monotonic() + 30
     while not happens():
         if time.monotonic() > deadline:
@@ -127,7 +127,8 @@ def assert_ended(pid):
 
 
 def interrupted(at, run):
-    """Runs it with a KeyboardInterrupt before the step `at` of the module that starts programs; did it come?"""
+    """Runs it with a KeyboardInterrupt before the step `at` of the module that starts programs;
+    returns whether it was raised."""
     files = {process.__file__, forkserver.__file__}
     steps = itertools.count()
 
@@ -156,7 +157,7 @@ def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start)
     """Nor a program that was just being started."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
     runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: shell(text)}
-    gc.collect()  # what earlier tests have left open
+    gc.collect()  # files that earlier tests left open
     files = os.listdir("/proc/self/fd")
     at = 0
     while interrupted(at, runs[start]):

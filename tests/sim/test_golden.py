@@ -1,4 +1,4 @@
-"""What a real GPU made of some thousand expressions (golden.py), the simulator makes too."""
+"""Some thousand expressions (golden.py) have the same results on the simulator as on a real GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ with open(os.path.join(_HERE, "golden.json"), encoding="utf-8") as _file:
 # by zero comes from a path for small ones.
 _ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(0ull)", "I(-1) >> I(-1)",
               "L(5ll) / L(0ll)", "L(5ll) % L(0ll)", "UL(3ull) / UL(0ull)", "UL(3ull) % UL(0ull)"}  # fmt: skip
-# What g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
+# Operations that g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.
 _UNDEFINED = (" << ", " >> ")
 
 
@@ -33,7 +33,7 @@ def _number(kind, bits):
 
 
 def _distance(kind, a, b):
-    """How many numbers lie between a and b."""
+    """The number of representable values between a and b."""
     if math.isnan(a) or math.isnan(b):
         return 0 if math.isnan(a) and math.isnan(b) else math.inf
     size, whole = ("<f", "<i") if kind == 5 else ("<d", "<q")

@@ -32,7 +32,7 @@ CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.
 @pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
 def test_all_together(compiled, compiler, names):
     """In one file, each twice, with numbalite's own header in front: they do not clash."""
-    if compiler == "zig":  # whose library brings streams with these
+    if compiler == "zig":  # whose library defines streams with these
         names = [name for name in names if name not in ("functional", "numeric", "span")]
     lines = [f"#include <{name}>" for name in [*names, *names]]
     source = (
@@ -54,7 +54,7 @@ def test_alone(compiled, name):
 
 @pytest.mark.parametrize("name", ["cuda/std/complex", "cuda/std/cmath", "cuda/std/algorithm"])
 def test_half_types_of_libcu_headers(compiled, name):
-    """Those that NVRTC 13.5 completes the types with."""
+    """The headers with which NVRTC 13.5 completes the types."""
     source = f"""
     #include <{name}>
     __global__ void k(float* x) {{
@@ -76,7 +76,7 @@ __device__ int total() { return memory[0] + NEAR + PLAIN; }
 
 @pytest.mark.parametrize("start", ["{folder}/inc", "../inc", "inc/../inc"])
 def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
-    """Wherever they are, whatever they include; the files stay as they are."""
+    """For any location and includes of the headers; the files are not changed."""
     texts = {
         "shared.cuh": SHARED,
         "near.cuh": '#pragma once\n#include "../inc/shared.cuh"\n#define NEAR 100\n',
@@ -297,9 +297,9 @@ def test_half_functions(alone):
     assert out.tolist() == [6, -8, 1, 1.5, 3, 5, 15, 4098, 0x3C00, 9.5, 3, 4.0078125, 5, 1]
 
 
-# What cuRAND gave on an H200: generator, seed, subsequence, offset, then five words, a float and a double
-# from 0 to 1, two normal floats, two normal doubles, a lognormal, a word after skipahead(3), and one
-# after skipahead_sequence(2).
+# The results of cuRAND on an H200: generator, seed, subsequence, offset, then five words, a float
+# and a double from 0 to 1, two normal floats, two normal doubles, a lognormal, a word after
+# skipahead(3), and one after skipahead_sequence(2).
 RANDOM = [
     ("XORWOW", 1234, 7, 1000003, [3471185442, 2285108773, 1755120962, 1942409289, 3147686672, 0.663764596, 0.832748175, -0.555760086, -2.17777133, -0.325766098, 1.69756515, 1.41467142, 67257396, 2358579540]),
     ("Philox4_32_10", 1234, 7, 1000003, [1428886500, 514058494, 2710726983, 717074261, 1345501292, 0.298169762, 0.326956773, -1.01946652, -1.20552361, 1.53729182, -0.356509435, 1.97526407, 3709268149, 21603610]),
@@ -445,7 +445,7 @@ def system_headers():
 @pytest.mark.sim
 @pytest.mark.parametrize("name", some(6, system_headers(), "system headers"))
 def test_a_header_that_only_the_host_has(name):
-    """What the simulator's compiler finds, NVRTC finds too."""
+    """NVRTC finds each header that the simulator's compiler finds."""
     toolkits = headers.find(name, toolkit.include_directories()) is not None
     has_it = toolkits or name in headers.in_memory() or bool(toolkit.packages_for(name))
     sim = os.path.join(headers.cuda_src(), "sim", "include", name)

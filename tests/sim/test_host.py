@@ -1,4 +1,4 @@
-"""Which compiler is taken, with what options, and what it leaves in an image."""
+"""The chosen compiler, its options, and the contents of an image."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ def is_running(pid):
 
 
 def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
-    """And what the compiler has started; its folder goes, too."""
+    """Processes that the compiler has started are killed too, and its folder is removed."""
     compiler, pids, temporary = (tmp_path / name for name in ("clang++", "pids", "temporary"))
     compiler.write_text(SLEEPER.format(pids=pids))
     compiler.chmod(0o755)
@@ -420,7 +420,7 @@ def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
 
 
 def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
-    """But where macros of the options come between."""
+    """Except if macros of the options are defined in between."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
     real = hostprelude.arguments
@@ -439,7 +439,7 @@ def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tm
 
 
 def test_hooks_are_compiled_once(monkeypatch, tmp_path):
-    """The functions that instrumented code calls; where what is kept is damaged, once more."""
+    """The functions that instrumented code calls; once more with a damaged cache."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     commands = []
     real = hostbuild._run

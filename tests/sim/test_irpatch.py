@@ -76,7 +76,7 @@ def test_conversion_saturates(name, real, type_):
 
 
 def test_volatile_accesses_are_reported_to_the_engine():
-    """Their addresses, and their places: odd numbers for stores, those of called functions first."""
+    """Their addresses, and their ids: odd numbers for stores, those of called functions first."""
     assert body("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
         "  %nl.v1 = bitcast i32* %2 to i8*, !dbg !5",
         "  call void @nl_sim_volatile_access(i8* %nl.v1, i32 2), !dbg !5",

@@ -1,4 +1,4 @@
-"""CUDA C++ as a language: what the host compiler makes of it, thread by thread."""
+"""CUDA C++ as a language: compiled by the host compiler and run thread by thread."""
 
 from __future__ import annotations
 
@@ -445,7 +445,7 @@ __global__ void k(int* out, int two) {
 
 
 def test_integer_division(alone):
-    """By zero it gives what a GPU gives, also where the compiler can tell; all other division is C++'s."""
+    """Division by zero has a GPU's result, also for constants; all other division is C++'s."""
     out, long, real = ints(16), (ctypes.c_longlong * 3)(), floats(0, 0, 0)
     arrays = [pointer(a) for a in (out, long, real)]
     alone(DIVISION, "k").run("k", (1,), (1,), *arrays, ctypes.c_int(5), ctypes.c_int(0))

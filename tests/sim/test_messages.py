@@ -1,4 +1,4 @@
-"""What a user reads when a source does not compile: the same shape with each compiler."""
+"""Messages for a source that does not compile: the same form with each compiler."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_old_textures(message):
 
 
 def first_errors(text):
-    """{line of lesson.py: what is said of it first}"""
+    """{line of lesson.py: the first message about it}"""
     found = {}
     for line, said in re.findall(r"^lesson\.py\((\d+)\): error: (.*)$", text, re.M):
         found.setdefault(int(line), said)
@@ -102,7 +102,8 @@ EXTENSIONS = [
     "struct { int a, b; } p = {.a = 1, .b = 2}; x[0] = p.a + p.b;",
     "auto f = []<typename T>(T v) { return v; }; x[0] = f(1);",
     "for (int c = 0; int i : {1, 2}) x[0] += i + c;",
-    # What we refuse ourselves; where there is such a mistake, compilers' own words are left out.
+    # Errors that numbalite itself reports; with such an error, the compilers' messages are left
+    # out.
     "__typeof__(x[0]) v = 1; x[0] = v;",
     "if (x[0] > 3) __extension__ x[0] = 1;",
     "static thread_local int calls; x[0] = calls++;",
@@ -223,8 +224,8 @@ SOURCE = "__global__ void k(int* x, int n) {\n    x[0] = n / n + wrong / n;\n}\n
 
 @pytest.mark.parametrize("text", [SOURCE, "one = r'''\n" + SOURCE, None])
 def test_the_caret_is_below_the_mistake(compiled, tmp_path, text):
-    """Whether a file of that name has the text, has another one, or is not there; marks of divisions move
-    no caret."""
+    """If a file of that name has the same text, another text, or does not exist; marks of divisions
+    do not move the caret."""
     path = tmp_path / "user.cu"
     if text is not None:
         path.write_text(text)
@@ -246,7 +247,7 @@ def test_the_caret_in_a_text_on_one_line(compiled, tmp_path):
 
 
 def test_chained_comparisons_are_taken(compiled):
-    """As by NVRTC; clang++ 22 takes them for mistakes."""
+    """As by NVRTC; clang++ 22 reports them as errors."""
     assert compiled(
         Source("__global__ void k(bool* x, int a) { x[0] = 3 > 2 > a; }", "user.cu", ("k",))
     )

@@ -1,4 +1,4 @@
-"""Pictures of a profile: what is drawn follows from the addresses of one warp."""
+"""Pictures of a profile: they are drawn from the addresses of one warp."""
 
 import re
 import xml.etree.ElementTree

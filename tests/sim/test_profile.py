@@ -43,7 +43,7 @@ def generator(name):
 
 
 def requests_of(addresses):
-    """The rows of 32 lanes in which some lane takes part."""
+    """The rows of 32 lanes of which some lane is active."""
     flat = np.asarray(addresses, np.int64).reshape(-1, WARP)
     return [row[row >= 0] for row in flat if (row >= 0).any()]
 
@@ -435,7 +435,7 @@ def test_a_reduction_counts_the_threads_of_each_step(step):
     assert out.copy_to_host().tolist() == [256, 256]
 
 
-# --- what is counted, and what is not
+# --- the counted and uncounted accesses
 
 
 @vectorize([float32(float32, float32)], target="cuda")

@@ -1,4 +1,5 @@
-"""The nan check where the processor tells of NaN and infinity: kernels compiled by g++ on x86-64."""
+"""The nan check where the processor has flags for NaN and infinity: kernels compiled by g++ on
+x86-64."""
 
 import os
 import shutil

@@ -1,5 +1,6 @@
-"""Counters by the machine code of a GPU. machine_code/kernels.sass is what ``nvdisasm -gi -c`` of CUDA 13 prints for
-kernels.cu, compiled by NVRTC for compute capability 9.0; where nvdisasm is installed, it is called, too."""
+"""Counters by the machine code of a GPU. machine_code/kernels.sass is the output of ``nvdisasm -gi
+-c`` of CUDA 13 for kernels.cu, compiled by NVRTC for compute capability 9.0; if nvdisasm is
+installed, it is called, too."""
 
 import pathlib
 

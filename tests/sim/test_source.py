@@ -1,4 +1,4 @@
-"""What simsource changes in a source, and what it leaves alone."""
+"""The changes of simsource in a source, and the parts that it leaves alone."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_lines_stay(source):
     ],
 )  # fmt: skip
 def test_divisions(source, marked):
-    """For g++, by what may be zero."""
+    """For g++, by the divisors that may be zero."""
     found = translate(source, spared=divisions.spared([source]))
     found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")
     assert tidy(found) == tidy(marked)

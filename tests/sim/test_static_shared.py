@@ -11,7 +11,7 @@ from numbalite.compilers import host, hostbuild
 from numbalite.errors import CompileError
 
 LIMIT = 48 * 1024
-# Where a variable stands: what is declared outside of the kernel, and what is in it. `use` reads and writes it.
+# The scope of a variable: declared outside of the kernel, or in it. `use` reads and writes it.
 FORMS = {
     "the kernel": ("", "__shared__ float vN[SIZE]; use(vN, x);"),
     "a scope": ("", "if (x[N] > 0) { __shared__ float v[SIZE]; use(v, x); } else x[N] = 1;"),

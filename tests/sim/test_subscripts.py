@@ -1,4 +1,4 @@
-"""The table of places at which names are indexed, that instrumented images bring."""
+"""The table of source positions of index expressions in instrumented images."""
 
 from numbalite.compilers.sim import subscripts
 
@@ -11,7 +11,8 @@ def test_names_with_their_brackets():
 
 
 def test_indexed_members():
-    """clang++ names the place where the whole begins; where two names share it, neither has it."""
+    """clang++ reports the position where the whole expression begins; if two names share it,
+    neither has it."""
     assert subscripts.names("q->v[k];") == "@\n1 v 1 1 4 5 7\n"
     assert subscripts.names("a.b[c].d[e];") == "@\n1 b 1 3 4 6\n1 d 1 8 9 11\n"
 

@@ -1,4 +1,4 @@
-"""What C++ leaves undefined and kernels do all the same: a program goes on as it does on a GPU."""
+"""Undefined behaviour of C++ that kernels rely on: a program continues as it does on a GPU."""
 
 import numpy as np
 import pytest

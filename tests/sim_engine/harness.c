@@ -15,7 +15,7 @@ EXPORT int harness_open(int devices) {
     return (int)table.Init(0);
 }
 
-/* What the calling thread's launches are checked for; mask 0: nothing. */
+/* The checks of the calling thread's launches; mask 0: none. */
 EXPORT void harness_set_checks(unsigned mask, unsigned long long seed, unsigned limit_ms) {
     nl_checks checks = {.mask = mask, .shuffled = seed != 0, .seed = seed, .limit_ms = limit_ms};
     table.SetChecks(&checks);

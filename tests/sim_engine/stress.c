@@ -98,7 +98,7 @@ static void look(long seed, CUdeviceptr data, CUstream stream) {
         int kernel;
         unsigned grid;
         long n;
-        const char *says;
+        const char *message;
     } mistakes[] = {{1, 4, 8192 - 3 * 64, "but data points to 8192 elements"},
                     {2, 1, 0, "checked.cu, line 3"},
                     {3, 2, 60, "checked.cu, line 42): block ("},
@@ -126,8 +126,8 @@ static void look(long seed, CUdeviceptr data, CUstream stream) {
         launch(find_checked(mistakes[i].kernel), mistakes[i].grid, 64, data, mistakes[i].n, 0, stream);
         REQUIRE(cuStreamSynchronize(stream) != CUDA_SUCCESS);
         REQUIRE(harness_take_fault(text, sizeof text));
-        if (!strstr(text, mistakes[i].says)) {
-            fprintf(stderr, "expected \"%s\" in: %s\n", mistakes[i].says, text);
+        if (!strstr(text, mistakes[i].message)) {
+            fprintf(stderr, "expected \"%s\" in: %s\n", mistakes[i].message, text);
             exit(1);
         }
     }

@@ -24,7 +24,7 @@ def fault_of(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options)
             driver.synchronize()
     finally:
         driver.free(data)
-    driver.synchronize()  # reported once; the device goes on
+    driver.synchronize()  # reported once; the device continues
     return caught.value
 
 

@@ -1,4 +1,5 @@
-"""Capturing streams and launching graphs, on the driver's own level: what is recorded, what is forbidden."""
+"""Capturing streams and launching graphs, at the driver's own level: recorded and forbidden
+calls."""
 
 import ctypes
 
@@ -191,7 +192,7 @@ def test_a_stream_destroyed_in_a_capture(driver):
     stream = driver.stream()
     begin(driver, stream)
     driver.cuStreamDestroy(stream)
-    driver.synchronize()  # nothing is being captured any more
+    driver.synchronize()  # no stream is capturing
 
 
 def test_memory_is_not_part_of_graphs(driver, streams, memory):

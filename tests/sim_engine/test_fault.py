@@ -1,4 +1,4 @@
-"""Kernels that go wrong: what is reported, when, and that the device and the process live on."""
+"""Kernels that fail: what is reported, when, and that the device and the process continue."""
 
 import ctypes
 import subprocess
@@ -173,7 +173,7 @@ def test_fault_waits_for_its_stream(driver, kernels, data):
     event = driver.event()
     driver.cuEventRecord(event, first)
     assert driver.code("cuEventSynchronize", event) == 710
-    assert driver.code("cuEventSynchronize", event) == 710  # until the program asks for the fault
+    assert driver.code("cuEventSynchronize", event) == 710  # until the program reads the fault
     assert "asserts" in driver.fault()
     assert driver.code("cuEventSynchronize", event) == 0
     kernels.asserts(1, 32, data, 0, stream=first)

@@ -114,7 +114,7 @@ def test_three_dimensional_copy(driver):
     assert result.raw == expected
     copy.srcz = 3
     assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 1
-    copy.srctype = 3  # an array of textures, but there is none
+    copy.srctype = 3  # an array of textures, which does not exist
     assert driver.code("cuMemcpy3DAsync", ctypes.byref(copy), None) == 400
     driver.free(pointer)
 
@@ -213,7 +213,7 @@ def test_two_devices(driver, kernels, image):
 
 def test_damage_found_when_freed(driver, kernels):
     first, second = driver.alloc(40), driver.upload([0] * 10)
-    # through a pointer that is not an argument, so that the launch itself cannot tell
+    # through a pointer that is not an argument, so the launch alone cannot detect it
     kernels.write_at(1, 1, second, (first + 40 - second) // 4, 5)
     driver.synchronize()
     driver.free(first)

@@ -14,8 +14,8 @@ TILE = 4096  # static shared memory of kernel `reverse`
 
 @pytest.fixture
 def static_size(driver, kernels):
-    """What every kernel of kernels.cpp holds: the tile, for the file does not say whose it is, and what
-    a C++ library that the compiler links in has of its own in thread-local storage."""
+    """Static shared memory of every kernel of kernels.cpp: the tile, because the file does not
+    state its kernel, and the thread-local variables of a C++ library that the compiler links in."""
     size = attribute(driver, kernels.handle("reverse"), 1)
     assert TILE <= size <= TILE + 64
     return size

@@ -47,12 +47,13 @@ def test_stress(build, checked, tmp_path, name):
             pytest.skip("the compiler has no such sanitizer")
         pytest.fail("does not compile")
     rounds = "4" if name == "thread" else "12"
-    # What a library's own constructors keep (a C++ library linked into the image) is not the engine's;
-    # what it keeps itself until the process ends hangs on workers, where the tool does not look.
+    # Memory that a library's own constructors allocate (a C++ library linked into the image) is not
+    # the engine's; memory that it keeps until the process ends is referenced only by workers, where
+    # the tool does not look.
     suppressions = tmp_path / "leaks"
     suppressions.write_text("leak:ld-linux\nleak:nl_mem_keep\n")
-    # Bytes of the shadow are set and read without a lock: all that threads do is to say that memory is
-    # there and has been written (cext/sim/engine/shadow.c).
+    # Bytes of the shadow are set and read without a lock: threads only mark memory as there and has
+    # been written (cext/sim/engine/shadow.c).
     meant = tmp_path / "meant"
     meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_plain\n")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Streams and events: what runs at the same time, what waits for what."""
+"""Streams and events: concurrency and order."""
 
 import ctypes
 import threading

@@ -1,5 +1,5 @@
-/* A prelude of a few lines, so that the engine's tests do not depend on the real one: what a
- * simulated image must have according to sim/abi.h, written by hand. */
+/* A prelude of a few lines, so that the engine's tests do not depend on the real one: the parts of
+ * a simulated image that sim/abi.h requires, written by hand. */
 #pragma once
 #include "sim/abi.h"
 
@@ -27,7 +27,7 @@ static inline unsigned index() {
     return here.bx * now.block.x + here.tx;
 }
 
-/* Restores the thread's place after others have run. */
+/* Restores the thread's state after others have run. */
 struct around {
     place saved = here;
     ~around() { here = saved; }
@@ -109,7 +109,7 @@ template <body *f> void run_block(const nl_sim_launch *launch, nl_sim_dim b, uns
     }
 }
 
-/* The same for kernels that are known never to call the engine. */
+/* The same for kernels that never call the engine. */
 template <body *f> void run_plain(const nl_sim_launch *launch, nl_sim_dim b, unsigned first) {
     int *data = *(int **)launch->args[0];
     long n = *(long *)launch->args[1], m = *(long *)launch->args[2];

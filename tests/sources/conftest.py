@@ -1,7 +1,7 @@
 """The fixture `nvrtc`: compile CUDA C++ text, for the tests of this folder.
 
-The product compiles through numbalite._core; these tests only want "does this text compile, and into
-what", for architectures and compiler options that no launch would ever pick, so they talk to the
+The product compiles through numbalite._core; these tests only check "does this text compile, and
+into what", for architectures and compiler options that no launch would use, so they call the
 library directly: a few ctypes calls, no driver, no GPU.
 """
 
@@ -92,7 +92,7 @@ class Nvrtc:
 
 @pytest.fixture(scope="session")
 def nvrtc():
-    """Compiles with NVRTC; skips where there is none."""
+    """Compiles with NVRTC; skips if it is not installed."""
     if library() is None:
         pytest.skip(NO_NVRTC)
     return Nvrtc(library())
@@ -100,7 +100,7 @@ def nvrtc():
 
 @pytest.fixture(scope="session")
 def toolkit_options():
-    """-I options for the toolkit's headers; skips where there are none."""
+    """-I options for the toolkit's headers; skips if there are none."""
     from numbalite.compilers import toolkit
 
     folders = toolkit.include_directories()

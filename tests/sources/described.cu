@@ -1,5 +1,5 @@
-/* described: kernels and variables of every kind of type; test_headers.py knows what describe.py
- * should say. */
+/* described: kernels and variables of every kind of type; test_headers.py has the expected output
+ * of describe.py. */
 struct S {
     float a;
     double b;

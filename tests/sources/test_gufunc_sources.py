@@ -1,5 +1,5 @@
-"""Kernels of generalized ufuncs through NVRTC: they compile everywhere, and small cores whose shape is
-known travel by wide accesses, without memory of their own."""
+"""Kernels of generalized ufuncs through NVRTC: they compile everywhere, and small cores of fixed
+shape are loaded and stored by wide accesses, without local memory."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,9 @@ def test_small_matrices_are_loaded_completely(layout):
     assert len(re.findall(r"ld\.global\S*\.v4", ptx)) == 2
     assert len(re.findall(r"st\.global\S*\.v4", ptx)) == 1
     assert not re.search(r"(ld|st)\.local|\.local", ptx)
-    assert len(re.findall(r"[ls][dt]\.global", ptx)) == 3  # and what was in the output is not read
+    assert (
+        len(re.findall(r"[ls][dt]\.global", ptx)) == 3
+    )  # and earlier contents of the output are not read
 
 
 def test_a_source_with_types_of_its_own():

@@ -35,7 +35,8 @@ def need(nvrtc, arch):
 
 
 def test_each_header_compiles_alone(nvrtc, toolkit_options):
-    """For one GPU: what a header includes is the same for all, and everything.cu compiles for each."""
+    """For one GPU: the includes of a header are the same for all, and everything.cu compiles for
+    each."""
     for header in HEADERS:
         # Parts of the head, with NUMBALITE_DEBUG, and of groups.cuh.
         if header in ("check", "checked", "cluster"):
@@ -48,8 +49,8 @@ def test_each_header_compiles_alone(nvrtc, toolkit_options):
 @pytest.mark.parametrize("arch", some(2, [75, 80, 90, 100]))
 def test_everything_compiles(nvrtc, toolkit_options, arch):
     need(nvrtc, arch)
-    # What debug=True adds is the same for all GPUs; 90 has it below, with other options. To PTX for those between
-    # the oldest and the newest: the assembler takes half of the time.
+    # Code that debug=True adds is the same for all GPUs; 90 has it below, with other options. To
+    # PTX for those between the oldest and the newest: the assembler needs half of the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
         result = nvrtc(source_of("everything.cu"), arch, [*toolkit_options, *more], to=to)
@@ -69,8 +70,11 @@ OPTIONS = [
 @pytest.mark.parametrize("options", some(2, OPTIONS), ids=" ".join)
 def test_everything_compiles_with_other_options(nvrtc, toolkit_options, options):
     std = _std(options)
-    others = [o for o in options if o != f"-std={std}"]  # given twice, older NVRTCs refuse it
-    # To PTX: these options are for the compiler, and the assembler takes half of the time, with -G three quarters.
+    others = [
+        o for o in options if o != f"-std={std}"
+    ]  # older NVRTCs refuse the option if it is given twice
+    # To PTX: these options are for the compiler, and the assembler needs half of the time, with -G
+    # three quarters.
     result = nvrtc(
         source_of("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
     )
@@ -209,7 +213,8 @@ def _columns(parameters, *names):
 
 
 def check_kernels(read):
-    """`read(kernel)` gives a description's text; what it must say about tests/sources/described.cu."""
+    """`read(kernel)` returns a description's text; the expected one is for
+    tests/sources/described.cu."""
 
     def of(kernel):
         return describe.parameters(read(kernel))
@@ -340,7 +345,8 @@ def test_a_reference_cannot_be_described(nvrtc):
 
 
 def test_the_head_is_cheap_to_compile(nvrtc):
-    """A plain kernel takes at most 1.3 times as long with numbalite.cuh before it (measured: 1.06).
+    """A plain kernel compiles in at most 1.3 times the time with numbalite.cuh before it (measured:
+    1.06).
 
     Processor time, because other processes must not count.
     """

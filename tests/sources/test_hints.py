@@ -1,4 +1,5 @@
-"""What people write who come from Python: each compiler says so at the line, and a hint what to write instead.
+"""Frequent errors of Python programmers: each compiler reports one at its line, and a hint shows
+the remedy.
 
 NVRTC needs no GPU; the host compilers are those of the simulator.
 """
@@ -117,7 +118,7 @@ def test_a_slip_and_its_hint(compiles, types, body, hint):
     message = str(caught.value)
     assert re.search(f"(?m)^hint: .*{hint}", message), message
     told = [int(n) for n in re.findall(rf"{re.escape(name)}\((\d+)\): error", message)]
-    # What is missing at the end of a line, some compilers miss at the beginning of the next.
+    # Some compilers report a missing token at the end of a line at the beginning of the next.
     assert told and told[0] in (
         (wrong, wrong + 1, wrong + 2)
         if "lacks a semicolon" in hint or "ends with" in hint

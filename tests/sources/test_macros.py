@@ -21,7 +21,7 @@ from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostl
 
 GPU = ("cuda", 9, 0)
 F4 = types.float32
-# Words of the user's lines below, and what leads to ours.
+# Identifiers of the user's lines below, and of those that include our part.
 NEEDED = {"make_tuple", "numbalite", "numbalite_host"}
 
 
@@ -47,7 +47,7 @@ def nl_copy(nl_x, nl_y):
 
 
 def header_against(text):
-    """A header with a macro for each word of a source that is ours."""
+    """A header with a macro for each identifier of our part of a source."""
     words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.strip(text)))
     words = {word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro(word)}
     words |= set("C F any T N count index type value n".split())
@@ -55,7 +55,7 @@ def header_against(text):
 
 
 def check(make, target, more=""):
-    """Compiles what ``make(options)`` gives, a Source, with such a header."""
+    """Compiles the Source that ``make(options)`` returns, with such a header."""
     empty = make(Options(headers=(("macros.h", ""),)))
     source = make(Options(headers=(("macros.h", header_against(empty.text) + more),)))
     assert compile_source(source, target).data
@@ -126,7 +126,7 @@ def test_return_types_of_ufuncs(monkeypatch):
     check(make, GPU)
 
 
-# What stands in the heads of kernels and device functions, and is captured before their bodies.
+# Names in the heads of kernels and device functions, which are captured before their bodies.
 RECORD = np.dtype([("nl_re", "f4"), ("nl_half", "f2")])
 nl_Z, nl_P, nl_H = 2 + 1j, (1, 2.5), np.float16(1.5)
 nl_A = np.arange(3, dtype=np.float32)
@@ -208,7 +208,7 @@ def test_the_cpu(monkeypatch, host_compiler):
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
 def test_a_header_that_an_option_includes(target, tmp_path):
-    """It is read behind what is ours, as the macros are that options define."""
+    """It is included after our part, like macros that options define."""
     header = tmp_path / "macros.h"
     words = "A C F K N T V count i index n type value x".split()
     header.write_text("".join(f"#define {word} 1 +* 2\n" for word in words) + "#define MINE 7\n")

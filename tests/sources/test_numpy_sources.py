@@ -19,7 +19,7 @@ TYPES = {
     "f": ["float16", "float", "double"],
     "c": ["complex<float>"],
 }
-# What NumPy has no loops for.
+# Dtypes for which NumPy has no loops.
 WITHOUT = {
     ("b", name)
     for name in "subtract negative positive sign divmod remainder fmod floor_divide power".split()

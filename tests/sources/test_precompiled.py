@@ -86,7 +86,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     )
     assert preamble(heavy) == start + "#include <math.h>\n#include <mma.h>\n"
     assert preamble("#include <complex>\n") == start + "#include <complex>\n"
-    # What stands before may change what a header means.
+    # Code before a header may change its meaning.
     for before in ("#define X 1\n", "#if 1\n", "int x;\n", "#include MACRO\n", "#pragma pack(1)\n"):
         assert preamble(before + HEAVY) == ""
     # A file of the user's, too, and one that hides the toolkit's.
@@ -97,7 +97,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     assert preamble(HEAVY, options=(folder,)) == ""
     assert preamble('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
     assert preamble(HEAVY, headers=(("mma.h", ""),)) == ""
-    # What heavy headers of ours bring is seen in their text.
+    # Definitions in our heavy headers are found in their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
 

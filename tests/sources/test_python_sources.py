@@ -68,7 +68,8 @@ def test_kernels_compile(kernels, target):
 
 
 def test_arithmetic_is_as_by_hand(kernels):
-    """Indices that cannot be negative cost nothing, and 32 bits are enough where they are."""
+    """Indices that cannot be negative have no extra cost, and 32 bits are used where they
+    suffice."""
     module, wanted = kernels
     if "matmul" not in wanted:
         return

@@ -31,7 +31,8 @@ KINDS = (
 
 
 def compiled(nvrtc, builder, arch, options=(), to="compute"):
-    """To PTX: the assembler, which takes half of the time, sees every kind of loop in test_architectures."""
+    """To PTX: test_architectures passes every kind of loop to the assembler, which needs half of
+    the time."""
     result = nvrtc(builder.finish(), arch, options, to=to)
     assert result.status == 0, result.log
     assert bool(result.cubin) == (to == "sm")

@@ -1,4 +1,5 @@
-"""Slips in CUDA C++: each is warned of at its line by every compiler, and none of the twins."""
+"""Slips in CUDA C++: each has a warning at its line with every compiler, and no corrected twin has
+one."""
 
 import os
 import random

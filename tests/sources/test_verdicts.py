@@ -8,7 +8,7 @@ from numbalite.errors import CompileError
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
 
-# Some of the sources compare chains and the like, which is warned of.
+# Some of the sources contain slips, such as chained comparisons, which have warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning")
 
 
@@ -250,7 +250,8 @@ int main(int argc, char **argv) {
 
 
 def test_a_whole_program(verdict):
-    """One hint says what to do with the host's part, and none takes char **argv for Python."""
+    """One hint explains how to handle the host's part, and no hint mistakes char **argv for
+    Python."""
     hints = [line for line in verdict(PROGRAM).split("\n") if line.startswith("hint: ")]
     assert len(hints) == 1 and hints[0].startswith(
         "hint: a source must not contain main and other host code"

@@ -1,4 +1,4 @@
-"""Sums, means, extremes and their places, with SciPy as the oracle."""
+"""Sums, means, extremes and their indices, with SciPy as the oracle."""
 
 import warnings
 

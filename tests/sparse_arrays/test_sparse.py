@@ -53,7 +53,7 @@ def drawn(draw, dtypes=DTYPES):
 
 
 def summed(elements):
-    """[(row, column, value)] in their order, with equal places summed."""
+    """[(row, column, value)] in their order, with equal indices summed."""
     found = {}
     for row, column, value in elements:
         found[row, column] = found.get((row, column), 0) + value
@@ -266,7 +266,7 @@ def test_descriptors_are_destroyed():
     not _core.driver_has("host_code"), reason="descriptors can be counted on the simulator"
 )
 def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
-    """The simulator captures no product: there a C function that does nothing stands for cuSPARSE's."""
+    """The simulator captures no product: a C function without effect replaces cuSPARSE's."""
     from numbalite.runtime.libraries import sparsesim
 
     stream = cuda.stream()
@@ -289,7 +289,8 @@ def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
 
 
 def test_graphs_have_buffers_of_their_own(monkeypatch):
-    """What an array keeps for its products is for one at a time: graphs may run at the same time."""
+    """The buffers that an array caches for its products serve one product at a time: graphs may run
+    concurrently."""
     stream = cuda.stream()
     s, x = sparse.csr_array(np.eye(3)), cuda.to_device(np.ones(3)).bind(stream)
     s @ x

@@ -1,4 +1,4 @@
-"""Stream callbacks: what they may do, what becomes of what they let go, and the end of the program."""
+"""Stream callbacks: allowed operations, objects that they release, and the end of the program."""
 
 import gc
 import threading
@@ -47,7 +47,7 @@ def test_a_callback_may_drop_arrays(non_blocking):
     held = [_core.device_empty(1000, "f4")]
     held[0]._fill(np.array(1, "f4"), stream)
     stream.add_callback(held.clear)
-    for _ in range(20):  # the next callbacks are under way while the first one's array goes
+    for _ in range(20):  # the next callbacks run while the first one's array is freed
         stream.add_callback(lambda: None)
     stream.synchronize()
     assert not held

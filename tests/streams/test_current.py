@@ -40,7 +40,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_bound_array(call):
-    """What wrote it is not waited for, and the stream has no order with the default one."""
+    """Without a wait for the producer; the stream is not ordered with the default one."""
     stream, e = cuda.stream(non_blocking=True), cuda.to_device(X)
     expected = call(X.copy())
     for _ in range(TIMES):
@@ -55,7 +55,7 @@ def test_a_bound_array(call):
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_block(call):
-    """The same of arrays that are bound to none, each time in another stream."""
+    """The same for arrays without a stream, each time on another current stream."""
     e = cuda.to_device(X)
     for _ in range(TIMES):
         with order_is_checked(), cuda.stream(non_blocking=True) as stream:

@@ -1,4 +1,4 @@
-"""CUDA graphs: what is captured, what is refused, launching again, new arguments, lifetime."""
+"""CUDA graphs: captured and refused operations, repeated launches, new arguments, lifetime."""
 
 import gc
 import threading
@@ -324,7 +324,8 @@ def test_events_from_inside(x):
 
 # ---- what cannot be captured -------------------------------------------------------------------------------
 def test_an_invalidated_capture_raises(x):
-    """What the driver refuses by itself ends the capture, though the program may go on."""
+    """An operation that the driver refuses invalidates the capture, even if the program
+    continues."""
     stream, inside = cuda.stream(), cuda.event()
     with pytest.raises(errors.CudaAPIError, match="901.*invalidated"):
         with stream.capture():
@@ -592,7 +593,8 @@ def test_threads(x):
         thread.start()
     for thread in threads:
         thread.join()
-    # cuda.synchronize() of one thread may meet the capture of another, which CUDA forbids: it is refused
+    # cuda.synchronize() of one thread during a capture of another is forbidden by CUDA: it is
+    # refused
     refused = [getattr(w, "code", 0) in (900, 901) or "being captured" in str(w) for w in wrong]
     assert all(refused), wrong
 
@@ -657,9 +659,10 @@ def test_owners_of_array_memory_are_kept_alive():
 
 
 def test_memory_that_a_graph_knows_is_not_moved():
-    """Exporting a handle moves an array's memory, to which nothing else refers."""
+    """Exporting a handle moves an array's memory if it has no other reference."""
     stream = cuda.stream()
-    # Small memory may be what an earlier capture has had: that is not the pool's, and need not move.
+    # Small memory may be reused from an earlier capture: it does not belong to the pool, and need
+    # not move.
     first, other = cuda.to_device(np.ones(50_000, "i4")), cuda.to_device(np.ones(50_000, "i4"))
     with stream.capture() as graph:
         ADD[1, 1, stream](first, 1)

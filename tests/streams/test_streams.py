@@ -1,4 +1,4 @@
-"""Streams and events: order, waiting, callbacks, what they say of themselves."""
+"""Streams and events: order, waiting, callbacks, attributes."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ ADD = cuda.jit("__global__ void add(int* x, int n) { x[0] = x[0] * 2 + n; }")
 
 
 def napping(stream, ms, x):
-    """Work for a while; shorter naps than asked for are possible, order is what counts."""
+    """Work for a while; it may end earlier than requested, only the order counts."""
     NAP[1, 1, stream](ms, x)
 
 
@@ -93,7 +93,7 @@ def test_query():
 
 @pytest.mark.parametrize("what", ["device", "default stream"])
 def test_a_wait_ends_though_others_go_on(what):
-    """It is for what came before it: here another stream always has more to do."""
+    """It waits only for earlier work: here another stream always has more to do."""
     stream, steps = cuda.stream(), 200
     go = cuda.mapped_array(steps, np.int32)
     go[:] = 0

@@ -157,7 +157,8 @@ def test_memory_that_a_kernel_may_still_write_is_not_given_to_others(program):
 
 
 def test_an_interrupt_stops_kernels_that_test_the_flag(program):
-    """The message names kernel, thread, line and arrays; what was queued ends too, and the next launch is right."""
+    """The message names kernel, thread, line and arrays; queued work ends too, and the next launch
+    is right."""
     code = r"""
     from numbalite.kernels import images
     real = _core.Module

@@ -1,4 +1,5 @@
-"""What else many threads do at once: ufuncs, gufuncs, reductions, exchange, streams, shared arrays."""
+"""Other operations in many threads at once: ufuncs, gufuncs, reductions, exchange, streams, shared
+arrays."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ COUNT = 5
 
 @pytest.fixture
 def clean(live, together):
-    """together(), after each body ran once alone (what is compiled stays): and nothing is left."""
+    """together(), after each body ran once alone (compiled code is cached): and no object leaks."""
 
     def run(*bodies):
         for body in bodies:
@@ -113,7 +114,7 @@ class ByDLPack(Foreign):
 
 
 def test_exchange(clean):
-    """One array is lent to all threads by both protocols, and each lends its own."""
+    """One array is exported to all threads by both protocols, and each exports its own."""
     shared = cuda.to_device(np.arange(64, dtype="f4"))
     wanted = np.arange(64, dtype="f4")
 

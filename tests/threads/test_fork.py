@@ -1,5 +1,5 @@
-"""A child forked after the use of a device: operations that need a device raise an error with the reason, nothing hangs
-or crashes, what needs none works, and the parent goes on."""
+"""A child forked after the use of a device: operations that need a device raise an error with the
+reason, the child neither hangs nor crashes, other operations work, and the parent continues."""
 
 import os
 

@@ -72,7 +72,7 @@ def interrupted(work):
 
 @pytest.fixture
 def program(run_python):
-    """program(code, **how) -> its output, after SETUP; what it raises is a failure."""
+    """program(code, **how) -> its output, after SETUP; an exception in it is a failure."""
 
     def run(code, **how):
         return run_python(SETUP + textwrap.dedent(code), timeout=60, **how)
@@ -148,7 +148,7 @@ def test_each_kind_of_wait(program):
 
 
 def test_only_the_main_thread_is_interrupted(program):
-    """Another thread's wait neither takes the signal nor keeps the main thread from it."""
+    """Another thread's wait neither handles the signal nor delays it for the main thread."""
     code = r"""
     def other():
         try:
@@ -175,7 +175,8 @@ def test_only_the_main_thread_is_interrupted(program):
 
 
 def test_other_signals_and_handlers(program):
-    """A handler that does not raise lets the kernel go on; one that does is what the call raises."""
+    """If the handler does not raise, the kernel continues; if it does, the call raises its
+    exception."""
     code = r"""
     calls = []
     def noted(number, frame):
@@ -206,7 +207,7 @@ def test_at_the_interpreters_end(run_python):
 
 
 def test_endless_loops_do_not_end(program):
-    """Which C++ takes to end: the compiler left them out, and went on behind them."""
+    """Loops that C++ assumes to end: the compiler removed them, and ran the code after them."""
     program(r"""
     from numbalite import jit
     halves = jit("int64(float64[:])", source="int64 halves(array<double> x) {"

@@ -1,5 +1,5 @@
-"""What is left of the rest when a device is closed or reset: with work under way, threads that go on, and
-other libraries in the process."""
+"""The state of all other objects when a device is closed or reset: with queued work, threads that
+continue, and other libraries in the process."""
 
 import pytest
 
@@ -88,7 +88,7 @@ def test_a_storm(run_python, rounds, threads):
 
 
 def test_close_frees_arrays_and_streams(run_python):
-    """What is closed is gone, and takes its memory along."""
+    """A closed object is invalid, and frees its memory."""
     run_python("""
 import numpy as np, pytest
 from numbalite import _core, cuda
@@ -106,7 +106,7 @@ assert cuda.to_device(np.ones(3)).copy_to_host().tolist() == [1, 1, 1]
 
 
 def test_another_library_holds_the_context(run_python):
-    """Then close() takes nothing from it, nor from us; what was kept for reuse goes back."""
+    """Then close() frees none of its memory, nor of ours; pooled memory is freed."""
     run_python("""
 import numpy as np
 from numbalite import _core, cuda

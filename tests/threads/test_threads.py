@@ -125,7 +125,7 @@ def test_compiling_different_kernels(together):
 
 
 def test_one_array_one_kernel_one_stream(together):
-    """The same objects shared by all: order is not fixed, but nothing is lost or broken."""
+    """The same objects shared by all: the order is not fixed, but no result is lost or wrong."""
     total = cuda.to_device(np.zeros(1, "i4"))
     stream = cuda.stream()
     add = cuda.jit("__global__ void add(int* total) { atomicAdd(total, 1); }")
@@ -159,7 +159,7 @@ def test_callbacks_run_during_launches(together):
 
 
 def test_the_lock_is_free_while_waiting():
-    """Python goes on in other threads while one waits for the device."""
+    """Python runs in other threads while one waits for the device."""
     wait = cuda.jit(
         "__global__ void wait(volatile int* go, int* seen) {"
         " long long start = clock64(); while (!*go && clock64() - start < 60000000000) __nanosleep(1000);"
@@ -295,7 +295,8 @@ def _kept():
 
 
 def test_one_pool_for_many_threads(_kept, together):
-    """Arrays of the same sizes, made, used and dropped everywhere: none contains the values of another."""
+    """Arrays of the same sizes, created, used and dropped in all threads: none contains the values
+    of another."""
 
     def body(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]
@@ -374,7 +375,7 @@ def test_limits_changed_while_others_allocate(_kept, together):
 
 
 def test_forked_with_copying_threads(run_python):
-    """The child has none of the threads; it may read results, and the parent goes on."""
+    """The child has none of the threads; it may read results, and the parent continues."""
     run_python(
         """
 import os, numpy as np

@@ -65,7 +65,7 @@ def test_the_simulator_can_be_asked_for(run_python, variable):
 
 
 def test_info(run_python):
-    """`python -m numbalite info` works on every machine and names what it found."""
+    """`python -m numbalite info` works on every machine and lists what it found."""
     out = run_python("-m numbalite info").stdout.lower()
     for word in ("driver", "device", "nvrtc", "compiler", "cache"):
         assert word in out

@@ -165,7 +165,7 @@ def test_derivative_by_a_real_input_of_a_complex_function():
         f.derivative(1).derivative(1)(z, x), z * z * np.exp(z * x), rtol=1e-12
     )
     check(f.derivative(1), [z, x])
-    # A real primal of a complex input has a real gradient, summed over what it was broadcast to.
+    # A real primal of a complex input has a real gradient, summed over its broadcast axes.
     gradient = f.vjp((0.5, x), np.ones(30))[0]
     np.testing.assert_allclose(gradient, (x * np.exp(0.5 * x)).sum(), rtol=1e-12)
     assert np.asarray(gradient).dtype == np.float64

@@ -1,4 +1,4 @@
-"""Derivatives of ufuncs: against central differences, against each other, and what is refused."""
+"""Derivatives of ufuncs: against central differences, against each other, and refused calls."""
 
 import linecache
 import math

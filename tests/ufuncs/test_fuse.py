@@ -1,4 +1,5 @@
-"""numbalite.fuse: the kernel computes what the function does on NumPy's arrays, in NumPy's dtypes."""
+"""numbalite.fuse: the kernel computes the same as the function with NumPy's arrays, in NumPy's
+dtypes."""
 
 import itertools
 
@@ -47,7 +48,7 @@ OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]
 @examples(20)
 @given(data=st.data())
 def test_as_numpy(data):
-    """Arrays of several dtypes that lie anyhow, numbers with and without a dtype."""
+    """Arrays of several dtypes and any layout, numbers with and without a dtype."""
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     dtype, number = data.draw(st.sampled_from(OPERANDS))
@@ -78,7 +79,7 @@ def test_numbers_stay_weak():
 
 
 def test_results_elsewhere():
-    """out=, streams, captured in a graph, in one part and several, of nothing."""
+    """out=, streams, captured in a graph, in one part and several, of empty arrays."""
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
     @numbalite.fuse

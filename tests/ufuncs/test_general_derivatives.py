@@ -1,4 +1,4 @@
-"""jvp and vjp of generalized ufuncs: against differences, each other, and what is refused."""
+"""jvp and vjp of generalized ufuncs: against differences, each other, and refused calls."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Element-wise functions and sums of arrays that lie in memory in every way for which there is a kernel:
-unaligned by different amounts, transposed, at the ends of rows; sums over columns in the order of GPUs."""
+"""Element-wise functions and sums of arrays in every layout that has a kernel: unaligned by
+different amounts, transposed, at the ends of rows; sums over columns in the order of GPUs."""
 
 import numpy as np
 import pytest
@@ -112,8 +112,8 @@ def test_columns_are_reduced_in_order():
 
 @pytest.mark.parametrize("dtype", some(1, ["u1", "f4", "c16"]))
 def test_short_axes(reduction_limits, reduction_steps, dtype):
-    """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns in
-    turns: as much as a GPU is given only from some size on."""
+    """Rows of a few bytes by a few lanes each, columns of a few elements by threads, few columns by
+    several threads each: a GPU uses these schedules only above some size."""
     reduction_limits(TEAM_ROWS=8, STRIPE_BYTES=1, NARROW_PART_BYTES=4096)
     total, first, last = (cuda.reduce(text) for text in ("a + b", "a", "b"))
     for shape, axis in (

@@ -38,7 +38,8 @@ def numbers(dtype, seed=0, count=40):
 
 
 def special(dtype):
-    """What functions treat in a way of its own: the ends of integers, signed zeros, infinities, NaN."""
+    """Values that functions treat specially: the limits of integers, signed zeros, infinities,
+    NaN."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return np.array([0, 1], dtype)
@@ -125,7 +126,8 @@ def every_kind(name, kinds):
             if name == "power" and kind in "iu":
                 hosts[1][hosts[1] < 0] = 2
             elif name in ("power", "float_power") and kind == "c":
-                # NumPy's 1 / infinity is NaN by way of a product; the others' last digits are anybody's.
+                # NumPy computes 1 / infinity by a product, as NaN; the last digits of other results
+                # may differ.
                 hosts[1][np.isinf(hosts[0]) & (hosts[1] == -1)] = 1
                 hosts = [h[40:] for h in hosts]
             elif name == "reciprocal" and kind in "iu":
@@ -386,7 +388,7 @@ def test_other_overrides_come_first():
 
 
 def test_invalid_operands_raise():
-    """Objects of ours that are no arrays are not taken for some."""
+    """Objects of ours that are not arrays are not accepted as arrays."""
     d = cuda.to_device(np.ones(3))
     for other in (cuda.stream(), cuda.event(), object()):
         for name in ("sub", "rsub", "pow", "rpow", "isub", "divmod", "rdivmod", "lt"):

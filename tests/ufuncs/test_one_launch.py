@@ -32,7 +32,7 @@ def test_calls_after_one_another(shape, axis, total):
 
 
 def test_masks_initial_numbers_and_order():
-    """An operation that does not commute; parts of which the mask leaves nothing."""
+    """An operation that does not commute; parts in which the mask selects no element."""
     x = numbers(150_001)
     last = cuda.reduce("b")
     assert int(last(cuda.to_device(x))) == x[-1]

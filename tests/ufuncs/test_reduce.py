@@ -26,7 +26,7 @@ def values(dtype, shape, seed=0):
 
 
 def total_of(x, axis=None):
-    """What "a + b" gives: in the array's own dtype."""
+    """The result of "a + b": in the array's own dtype."""
     if x.dtype == bool:
         return x.any(axis)
     return x.sum(axis, dtype=x.dtype)
@@ -294,7 +294,7 @@ def test_order_of_hashes():
 
 @pytest.mark.parametrize("code", some(2, "bhiqD"))
 def test_order_along_axes(code):
-    """Every width of elements has its own tiles; numbers are what they are numbered."""
+    """Every element size has its own tiles; each element is its index."""
     order_is_kept_along_axes(code)
 
 
@@ -470,7 +470,7 @@ class Test_arguments:
             for axis in (None, 0):
                 self.total(x, axis=axis)
 
-        totals()  # makes what `total` keeps, if no other test has
+        totals()  # creates the objects that `total` caches, if no other test has
         before = live()
         totals()
         assert live() == before

@@ -117,7 +117,7 @@ def test_in_a_graph():
 
 
 def test_calls_that_are_repeated():
-    """Each hears of an index that is out of bounds, and nothing is written then."""
+    """Each caller gets the error for an index out of bounds, and no element is written then."""
     host = np.zeros(20, np.int32)
     d = cuda.to_device(host)
     for last in (3, 19, 20, -20, -21, 5, 20):

@@ -1,5 +1,5 @@
-"""Generalized ufuncs whose cores are staged in shared memory, which they are on GPUs where that is faster: the
-same results as by the plain kernels, whatever the shapes, strides and dtypes."""
+"""Generalized ufuncs whose cores are staged in shared memory, as on GPUs where that is faster: the
+same results as by the plain kernels, for any shapes, strides and dtypes."""
 
 import concurrent.futures
 import random
@@ -29,8 +29,8 @@ def numbers(rng, shape, dtype):
 
 
 def placed(rng, shape, dtype, core):
-    """A device array of numbers: at any place of a larger one, its axes in any order but for the core's last `core`,
-    each core dense in C or Fortran order."""
+    """A device array of numbers: at any offset in a larger one, its axes in any order except for
+    the core's last `core`, each core dense in C or Fortran order."""
     loop = len(shape) - core
     order = [*rng.permutation(loop), *range(loop, len(shape))]
     if core == 2 and rng.integers(2):

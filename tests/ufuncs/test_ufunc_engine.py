@@ -1,5 +1,5 @@
-"""The call of an element-wise function, in C: reading operands, planning, launching, results. NumPy is the
-oracle; which loop is taken is NumPy's choice too, so that only the engine is under test."""
+"""The call of an element-wise function, in C: reading operands, planning, launching, results. NumPy
+is the oracle; NumPy also chooses the loop, so that only the engine is under test."""
 
 import gc
 import itertools
@@ -80,12 +80,13 @@ def device(x):
 
 
 def calls():
-    """The driver calls that were traced. With several devices, which context is current is asked too."""
+    """The driver calls that were traced. With several devices, the current context is queried
+    too."""
     return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
 
 
 def check(ufunc, like, *arrays, **kwargs):
-    """The same call with host and with device arrays gives what NumPy gives."""
+    """The same call with host and with device arrays returns NumPy's result."""
     expected = like(*arrays, **kwargs)
     result = ufunc(*arrays, **kwargs)
     assert type(result) is type(expected)
@@ -291,7 +292,7 @@ def test_host_arrays_small_and_large(add, n):
 
 
 def test_more_than_32_bits():
-    """Few elements that lie far apart: offsets of 64 bits."""
+    """A few elements with large strides: offsets of 64 bits."""
     double = Engine(np.negative, "-x", "x")
     far = cuda.device_array(3 << 30, np.uint8)
     x = far._view((3,), (1 << 30,), "f4", 0)
@@ -458,7 +459,7 @@ def test_any_overlap(add, seed):
         np.copyto(out(expected), x(base) + y(base), where=mask)
         try:
             add(x(d), y(d), out=out(d), where=mask)
-        except ValueError as error:  # interleaved so that it is hard to tell from an overlap
+        except ValueError as error:  # interleaved, which resembles an overlap
             assert "overlap in memory" in str(error)
             continue
         assert_array_equal(d.copy_to_host(), expected)
@@ -737,7 +738,7 @@ def test_threads():
 
 @pytest.mark.sim
 def test_faults_in_the_function():
-    """A device assert in the function is raised where the call waits, or by what waits next."""
+    """A device assert in the function is raised where the call waits, or by the next wait."""
     fussy = Engine(np.negative, "assert(x > 0); return -x;", "x")
     assert fussy(np.float32(2)) == -2
     with pytest.raises(errors.KernelError, match="Assertion"):

@@ -13,7 +13,7 @@ from numbalite import cuda, vectorize
 
 @pytest.fixture(autouse=True)
 def _reduction_loops_are_made_again():
-    """How they are divided is asked when they are made."""
+    """The schedule is chosen when they are made."""
     for ufunc in (add, multiply, maximum, last):
         ufunc.__dict__.pop("_reduction_loops_made", None)
     yield

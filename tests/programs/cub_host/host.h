@@ -1,5 +1,6 @@
-/* The host's half of a CUB test, for an image of the simulator, which has no C++ library: the containers, algorithms and
- * random numbers that the tests name, and a launch, which asks the program that loaded the image (cub_suite.py). */
+/* The host's half of a CUB test, for an image of the simulator, which has no C++ library: the
+ * containers, algorithms and random numbers that the tests use, and a launch through the program
+ * that loaded the image (cub_suite.py). */
 #ifndef SUITE_HOST_H
 #define SUITE_HOST_H
 
@@ -31,7 +32,7 @@
 
 namespace suite {
 
-/* What the program gives: it launches, and remembers failures. */
+/* The program's callbacks: one launches, one records failures. */
 struct Program {
     int (*launch)(const unsigned *shape, unsigned shared, void (*body)(void *), void *arguments);
     void (*fail)(const char *file, int line, const char *text, const char *values);
@@ -137,21 +138,21 @@ template <class T> T draw(Random &random, const T &lowest, const T &highest) {
     }
 }
 
-/* A vector whose memory kernels may use. `place` keeps host and device vectors apart. */
+/* A vector whose memory kernels may use. `place` distinguishes host and device vectors. */
 template <class T, int place> class Vector {
     T *items = nullptr;
-    size_t count = 0, room = 0;
+    size_t count = 0, capacity = 0;
     static T *memory(size_t n) {
         return n ? static_cast<T *>(program.allocate(n * sizeof(T))) : nullptr;
     }
     void grow(size_t n) {
-        if (n <= room) return;
-        size_t more = n > 2 * room ? n : 2 * room;
+        if (n <= capacity) return;
+        size_t more = n > 2 * capacity ? n : 2 * capacity;
         T *moved = memory(more);
         for (size_t i = 0; i < count; ++i) new (moved + i) T(items[i]);
         if (items) program.release(items);
         items = moved;
-        room = more;
+        capacity = more;
     }
 
   public:

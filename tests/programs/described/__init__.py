@@ -1,17 +1,18 @@
 """Kernels of public projects with inputs and expected results, for real_inputs.py.
 
-What stands here is ours: names of files and kernels, shapes, grids, and what NumPy says of the results. The
+Only the descriptions are ours: names of files and kernels, shapes, grids, and NumPy's results. The
 kernels themselves are not in this repository. A module of this package describes a project:
 
     with unit("owner+project/folder/file.cu") as file:
         file.run("scale", 4, 64, real(256), out(256), 256, oracle=lambda x, n: 2 * x)
 
-`oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns what the
-arrays marked as out must hold: an array, or a tuple with None for what is not compared. `within` is the largest
-error, as a part of the larger of 1 and the value; 0 means that the arithmetic is exact for these inputs (whole
-numbers that float holds, copies), so that every driver must give the same bits. `finds` is part of what
-cuda.checks says, where the kernel has a mistake, and `because` says what it is. A kernel whose result depends on
-that has no oracle.
+`oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns
+the expected contents of the arrays marked as out: an array, or a tuple with None for arrays that
+are not compared. `within` is the largest error, as a part of the larger of 1 and the value; 0 means
+that the arithmetic is exact for these inputs (whole numbers that float holds, copies), so that
+every driver must give the same bits. `finds` is part of the report of cuda.checks, where the kernel
+has a mistake, and `because` describes the mistake. A kernel whose result depends on that has no
+oracle.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Array:
     written: bool = False
 
     def values(self, rng: np.random.Generator) -> np.ndarray:
-        """What the kernel gets; bfloat16 as uint16."""
+        """The kernel's argument; bfloat16 as uint16."""
         made = self.make(rng)
         if self.dtype != "bf16":
             return made.astype(self.dtype)
@@ -90,7 +91,7 @@ class Case:
     index: int
 
     def values(self, path: str) -> list:
-        """The arguments; the same ones wherever it is asked for."""
+        """The arguments; equal in each call."""
         rng = np.random.default_rng(zlib.crc32(f"{path} {self.kernel} {self.index}".encode()))
         return [a.values(rng) if isinstance(a, Array) else a for a in self.arguments]
 

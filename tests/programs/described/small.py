@@ -1,4 +1,4 @@
-"""Smaller projects: products of matrices step by step, and what courses show."""
+"""Smaller projects: products of matrices step by step, and examples of courses."""
 
 import numpy as np
 

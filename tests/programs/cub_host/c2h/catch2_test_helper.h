@@ -56,17 +56,17 @@ struct Choice {
     size_t at, count;
 };
 static Choice choices[32];
-static size_t known;
+static size_t registered;
 static int generator; /* the one that is asked: in a loop it gives the same each time, as Catch2's does */
 inline size_t choose(size_t count) {
-    for (size_t i = 0; i < known; ++i)
+    for (size_t i = 0; i < registered; ++i)
         if (choices[i].generator == generator) return choices[i].at;
-    choices[known++] = {generator, 0, count};
+    choices[registered++] = {generator, 0, count};
     return 0;
 }
 inline bool another() {
-    while (known && ++choices[known - 1].at == choices[known - 1].count) --known;
-    return known > 0;
+    while (registered && ++choices[registered - 1].at == choices[registered - 1].count) --registered;
+    return registered > 0;
 }
 
 template <class T> struct Several {
@@ -206,7 +206,7 @@ extern "C" __attribute__((visibility("hidden"))) inline int nl_suite_entry(int w
     if (what == 1)
         return static_cast<const char **>(out)[0] = test->name, static_cast<const char **>(out)[1] = test->types, 0;
     int runs = 0;
-    suite::known = 0;
+    suite::registered = 0;
     do {
         suite::launch_status = 0;
         test->run();
