@@ -14,7 +14,7 @@
  *
  * To the host: the thread that holds `asking` submits copies into all free slots, on a private
  * stream, and records which ones are complete; all threads empty complete slots. The kernel clears
- * untouched host pages on first use, which takes longer than the copy. So such a copy uses more
+ * untouched host pages on first use, which is slower than the copy. So such a copy uses more
  * threads, and each thread populates a page while the chunks of that page are being copied: a slot
  * that stays full while its page is cleared keeps the bus waiting (with 16 threads that all waited
  * so, 34 GB/s instead of 43).
@@ -720,7 +720,7 @@ static int cut_for_host(receiving *r) {
 }
 
 /* Waits for the stream first. So no thread polls for its earlier work, and the ring of an earlier
- * copy to the device on that stream is free again. (A second ring takes 3 ms to make.) */
+ * copy to the device on that stream is free again. (Creating a second ring costs 3 ms.) */
 static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;

@@ -61,7 +61,7 @@ void nl_hostloop_take_fault(nl_fault *f) {
         *f = *last;
     } else {
         nl_fault_init(f, 0, NL_FAULT_HEAD_LINE, "");
-        nl_fault_say(f, "something failed, and there was no memory to tell what");
+        nl_fault_say(f, "an error occurred, and there was no memory for its text");
     }
     free(last);
     last = NULL;
@@ -214,7 +214,7 @@ enum {
     CHUNK = 64,
     CHUNKS_PER_THREAD = 4,
 };
-/* Nanoseconds of work per thread: for less, waking the thread takes longer than the work. */
+/* Nanoseconds of work per thread: with less, waking the thread costs more than the work. */
 static const double WORTH_A_THREAD = 15000;
 
 typedef struct job {

@@ -53,7 +53,7 @@ enum {
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
     MAX_UNDIVIDED_BYTES =
         1 << 15,               /* maximum bytes of a result's rows that are too few for a block */
-    WORTH_BYTES = 1 << 25,     /* reading this many bytes takes longer than a launch */
+    WORTH_BYTES = 1 << 25,     /* reading this many bytes takes as long as a launch */
     MAX_SECOND_PASS = 1 << 16, /* a few blocks reduce this many numbers in the time of a launch */
 };
 
@@ -231,7 +231,7 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
 
 /* Returns the number of elements of a part, of `elements` in all. There are as many parts as keep
  * the device busy; for more elements, first the parts become larger, because the end of each part
- * takes time, then their number grows. */
+ * costs time, then their number grows. */
 static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger =
         min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);

@@ -77,7 +77,7 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
 }
 
 /* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1, or
- * 0 if there is no such block or it would not be faster: then nothing has been copied. */
+ * 0 if there is no such block or it would not be faster: then no byte was copied. */
 static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                        nl_error *err) {
     nl_pinned *small = NULL;
@@ -290,7 +290,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
 }
 
 /* Uploads to a dense device region from a packed copy of the source, which is kept until the stream
- * has read it. Returns 1, -1, or 0 if this is not possible: then nothing has happened. */
+ * has read it. Returns 1, -1, or 0 if this is not possible: then it had no effect. */
 static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;

@@ -141,7 +141,7 @@ size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases);
  * of the last calls and returns their number. */
 void nl_driver_wrap_trace(int on);
 size_t nl_driver_wrap_traced(const char **names, size_t capacity);
-/* The names of the recorded calls that failed: what compute-sanitizer would report. */
+/* The names of the recorded calls that failed: those that compute-sanitizer would report. */
 size_t nl_driver_wrap_failed(const char **names, size_t capacity);
 /* Bytes that calls have copied to devices ([0]) and to the host ([1]) since recording was
  * started. */

@@ -464,7 +464,7 @@ static PyMethodDef functions[] = {
 static PyMemberDef devarray_members[] = {
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_array, weakrefs), Py_READONLY, NULL},
     {"_low_bits", Py_T_UBYTE, offsetof(nl_py_array, misaligned), Py_READONLY,
-     "Those, of the lowest eight, that addresses of elements have."},
+     "The address bits, of the lowest eight, that elements' addresses have in common."},
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot devarray_slots[] = {

@@ -461,7 +461,7 @@ static PyMethodDef functions[] = {
     {"arrays_overlap", (PyCFunction)(void (*)(void))arrays_overlap, METH_FASTCALL,
      "arrays_overlap(a, b, exact): do the addresses that two device arrays span overlap? exact: "
      "may "
-     "they share an element, for all that strides tell?"},
+     "they share an element, judging by the strides alone?"},
     {"batch_copy_plan", (PyCFunction)(void (*)(void))batch_copy_plan, METH_FASTCALL,
      "batch_copy_plan(target, parts): (bytes of a word, dimensions, blocks, arguments of the "
      "kernel), or None for parts on another device or with too many dimensions. A part is (source, "

@@ -530,8 +530,8 @@ static PyMethodDef methods[] = {
      "the device that threads begin with."},
     {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
     {"end", end, METH_NOARGS,
-     "Gives up what reductions keep, and waits for all devices, interruptibly; called when the "
-     "interpreter ends, before what it frees would wait."},
+     "Releases the caches of reductions, and waits for all devices, interruptibly; called when the "
+     "interpreter ends, before destructors would wait."},
     {"give_up", give_up, METH_NOARGS,
      "Something may run for ever: the end of the process waits for no device."},
     {"set_wait_limit", set_wait_limit, METH_VARARGS,
@@ -571,7 +571,7 @@ static PyMethodDef methods[] = {
     {"current_device", current_device, METH_NOARGS, "The number of this thread's device."},
     {"select_device", select_device, METH_O, "Selects this thread's device."},
     {"unselect_device", unselect_device, METH_NOARGS,
-     "This thread goes back to the device of those that select none."},
+     "Lets this thread use the default device again."},
     {"selected_device", selected_device, METH_NOARGS, "What this thread has selected, or None."},
     {"select_first_device", select_first_device, METH_O,
      "Selects the device of all threads that have not selected one."},

@@ -209,8 +209,9 @@ static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef functions[] = {
     {"capture_stream", capture_stream, METH_NOARGS,
-     "The number of the stream that this thread captures, where work goes that names none; or 0."},
-    {"capture_here", capture_here, METH_NOARGS, "Has this thread begun a capture that goes on?"},
+     "The number of the stream that this thread captures, on which work without a stream "
+     "runs; or 0."},
+    {"capture_here", capture_here, METH_NOARGS, "Is a capture of this thread active?"},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef graph_methods[] = {

@@ -475,12 +475,12 @@ static PyGetSetDef module_getset[] = {
     {"device", module_device, NULL, "Number of the device that it is loaded on.", NULL},
     {"alive", module_alive, NULL, "False once the device has been reset.", NULL},
     {"references", module_references, NULL,
-     "How many hold it: this object, its kernels, arrays over its variables.", NULL},
+     "The number of references: this object, its kernels, arrays over its variables.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef module_members[] = {
     {"kept", Py_T_OBJECT_EX, offsetof(nl_py_module, kept), 0,
-     "What has to live as long as the module, for its variables point at it."},
+     "Objects that must live as long as the module, because its variables point to their memory."},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_module, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};
 

@@ -180,7 +180,7 @@ static PyMethodDef methods[] = {
      "run_last_blocks(count): simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,
      "When the interpreter has ended: a line on stderr, how much device memory is left."},
-    {"live", live, METH_NOARGS, "How many things are alive: a dict of counts."},
+    {"live", live, METH_NOARGS, "The number of live objects: a dict of counts."},
     {NULL, NULL, 0, NULL},
 };
 

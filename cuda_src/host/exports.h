@@ -16,7 +16,7 @@ static void nl_host_init(const nl_host_ops *table) {
     ops = table;
 }
 
-/* The described part of a function: its parameters, if it returns nothing. */
+/* The described part of a function: its parameters, if it has no return value. */
 template <class F> struct described { typedef int type; };
 #ifdef NUMBALITE_DESCRIBE_CUH
 template <class F> struct described<F *> { typedef numbalite::nl_description::signature<> type; };

@@ -17,7 +17,7 @@
  *
  * Hardware atomics are used if available. The other operations are a loop of compare-and-swap, for
  * types of one and two bytes on the 32-bit word that contains them (the simulator accesses only
- * their own bytes). A maximum or minimum that changes nothing writes nothing. */
+ * their own bytes). A maximum or minimum that would not change the element is not stored. */
 #ifndef NUMBALITE_ATOMICS_CUH
 #define NUMBALITE_ATOMICS_CUH
 

@@ -9,7 +9,7 @@
  * the earlier groups of its range, and the previous range.
  *
  * Blocks get their tiles by tickets (next_ticket): a block waits only for blocks that have started,
- * in whatever order the device starts them. The memory must be zero before the launch. */
+ * in any order of starts. The memory must be zero before the launch. */
 #ifndef NUMBALITE_LOOKBACK_CUH
 #define NUMBALITE_LOOKBACK_CUH
 

@@ -41,7 +41,8 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
         v[j] = Whole || i + j < count ? nl_convert<T>(raw.item[j]) : T();
 }
 
-/* What a thread computes of its tile before the prefix of the tile is available. The first warp,
+/* The values of its tile that a thread computes before the prefix of the tile is available. The
+   first warp,
  * lane or piece of a tile has no predecessor; its value is undefined. */
 template <class T> struct reductions_of_tile {
     T first; /* total of the thread's pieces before the one that it begins with */
@@ -220,8 +221,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
             of_warps[warp] = sum;
         return f;
     };
-    /* All warps compute this: shuffles are slow after a branch that lanes may have taken
-     * differently. */
+    /* All warps compute this: shuffles are slow after a branch in which lanes may have diverged. */
     auto publish = [&](reductions_of_tile<T> &f, const tile_of_line &it) {
         T sum = scan_lanes(of_warps[lane < warps ? lane : 0], op);
         f.warps = shfl_sync(ALL, sum, warp > 0 ? warp - 1 : 0);

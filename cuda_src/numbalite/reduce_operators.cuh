@@ -99,9 +99,8 @@ NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
     return a * inverse;
 }
 
-/* Quotients and square roots that are rounded once. A division takes longer than a multiplication
- * by an inverse, so the quotient is estimated by quick_quotient; the remainder corrects its
- * error. */
+/* Quotients and square roots that are rounded once. A division is slower than a multiplication by
+ * an inverse, so the quotient is estimated by quick_quotient; the remainder corrects its error. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
     if (!(divisor > R(0)))
         return high / divisor;

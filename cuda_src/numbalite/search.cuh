@@ -8,7 +8,7 @@ namespace numbalite {
 namespace nl_sort {
 
 /* The number of the n elements that precede `wanted`, or, with `right`, that do not follow it. I is an
- * unsigned type that contains n: 32-bit arithmetic takes half the instructions. */
+ * unsigned type that contains n: 32-bit arithmetic needs half the instructions. */
 template <class K, class I>
 NUMBALITE_FUNCTION I bound_of(const void *sorted, const long long *sorter, I n,
                               const typename K::key &wanted, bool right, unsigned long long flip) {

@@ -179,7 +179,8 @@ typedef struct nl_sim_copying {
     unsigned char bulk; /* concerns the groups of bulk copies */
 } nl_sim_copying;
 
-/* What a thread does with an mbarrier or a barrier with a number (cext/sim/check/phases.h). */
+/* The operations of a thread on an mbarrier or a barrier with a number (cext/sim/check/phases.h).
+   */
 typedef enum nl_sim_phase_step {
     NL_SIM_PHASE_INIT,
     NL_SIM_PHASE_NUMBER, /* a barrier with a number: the simulator initializes it */

@@ -10,8 +10,8 @@
 #define gridDim (::numbalite_sim::grid_dim())
 
 /* A variable, because sources have local variables, parameters and members of this name. As in
- * CUDA, it is no constant expression, but the optimizer uses its value, because nothing writes to
- * it. */
+ * CUDA, it is not a constant expression, but the optimizer uses its value, because no code writes
+ * to it. */
 namespace numbalite_sim {
 static int warp_size = 32;
 } // namespace numbalite_sim

@@ -3,7 +3,7 @@
 
    compilers/sim/coverage.py defines the variables below. When the image is loaded, its flags become
    a shared mapping of the file, so nothing has to be written at the end. The table, which is the
-   second part of the file, tells the lines of the flags. */
+   second part of the file, lists the lines of the flags. */
 #ifndef NUMBALITE_SIM_COVERAGE_H
 #define NUMBALITE_SIM_COVERAGE_H
 

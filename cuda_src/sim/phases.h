@@ -1,4 +1,4 @@
-/* sim/phases: reports to the checks what threads do with barriers that have phases: mbarrier.h and
+/* sim/phases: reports the operations on barriers with phases to the checks: mbarrier.h and
  * namedbarrier.h (cext/sim/check/phases.h). In images without checks, these functions do nothing.
  */
 #ifndef NUMBALITE_SIM_PHASES_H
@@ -51,8 +51,9 @@ NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &
     }
     tell(NL_SIM_PHASE_COMPLETE, barrier, phase, 0, false, false);
 }
-/* Has the phase of a token (or the latest phase of a parity) ended, as far as the thread may know?
- * is_over: the answer without checks. blocks: the thread asks until it has. */
+/* Has the phase of a token (or the latest phase of a parity) ended, as far as the thread can
+ * observe? is_over: the answer without checks. blocks: the thread repeats the question until it
+ * has. */
 NUMBALITE_SIM_INLINE bool token(const void *barrier, unsigned phase, unsigned of, bool is_over,
                                 bool blocks = false) {
     return tell(NL_SIM_PHASE_TOKEN, barrier, phase, of, is_over, blocks);

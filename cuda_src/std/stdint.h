@@ -1,4 +1,4 @@
-// The fixed-width integers, for NVRTC, which brings no <stdint.h>. The 64-bit types are `long long`,
+// The fixed-width integers, for NVRTC, which lacks <stdint.h>. The 64-bit types are `long long`,
 // as everywhere in the toolkit's own device headers.
 #pragma once
 

@@ -14,7 +14,7 @@ typedef struct choice {
 
 struct nl_sim_explorer {
     unsigned count;
-    unsigned turn; /* number of schedules that were taken */
+    unsigned turn; /* number of schedules that were run */
     /* for each number of switches: all such choices before this index were taken */
     unsigned next[NL_SIM_SWITCHES + 1];
     choice *choices;

@@ -91,7 +91,7 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
 /* Releases everything that happened before now, without a fence. */
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* What was released at the address; NULL: nothing. */
+/* The clock that was released at the address; NULL: nothing. */
 nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *handover,
                                          uintptr_t address);
 void nl_sim_happensbefore_drop(nl_sim_handed *handed);

@@ -64,7 +64,7 @@ static moment now(const nl_sim_phase_use *u) {
     return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
 }
 
-/* The last wait of a thread stands for its earlier ones. */
+/* The last wait of a thread represents its earlier ones. */
 static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (m->all[i].block == one.block && m->all[i].thread == one.thread) {

@@ -134,7 +134,7 @@ static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
         load(r, q, s->size);
 }
 
-/* Does a load read what the site's load before it read? Then it may be before the loop. */
+/* Does a load read the same address as the site's previous load? Then it may be before the loop. */
 static int is_repeated(const warp *w, const request *q) {
     const visits *v = &w->visits[q->site];
     const request *before = v->counted ? &w->requests[v->counted - 1] : NULL;

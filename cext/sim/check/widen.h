@@ -1,7 +1,7 @@
 /* sim/check/widen: counts the requests of a warp as if a compiler had merged adjacent accesses of a
  * source line into accesses of 8 or 16 bytes.
  *
- * Whether it has is decided later, by the machine code (numbalite/profiler/reconcile.py). */
+ * The machine code decides later whether it is (numbalite/profiler/reconcile.py). */
 #ifndef NL_SIM_CHECK_WIDEN_H
 #define NL_SIM_CHECK_WIDEN_H
 

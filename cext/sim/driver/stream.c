@@ -3,9 +3,9 @@
  * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
  * ready, or running. Ready streams are in a list sorted by priority. Scheduler threads, as many as
  * there have ever been ready streams at the same time, take streams from the list and run them
- * until they are empty. A thread that waits for a stream also takes it from the list, which saves
- * two thread switches in the most common case, a launch and a wait. Blocked streams are checked
- * again after each operation. */
+ * until they are empty. A thread that waits for a stream also removes it from the list and runs it,
+ * which saves two thread switches in the most common case, a launch and a wait. Blocked streams are
+ * checked again after each operation. */
 #include "sim/driver/stream.h"
 
 #include <stdio.h>
@@ -195,7 +195,7 @@ static void complete_lock_held(nl_sim_stream *stream) {
         nl_cond_broadcast(&sched.done);
 }
 
-/* Completes operations that have nothing to run. Returns 0 if the stream is then idle or blocked;
+/* Completes operations without work of their own. Returns 0 if the stream is then idle or blocked;
  * returns 1 if its first operation can run: the caller must set the state. */
 static int settle_lock_held(nl_sim_stream *stream) {
     for (;;) {

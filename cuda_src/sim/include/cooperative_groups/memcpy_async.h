@@ -13,8 +13,8 @@ NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const T *from,
 }
 /* Elements: as many as both have. */
 template <class Group, class T, class To, class From>
-NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &room, const T *from, const From &count) {
-    size_t both = static_cast<size_t>(room) < static_cast<size_t>(count) ? room : count;
+NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &capacity, const T *from, const From &count) {
+    size_t both = static_cast<size_t>(capacity) < static_cast<size_t>(count) ? capacity : count;
     numbalite_sim::copy_part(to, from, both * sizeof(T), group.thread_rank(), group.num_threads());
     numbalite_sim::asynccopy::commit();
 }

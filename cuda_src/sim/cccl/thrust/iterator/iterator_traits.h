@@ -1,5 +1,6 @@
-/* thrust/iterator/iterator_traits.h: clang++ asks for an iterator's system while iterator_traits of it is being made, to
- * see whether it can be copied, and would remember that there is none. An iterator that says its category is asked itself. */
+/* thrust/iterator/iterator_traits.h: clang++ looks up an iterator's system while iterator_traits of
+ * it is being instantiated, to see whether it can be copied, and would cache the result that there
+ * is none. An iterator that defines its category is used directly. */
 #pragma once
 #define iterator_system iterator_system_by_traits
 #define iterator_system_t iterator_system_by_traits_t

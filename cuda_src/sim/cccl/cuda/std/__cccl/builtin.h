@@ -1,5 +1,5 @@
-/* cuda/std/__cccl/builtin.h: it takes the compiler for NVRTC, which has builtin functions that g++ has not. libcu++ does
- * without those in templates. */
+/* cuda/std/__cccl/builtin.h: libcu++ detects NVRTC, and would use builtin functions that g++ lacks;
+ * it has templates in their place. */
 #pragma once
 #include_next <cuda/std/__cccl/builtin.h>
 #ifndef NUMBALITE_SIM_CLANG

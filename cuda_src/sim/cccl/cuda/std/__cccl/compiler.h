@@ -1,4 +1,5 @@
-/* cuda/std/__cccl/compiler.h: libcu++ takes the compiler for NVRTC, whose host library it does not ask for. */
+/* cuda/std/__cccl/compiler.h: libcu++ detects NVRTC, for which it does not look for a host library.
+   */
 #pragma once
 #pragma push_macro("__clang__")
 #pragma push_macro("__GNUC__")
