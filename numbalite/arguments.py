@@ -1,4 +1,4 @@
-"""What arguments that many functions take may be, for annotations; imported by type checkers alone."""
+"""Types of arguments that many functions accept, for annotations; only type checkers import it."""
 
 from __future__ import annotations
 

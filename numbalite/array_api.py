@@ -176,7 +176,7 @@ class Info:
         return cuda.get_current_device().id
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, np.dtype]:
-        """The dtypes of new arrays for which none is given."""
+        """The default dtypes of new arrays."""
         _check(device)
         return {
             "real floating": np.dtype("float64"),

@@ -1,10 +1,10 @@
 """Every environment variable that numbalite reads, in one table.
 
-``config.NAME`` reads NUMBALITE_NAME, then the numba variable that means the same, at each access:
-nothing is read on import, and a program may set os.environ until the moment when it matters.
-Assigning to ``config.NAME`` overrides the environment, as numba's users do, with text as there or with
-the value that it means; ``del config.NAME`` lets the environment decide again. A value that makes no
-sense is a ValueError that names the variable and what it may be.
+``config.NAME`` reads NUMBALITE_NAME, then the equivalent numba variable, at each access: no
+variable is read on import, and a program may set os.environ until the value is needed. Assigning to
+``config.NAME`` overrides the environment, as numba's users do, with text as there or with the value
+that it means; ``del config.NAME`` lets the environment decide again. An invalid value raises
+ValueError with the variable and the valid values.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ NO_CHECKS = 1 << 30
 
 
 def parse_checks(text: str) -> int:
-    """The mask that a list of names means: "memory,race", "all", "none". ValueError otherwise."""
+    """The mask of a list of names: "memory,race", "all", "none". ValueError otherwise."""
     mask = 0
     if text.strip().lower() == "none":
         return NO_CHECKS
@@ -239,7 +239,7 @@ _TABLE = (
              "in half the time, for test suites (else 2, and 3 for the CPU targets)"),
 )  # fmt: skip
 
-# Variables of the system and the toolkit that are looked at too, and what for.
+# Variables of the system and the toolkit that numbalite reads too, with their purpose.
 OUTSIDE = {
     "CUDA_PATH": "the folder of a CUDA toolkit",
     "CUDA_HOME": "the folder of a CUDA toolkit",
@@ -328,7 +328,7 @@ _SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
 
 
 def _text(row, value):
-    """A value as the environment would have it; ValueError for what it cannot have."""
+    """A value as the environment would have it; ValueError for invalid values."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):
@@ -379,7 +379,7 @@ sys.modules[__name__].__class__ = _Config
 
 
 def _current(name):
-    """The value as a user of the module sees it, assignments included."""
+    """The value for users of the module, including assignments."""
     return globals()[name] if name in globals() else _value(VARIABLES[name])
 
 
@@ -421,13 +421,13 @@ def driver() -> str:
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):
         if kind == "cuda":
-            raise CudaSupportError("CUDA is asked for (NUMBALITE_DRIVER=cuda) and disabled at once")
+            raise CudaSupportError("CUDA is both requested (NUMBALITE_DRIVER=cuda) and disabled")
         return "sim"
     return kind
 
 
 def describe() -> list[Any]:
-    """(variable, text) of what the environment sets, for `python -m numbalite info`."""
+    """(variable, text) of the variables set in the environment, for `python -m numbalite info`."""
     names = []
     for row in _TABLE:
         names.append("NUMBALITE_" + row.name)

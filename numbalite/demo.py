@@ -3,8 +3,8 @@
 Read it as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: Python
 gives the name and the parameters, the signature gives the types, the string is the code of one thread.
 Under each kernel a function of the same name prepares the data and NumPy's result, and defines how to
-launch. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are those of the courses that these programs come from; on the simulator they
-are small.
+launch. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are those
+of the courses from which these programs are; on the simulator they are small.
 """
 
 import sys
@@ -24,7 +24,7 @@ class Work(NamedTuple):
     title: str
     size: str
     launch: object  # runs the kernel(s), returns at once
-    result: object  # what came out, as a host array
+    result: object  # the result, as a host array
     expected: object  # the same from NumPy; may be called several times
     rtol: float = 1e-5
     steps: int = 1  # launches per call of `launch` (times are per step)
@@ -61,7 +61,7 @@ def vadd_work(big):
 # ---- a device function, called by a kernel -----------------------------------------------------------
 @cuda.jit(device=True)
 def axpy(a, x, y):
-    "return a * x + y;"  # its types come from each call
+    "return a * x + y;"  # the types are those of each call
 
 
 @cuda.jit("void(float32, const float32[:], const float32[:], float32[:])")
@@ -87,7 +87,8 @@ def saxpy_work(big):
     )
 
 
-# ---- two dimensions; no signature: the types come from the first call -------------------------------
+# ---- two dimensions; no signature: the types are those of the first call
+# -------------------------------
 @cuda.jit
 def increment_2d(a):
     """
@@ -319,7 +320,8 @@ def diffusion_work(big):
     )
 
 
-# ---- ufuncs: the string computes one element; arrays, broadcasting and copies are ours -----
+# ---- ufuncs: the string computes one element; numbalite handles arrays, broadcasting and copies
+# -----
 @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
 def sincos(x, y):
     "return sin(x) * cos(y);"

@@ -19,13 +19,13 @@ _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class NumbaliteError(Exception):
-    """The family: whatever numbalite itself has to say."""
+    """The base class of all exceptions and warnings of numbalite."""
 
 
 class CudaSupportError(NumbaliteError, ImportError):
     """Something is not installed, too old, or switched off: no driver, no device, no compiler.
 
-    The message names what to install. An ImportError, as in numba.
+    The message names the package to install. An ImportError, as in numba.
     """
 
 
@@ -57,7 +57,7 @@ class CudaAPIError(CudaDriverError):
 class CompileError(NumbaliteError, RuntimeError):
     """The compiler rejected the source.
 
-    ``log`` is all that the compiler said, ``source`` is what it was given.
+    ``log`` is the compiler's complete output, ``source`` its input.
     """
 
     def __init__(self, message: str, log: str = "", source: str = "") -> None:
@@ -68,7 +68,7 @@ class CompileError(NumbaliteError, RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.log, self.source)
 
-    # How IPython shows it: what is wrong with the source, not how numbalite found out.
+    # IPython's display: the mistake in the source, without numbalite's frames.
     _render_traceback_ = frontend.traceback("compile_error")
 
 
@@ -83,7 +83,7 @@ class SignatureError(NumbaliteError, TypeError, ValueError):
 class TranslationError(SignatureError):
     """A Python body that is no kernel: a construct that kernels have not, or types that do not fit.
 
-    The message shows the line; ``file`` and ``line`` say where it is. numba's TypingError and
+    The message shows the line; ``file`` and ``line`` are its location. numba's TypingError and
     UnsupportedError.
     """
 
@@ -95,7 +95,7 @@ class TranslationError(SignatureError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (*self.args, self.file, self.line)
 
-    # How IPython shows it: the message, not how numbalite found out.
+    # IPython's display: the message, without numbalite's frames.
     _render_traceback_ = frontend.traceback("compile_error")
 
 
@@ -106,8 +106,8 @@ class DeprecationError(NumbaliteError, TypeError):
 class KernelError(NumbaliteError, RuntimeError):
     """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
 
-    The attributes contain the parts of the message; unknown ones are None. A race has two
-    sides: what the other thread did is in the attributes that begin with ``other_``.
+    The attributes contain the parts of the message; unknown ones are None. A race has two sides:
+    the attributes that begin with ``other_`` describe the other thread's access.
     """
 
     kind: str | None = None
@@ -144,7 +144,7 @@ class KernelError(NumbaliteError, RuntimeError):
             raise TypeError(f"KernelError has no attribute {unknown[0]!r}")
         self.__dict__.update(fields)
 
-    # How IPython shows it: up to the line that launched the kernel or waited for it.
+    # IPython's display: up to the line that launched the kernel or waited for it.
     _render_traceback_ = frontend.traceback("kernel_error")
 
     @property
@@ -186,10 +186,12 @@ class SimulatorWarning(NumbaliteWarning, RuntimeWarning):
 
 
 class KernelWarning(NumbaliteWarning):
-    """A line of a kernel compiles, and probably does not mean what was meant: ``1/2 * x[i]`` is 0.
+    """A line of a kernel compiles, but probably does not do what its author intended: ``1/2 *
+    x[i]`` is 0.
 
-    The warning is issued at that line when the kernel is compiled or comes from the disk cache. ``text`` is what is wrong
-    and what to write, ``shown`` the line of the source, ``file`` and ``line`` are where it is.
+    The warning is issued at that line when the kernel is compiled or loaded from the disk cache.
+    ``text`` describes the mistake and the remedy, ``shown`` is the line of the source, ``file`` and
+    ``line`` its location.
     """
 
     def __init__(
@@ -214,7 +216,7 @@ class KernelWarning(NumbaliteWarning):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.text, self.file, self.line, self.shown)
 
-    # How IPython shows it where a filter has made it an error.
+    # IPython's display where a filter has made it an error.
     _render_traceback_ = frontend.traceback("compile_error")
 
 
@@ -227,7 +229,8 @@ class InvalidConfigWarning(NumbaliteWarning):
 
 
 def users_frames(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without our own frames at its end, which say nothing of the user's mistake."""
+    """A traceback without numbalite's own frames at its end, which do not show the user's
+    mistake."""
     frames = []
     while trace is not None:
         frames.append(trace)

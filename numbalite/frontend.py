@@ -1,8 +1,8 @@
-"""What numbalite asks of a notebook's front end.
+"""The interface to a notebook's front end.
 
-numbalite.jupyter is above all other packages: it knows how kernels, arrays and errors look in a notebook.
-The classes below it get their IPython methods here. The package numbalite sets `load`, which imports
-numbalite.jupyter when something is first asked of it.
+numbalite.jupyter is above all other packages: it defines the display of kernels, arrays and errors
+in a notebook. The classes below it get their IPython methods here. The package numbalite sets
+`load`, which imports numbalite.jupyter when it is first needed.
 """
 
 from __future__ import annotations

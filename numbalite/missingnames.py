@@ -1,4 +1,4 @@
-"""Names that NumPy or CuPy has and numbalite.cuda has not -> what to write instead."""
+"""Names that NumPy or CuPy has and numbalite.cuda lacks -> what to write instead."""
 
 from __future__ import annotations
 

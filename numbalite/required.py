@@ -20,14 +20,14 @@ def require(value: Any, function: str, what: str, *names: str) -> None:
 
 
 def require_array(value: Any, function: str) -> None:
-    """TypeError for what has no shape and dtype as arrays have them."""
+    """TypeError for objects without shape and dtype."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if not isinstance(shape, tuple) or not isinstance(dtype, np.dtype):
         raise TypeError(f"{function} takes an array, not {shown(value)}")
 
 
 def require_kind(value: Any, function: str, what: str, kind: Any) -> None:
-    """TypeError for what is no instance of a class."""
+    """TypeError for objects that are not instances of a class."""
     if not isinstance(value, kind):
         raise TypeError(f"{function} takes {what}, not {shown(value)}")
 

@@ -30,9 +30,9 @@ _MAX_ITEMS = 16  # pairs per thread in a tile
 class ReduceByKey(Operation):
     """Reduces the values of each run of equal keys with an associative function of two elements, in one pass.
 
-    The operation is given as in ``cuda.scan``; it need not be commutative, and equal calls return equal bits. A
-    run consists of adjacent elements: sort by key first to reduce all elements of a key. Keys are numbers,
-    values numbers or records.
+    The operation has the form of ``cuda.scan``'s; it need not be commutative, and equal calls
+    return equal bits. A run consists of adjacent elements: sort by key first to reduce all elements
+    of a key. Keys are numbers, values numbers or records.
 
     Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` returns the keys of the runs and
     their reduced values, two 1-D arrays; the call waits for the number of runs. ``out`` is a pair of contiguous

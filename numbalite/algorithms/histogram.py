@@ -42,8 +42,8 @@ class Histogram(Operation):
     are not counted. Elements are numbers or records. Options are those of ``cuda.jit``.
 
     Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result is an int64 array; with weights,
-    an array of the array's shape, the result has float64 sums. The counts are added to ``out``, a device array
-    of this dtype, if given.
+    an array of the array's shape, the result has float64 sums. The counts are added to ``out``, a
+    device array of this dtype, if it is passed.
 
     ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's
     function.

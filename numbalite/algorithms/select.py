@@ -118,7 +118,7 @@ class Partition(_Choice):
     """Separates the elements of an array for which a function of ``x`` is true from the others; both in C
     order.
 
-    The function is given as in ``cuda.select``.
+    The function has the form of ``cuda.select``'s.
 
     Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
     one; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at least

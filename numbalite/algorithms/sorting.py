@@ -86,7 +86,7 @@ def sort(
 
 
 def _stored(made, a, out, stream):
-    """The result, in `out` if given, else as a copy with the memory layout "K" of the array."""
+    """The result, in `out` if passed, else as a copy with the memory layout "K" of the array."""
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
     if out is None:

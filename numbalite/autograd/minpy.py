@@ -29,7 +29,7 @@ def on_device(value: Any) -> Any:
 
 
 class _Numpy(ModuleType):
-    """NumPy's functions. Those that create arrays create device arrays."""
+    """NumPy's functions. Functions that create arrays create device arrays."""
 
     def __init__(self, name: str, functions: Any, creates: Any):
         super().__init__(name)

@@ -109,7 +109,7 @@ def _translated(root, paths):
 
 
 def forget_damaged() -> bool:
-    """Were headers that were found before damaged? Then the next search creates them again."""
+    """Were headers that were found earlier damaged? Then the next search creates them again."""
     damaged = [
         place
         for place, folder in _kept.items()

@@ -149,8 +149,8 @@ _AS_NVRTC = {
 
 
 def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
-    """The flags that determine the generated code; equal for the precompiled prelude and the source. ``covers``: the
-    image tells which lines have run."""
+    """The flags that determine the generated code; equal for the precompiled prelude and the
+    source. ``covers``: the image records the executed lines."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)

@@ -55,7 +55,8 @@ _INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "n
 
 
 class Counted(NamedTuple):
-    """How a loop counts. It goes on while ``tested goes_on bound``; ``tested`` is the register after the step."""
+    """How a loop counts. It continues while ``tested goes_on bound``; ``tested`` is the register
+    after the step."""
 
     compare: Statement  # the setp
     condition: str  # of the setp, with the register on the left
@@ -403,7 +404,7 @@ def limits(counted: Counted) -> tuple[int, int]:
 
 
 def _ends(goes_on, kind, width, step):
-    """Does a loop with this condition come to its end with this step, unless the counter overflows?"""
+    """Does a loop with this condition and this step end, unless the counter overflows?"""
     if isinstance(step, str):
         return goes_on in ("lt", "le") and kind != "b"
     if not 0 < abs(step) <= MAX_STEP:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
 
-# Python names that the compiler does not know -> what to write instead.
+# Python names that the compiler rejects -> what to write instead.
 WORDS = {
     "True": "write true",
     "False": "write false",

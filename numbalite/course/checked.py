@@ -94,7 +94,7 @@ def elsewhere(task):
 def _serve():
     """The other process: reads a task from stdin and writes the report to stdout."""
     out = os.dup(1)
-    os.dup2(2, 1)  # what the kernel prints is no answer
+    os.dup2(2, 1)  # output of printf in the kernel is no answer
     path, task = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
     found = _run(task)

@@ -45,7 +45,8 @@ def _place() -> str:
 
 
 def stamp(ax, what=""):
-    """Says in the title of a plot of times or speeds where they were taken; ``what`` stands before it.
+    """Shows in the title of a plot of times or speeds where they were measured; ``what`` stands
+    before it.
 
     Plots of simulated times are pale, with "simulated" across them: the times are those of a CPU and do not
     show which program is faster on a GPU. Call it when all is drawn.

@@ -50,7 +50,7 @@ class ZeroSuppress(_Ufunc):
 
 @exercise
 class Magnitude(_Ufunc):
-    """The brightness of stars in magnitudes, from the light that was counted; none for no light."""
+    """The brightness of stars in magnitudes, from the measured light; NaN for no light."""
 
     name = "magnitude"
     parameters = ("counts",)
@@ -201,7 +201,7 @@ class NoisyPulses(Assessment):
     def allowed(self, dtype):
         return Tolerance(
             1e-4, 1e-4, 1e-2
-        )  # the sine of a large float32 has lost digits before it is taken
+        )  # the sine of a large float32 loses digits before it is computed
 
     def reference(self):
         from numbalite import cuda, vectorize

@@ -125,7 +125,7 @@ class AllPairs(_Products):
         return (np.float64(a) @ np.float64(b).T).astype(np.float32)
 
     def allowed(self, dtype):
-        return Tolerance(1e-4, 0.0)  # all terms are positive: nothing cancels
+        return Tolerance(1e-4, 0.0)  # all terms are positive: no cancellation
 
     def call(self, solution, a, b, c):
         rows, columns = c.shape

@@ -6,9 +6,9 @@
 
     hypot(3.0, 4.0)     # 5.0
 
-The user's function is a DeviceFunction, so what kernels and ufuncs can name, host functions can, and
-kernels and ufuncs can name host functions. Finding what fits a call's argument types and compiling it
-is done here, once; calling is the extension's (py/hostfunction).
+The user's function is a DeviceFunction, so host functions can use all names that kernels and ufuncs
+can, and kernels and ufuncs can call host functions. This module finds and compiles the function for
+a call's argument types, once; the extension calls it (py/hostfunction).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.types import Array, Signature, parameters, signatures
 from numbalite.ufuncs import element
 
-# Options of numba's that say nothing about compiled C++.
+# Options of numba without meaning for compiled C++.
 _WITHOUT_MEANING = frozenset(["nopython", "locals", "looplift"])
 _COMPILING = frozenset(
     [
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         target: Literal["cpu"]
 
     class HostDecorator(Protocol):
-        # A function that holds C++ returns nothing in Python.
+        # A function with a C++ body returns None in Python.
         @overload
         def __call__(
             self, function: Callable[Parameters, None], /
@@ -147,15 +147,15 @@ def jit(
 
     As a decorator: bare, or with options, for the types of each call; with a signature
     ("float64(float64, float64)", types, a tuple of types) or a list of them, which are compiled at
-    once. A return type that the signature does not say is what the compiler deduces.
+    once. A return type that the signature omits is deduced by the compiler.
 
     The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
-    used where they lie, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
+    used in place, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
     tuple; a Python body may return its arguments that are arrays, and views of them (``a[1:]``, ``a.T``), too.
     The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may call it by its name.
 
-    ``source=`` (or a string with braces in the first place) is a complete C++ function (a template,
-    overloads; ``name=`` selects which), or with ``args="x, y"`` a body or an expression.
+    ``source=`` (or a string with braces as the first argument) is a complete C++ function (a
+    template, overloads; ``name=`` selects which), or with ``args="x, y"`` a body or an expression.
 
     Beside the words of kernels there are ``random_uniform()``, ``random_normal()``, ``random_seed(n)``
     (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
@@ -485,7 +485,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def inspect_asm(self, signature: Any = None) -> NoReturn:
         """Not for functions on the CPU: NotImplementedError."""
-        raise NotImplementedError("inspect_source shows what the compiler got")
+        raise NotImplementedError("inspect_source shows the source that was compiled")
 
     inspect_sass = inspect_asm
 

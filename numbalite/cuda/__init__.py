@@ -346,7 +346,7 @@ def __dir__() -> list[str]:
 
 
 def _tell_dask():
-    """Tells dask, once it has been imported, how device arrays travel."""
+    """Registers the serialization of device arrays with dask, once it has been imported."""
     if "dask" in sys.modules or "distributed" in sys.modules:
         from numbalite.ndarray import serialize
 

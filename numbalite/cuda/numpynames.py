@@ -63,8 +63,8 @@ class Namespace:
 
 def numpys(name: str) -> Any:
     """numbalite.cuda's function for a NumPy name: it does the same as NumPy's function with device arrays.
-    Here it does
-    that with lists and NumPy's arrays, too, and ufuncs return what they were given: the host's for the host's."""
+    Here it accepts lists and NumPy's arrays, too, and ufuncs return arrays of the same kind as
+    their arguments: host arrays for host arrays."""
     if name == "ndarray":
         return DeviceNDArray
     if name in _CONSTANTS or name in _HOSTS:

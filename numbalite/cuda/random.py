@@ -1,8 +1,9 @@
 """Random numbers: `default_rng` fills arrays (numbalite/random/), and states of xoroshiro128+ are for kernels.
 
-Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and its like, in CUDA C++; the functions of
-these names here only say so. Every state starts 2**64 steps after the one before it, so the sequences of
-threads do not overlap. The sequences are numba.cuda's.
+Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and similar functions in CUDA C++; the
+Python functions of these names only raise an error that explains this. Every state starts 2**64
+steps after the one before it, so the sequences of threads do not overlap. The sequences are
+numba.cuda's.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Advice on sources that compile but do not do what their authors expect: a `main` that is never called, two
-`extern __shared__` arrays that are the same memory.
+"""Advice on sources that compile but do not do what their authors expect: a `main` that is never
+called, two `extern __shared__` arrays that share memory.
 
 No compiler warns of these. The source is read as tokens, since a compiler does not report the scope of a declaration.
 """

@@ -224,8 +224,8 @@ def last_name(expression: str) -> str:
 
 
 def address(expression: str, plain: str = "") -> str:
-    """The C++ expression for the address of a function: ``&f``, or ``plain`` if given; for an overload such as
-    "f(float*)", a cast to its type."""
+    """The C++ expression for the address of a function: ``&f``, or ``plain`` if passed; for an
+    overload such as "f(float*)", a cast to its type."""
     expression = expression.strip()
     if not expression.endswith(")"):
         return plain or f"&{expression}"

@@ -108,7 +108,8 @@ class Code:
         return "".join(out)
 
     def bodies(self) -> Iterator[Body]:
-        """The bodies of functions, in source order. Those of lambdas follow the function that contains them."""
+        """The bodies of functions, in source order. Statements of lambdas follow the function that
+        contains them."""
         at, start = 0, 0
         while at < len(self.tokens):
             text = self.text(at)

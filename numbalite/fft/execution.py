@@ -1,4 +1,4 @@
-"""Transforms of whole arrays: the layout that cuFFT needs, the copy that makes it where there is none, the
+"""Transforms of whole arrays: the layout that cuFFT needs, the copy into it if necessary, the
 scale."""
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def real_to_complex(
 def complex_to_real(
     operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """From half of the last axis, whose whole length is given. As in NumPy, which uses the real part at
-    frequency 0 after the other axes. cuFFT overwrites its input, so it is always a copy."""
+    """From half of the last axis, whose full length is `n`. As in NumPy, which uses the real part
+    at frequency 0 after the other axes. cuFFT overwrites its input, so it is always a copy."""
     *others, last = axes
     if others:
         operand = complex_to_complex(operand, others, INVERSE)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def fft_inplace(ary: Any, stream: Any = None) -> None:
     """The Fourier transform over all axes, in place.
 
-    ary: a complex64 or complex128 array of any shape and strides, on the device, or on the host, from where it
-    is copied and to where it comes back. stream: where the work goes; the array's own by default.
-    TypeError for other arrays, ValueError for one that is read-only.
+    ary: a complex64 or complex128 array of any shape and strides, on the device or on the host
+    (then it is copied to the device and back). stream: the stream of the work; by default the
+    array's own. TypeError for other arrays, ValueError for one that is read-only.
 
     >>> d = cuda.to_device(image.astype(np.complex64))
     >>> cufft.fft_inplace(d)

@@ -24,7 +24,7 @@ ALLOC_FAILED = 2
 
 
 class Layout(NamedTuple):
-    """How cuFFT finds the elements of a batch of transforms, counted in elements.
+    """The position of the elements of a batch of transforms for cuFFT, counted in elements.
 
     embed: how many there are in each dimension, without those that strides skip; stride: from one to the next in
     the last one; distance: from one transform to the next.

@@ -108,7 +108,7 @@ def _last(name, axes):
 
 
 def _finish(name, result, factor, out):
-    """Scaled, in `out` where that is given."""
+    """Scaled, in `out` if it is passed."""
     if factor != 1 and result.size:
         scale(result, factor)
     if out is None or out is result:

@@ -105,7 +105,8 @@ def clip(
 
 
 def _limits_within(a, low, high):
-    """The limits of clip; a Python integer beyond the dtype's range becomes None, because it limits nothing."""
+    """The limits of clip; a Python integer beyond the dtype's range becomes None, because it has no
+    effect."""
     dtype = required.dtype_of(a)
     if dtype is None or dtype.kind not in "iu":
         return low, high

@@ -26,7 +26,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _lying(value):
-    """The value as an array, on the host or the device; nothing is copied to the device."""
+    """The value as an array, on the host or the device; no copy to the device."""
     return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
 
 

@@ -108,7 +108,8 @@ def _rise(bins):
 
 
 def _direction(bins, given):
-    """Do the bins increase? ``given`` is what the caller passed. One wait at most, and none for bins in host memory."""
+    """Do the bins increase? ``given`` is the caller's argument. One wait at most, and none for bins
+    in host memory."""
     if isinstance(given, np.ndarray | list | tuple):
         return _rises(np.asarray(given))
     if bins.size > _MAX_COPIED and bool(_rise(bins)):

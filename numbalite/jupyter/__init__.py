@@ -2,14 +2,12 @@
 
 `attach` connects numbalite to the running IPython: printf of kernels appears in the cell, in order
 (output.py), long compilations and kernels show their progress (progress.py), and warnings are shown as notes
-(notes.py). It
-happens when a driver is first opened or a compiler first run, and costs nothing where there is no IPython.
-`%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py) and %numba (asnumba.py),
-and completion in C++ (completion.py).
-How objects look in a notebook is in rich.py, how compile errors do in tracebacks.py; highlighting cells of
-CUDA C++ is done by labextension/, in the browser.
-The packages below call it through numbalite.frontend, and never import it. Uses cxx, compilers, runtime, profiler, kernels, ndarray,
-cuda and numba. Begin with this file.
+(notes.py). It is imported when a driver is first opened or a compiler first run, and has no cost
+without IPython. `%load_ext numbalite` adds the magics: %%cuda (cell.py), %gpu_timeit (timing.py)
+and %numba (asnumba.py), and completion in C++ (completion.py). rich.py defines the display of
+objects in a notebook, tracebacks.py that of compile errors; labextension/ highlights cells of CUDA
+C++, in the browser. The packages below call it through numbalite.frontend, and never import it.
+Uses cxx, compilers, runtime, profiler, kernels, ndarray, cuda and numba. Begin with this file.
 """
 
 from __future__ import annotations

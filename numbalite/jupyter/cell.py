@@ -79,9 +79,9 @@ class CudaCell(Magics):
                 if (i < n) x[i] *= a;
             }
 
-        and in another cell ``scale[blocks, threads](x, 2.0, n)``. Python's numbers, NumPy arrays and
-        device functions that the cell names and does not declare are taken from the notebook, as they
-        are when the cell runs. Running it again replaces the kernels.
+        and in another cell ``scale[blocks, threads](x, 2.0, n)``. Python's numbers, NumPy arrays
+        and device functions whose names the cell uses without a declaration are read from the
+        notebook when the cell runs. Running it again replaces the kernels.
         """
         given = parse_argstring(self.cuda, line)
         wanted = [_wanted(name) for name in given.names]
@@ -156,7 +156,8 @@ def _definition(name, text, scope):
 
 
 def _origin(shell, cell):
-    """How messages name the cell that runs, as IPython does; and the line that the source begins at."""
+    """The name of the running cell in messages, as in IPython; and the line at which the source
+    begins."""
     frame, label = sys._getframe(1), "<cell>"
     while frame is not None:
         name = linemap.label_of(frame.f_code.co_filename)

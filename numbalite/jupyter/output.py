@@ -3,8 +3,8 @@
 The driver (and the simulator) writes printf's text to the process's file 1 when the host waits for the
 device. In a notebook Python's prints do not use file 1, and ipykernel, which reads file 1 in a thread, shows
 its text at some point after them. So numbalite replaces file 1 by a pipe: before each write to sys.stdout the
-pipe is emptied, and a thread empties it otherwise. At the end of a cell the
-devices that have kernels with printf are waited for, so that nothing appears a cell too late.
+pipe is emptied, and a thread empties it otherwise. At the end of a cell, numbalite waits for the
+devices that have kernels with printf, so that their output is in the right cell.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _pipe = None  # the Pipe that file 1 leads to, once there is one
 class Pipe:
     """File 1 as a pipe, and its way into a stream of ipykernel.
 
-    Whatever enters the stream or leaves it does so under the stream's lock, for which this object stands
-    in: the first thing that happens under it is that the pipe is emptied. (Replacing the stream's `write`
-    would not last: IPython does that itself for each cell, and puts the old one back.)
+    Each access to the stream holds the stream's lock, which this object wraps: it first empties the
+    pipe. (Replacing the stream's `write` would not last: IPython does that itself for each cell,
+    and puts the old one back.)
     """
 
     def __init__(self, stream):
@@ -63,7 +63,7 @@ class Pipe:
         self.release()
 
     def _drain(self):
-        """Passes on what is in the pipe; the lock is held."""
+        """Passes on the contents of the pipe; the lock is held."""
         pieces = []
         try:
             while piece := os.read(self._end, 1 << 16):
@@ -104,7 +104,7 @@ def take_over() -> None:
 
 
 def end_of_cell(result=None) -> None:
-    """Waits for the devices whose kernels may have printed, and shows what they did."""
+    """Waits for the devices whose kernels may have printed, and shows the output."""
     if not images.printing or not _core.is_open() or _core.capture_here():
         return
     for device in sorted(images.printing):

@@ -1,4 +1,4 @@
-"""A line in the notebook while the compiler or a kernel takes long, gone when it is done.
+"""A line in the notebook while the compiler or a long kernel runs, removed when it has finished.
 
 Compiling and waiting for kernels release the interpreter's lock, so a thread can count the seconds. The
 thread runs in a copy of the caller's context, by which ipykernel assigns its output to the cell.

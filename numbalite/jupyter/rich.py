@@ -1,4 +1,4 @@
-"""How objects look in a notebook: small tables of facts that are available.
+"""The display of objects in a notebook: small tables of their properties.
 
 Nothing here compiles a kernel; a compiled kernel may be loaded, for its registers. Of an array, only the
 elements that NumPy would print are copied. All users' text is escaped. Colours and borders are the notebook's
@@ -45,7 +45,7 @@ def _facts(rows):
 
 
 def _line(facts):
-    """The same lying down, for what is short; what is None is left out."""
+    """The same as one row, for short texts; None is left out."""
     known = [(name, str(value)) for name, value in facts if value is not None]
     return _table([name for name, _ in known], [[value for _, value in known]])
 

@@ -1,7 +1,7 @@
 """%gpu_timeit: how long a statement keeps the GPU busy, by events.
 
-Two events stand around many runs of the statement in one stream, so that what is measured is the device's
-time and not how long Python needs to enqueue the work; where the latter is longer, this is noted in the result. On
+Two events surround many runs of the statement in one stream, so that the time is the device's and
+not Python's time to enqueue the work; where the latter is longer, this is noted in the result. On
 the simulator the clock is used, and the result notes this, too.
 """
 

@@ -1,8 +1,8 @@
 """How IPython shows our errors.
 
 A CompileError shows the compiler's messages with the user's lines, and only the user's Python frames. Of a
-KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose` brings the
-whole tracebacks back.
+KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose`
+shows the whole tracebacks again.
 """
 
 from __future__ import annotations

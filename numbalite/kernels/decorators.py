@@ -171,15 +171,16 @@ def jit(
 ) -> Any:
     """Makes a kernel from a function whose body is a string of CUDA C++, or Python, or from a whole source.
 
-    A Python body has numba's meaning: its types are numba's, ``cuda.grid``, ``cuda.shared.array`` and their
-    like are what they are there. It becomes CUDA C++ for each list of argument types: ``inspect_source()``.
+    A Python body has numba's meaning: its types are numba's, and ``cuda.grid``,
+    ``cuda.shared.array`` and the other names of numba.cuda work as there. It becomes CUDA C++ for
+    each list of argument types: ``inspect_source()``.
 
     As a decorator: bare; with a signature ("void(float32[:])", types, a tuple of types, a list of
     signatures), which compiles at once; or without one, which compiles for the types of each call.
     ``device=True`` makes a device function.
 
-    ``source=`` (or a string with __global__ in the first place) is a translation unit, ``name=``
-    says which kernel of it, for a template which instance ("saxpy<float>").
+    ``source=`` (or a string with __global__ as the first argument) is a translation unit, ``name=``
+    selects its kernel, of a template the instance ("saxpy<float>").
 
     ``doc=`` is its ``__doc__``, which is the C++ otherwise.
 

@@ -120,7 +120,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def inspect_source(self) -> str:
-        """The generated C++ of the function and of what it calls."""
+        """The generated C++ of the function and of the functions that it calls."""
         text = builder.device_source(self)
         return readable.readable(text) if self.definition.is_python else text
 

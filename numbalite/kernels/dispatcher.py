@@ -61,7 +61,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     source_role = "kernel"
     _adjoint: Dispatcher | None = None
 
-    # `source` is what kernels are made from: a BodySource or a ModuleSource.
+    # `source` is a BodySource or a ModuleSource, from which the kernels are generated.
 
     def __init__(
         self, source: Any, given: Iterable[Signature] = (), py_func: Callable | None = None
@@ -145,7 +145,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def profile(
         self, grid: Any, block: Any, *args: Any, gpu: Any = None, stream: Any = 0, shared: int = 0
     ) -> Launch:
-        """Launches the kernel once and returns what its accesses cost on a GPU: ``kernel.profile(grid, block, x, y)``.
+        """Launches the kernel once and returns the predicted cost of its accesses on a GPU:
+        ``kernel.profile(grid, block, x, y)``.
 
         ``gpu`` as in ``cuda.profile``. Only the simulator can count accesses; on a GPU, the launch is timed.
         """
@@ -236,7 +237,9 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     def _find(self, signature):
         found = self._parsed(signature)
-        if self._source.is_typed:  # the source has the types, whatever the signature calls them
+        if (
+            self._source.is_typed
+        ):  # the source defines the types, under whatever names the signature has for them
             return self._overload(self._only_types)
         return super()._find(found)
 

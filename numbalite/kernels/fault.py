@@ -1,4 +1,4 @@
-"""Fault records: what a kernel compiled with debug=True stores when a check fails.
+"""Fault records: the record that a kernel compiled with debug=True stores when a check fails.
 
 The kernel writes one `numbalite::fault_record` (cuda_src/numbalite/check.cuh), 336 bytes, into the device
 variable VARIABLE. FORMAT is the layout of that struct. The record contains the address of an array;

@@ -423,7 +423,7 @@ def _check_results(kernels, text):
 
 
 def _can_be_named(kernel):
-    """Is a kernel identified by its name alone, whatever the source's position?"""
+    """Is a kernel identified by its name alone, wherever the source is?"""
     return not (kernel.template or kernel.conditional or _has_types_of_namespace(kernel.name))
 
 

@@ -330,7 +330,7 @@ def _doc(name, value):
 
 
 def _link(name, value):
-    """Texts of sources, and linking.Binary of what is compiled already."""
+    """Texts of sources, and linking.Binary of compiled code."""
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=lambda item: str(getattr(item, "name", item)))
     elif isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):

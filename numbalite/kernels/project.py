@@ -1,7 +1,8 @@
 """Prepares a file of a CUDA project for kernel compilers: removes its host code.
 
 `device_part` reads the file and the headers of the project that it includes, removes host code
-(cxx/hostcode.py), and returns the rest: the file's text, its headers as texts in memory, and what was removed.
+(cxx/hostcode.py), and returns the rest: the file's text, its headers as texts in memory, and a list
+of the removed lines.
 #include lines are removed if their header belongs to the host's library or to libraries for the CPU, or does
 not exist.
 """

@@ -1,7 +1,8 @@
 """PyFunc, the ``py_func`` of a compiled function with a C++ body.
 
-numba's py_func is the Python function, which runs without a GPU. Here the function contains a string of C++: a
-call would return None and do nothing. So calling a PyFunc raises an error that explains this.
+numba's py_func is the Python function, which runs without a GPU. Here the function contains a
+string of C++: a call would return None without an effect. So calling a PyFunc raises an error that
+explains this.
 """
 
 from __future__ import annotations

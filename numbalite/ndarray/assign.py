@@ -198,7 +198,7 @@ def _fields(target, source, stream):
 
 @functools.lru_cache(256)
 def has_gaps(dtype: DTypeLike) -> bool:
-    """Has a structured dtype bytes that belong to none of its fields and are not alignment padding?
+    """Has a structured dtype bytes that belong to no field and are not alignment padding?
 
     They may belong to other fields: in `d[["x", "z"]]` they do.
     """

@@ -1,8 +1,8 @@
-"""How device arrays are printed: the text of NumPy, from a copy of the printed elements alone.
+"""Printing of device arrays: the text of NumPy, from a copy of only the printed elements.
 
 An array with more elements than NumPy's `threshold` is printed with the first and the last elements of
 each axis. A view selects them: an axis of n elements becomes two axes, of 2 and of `edgeitems`
-elements. So one copy of the view brings the printed elements to the host, and NumPy formats them. A
+elements. One copy of the view transfers the printed elements to the host, and NumPy formats them. A
 state in which elements cannot be copied is printed in their position.
 """
 

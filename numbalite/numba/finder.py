@@ -54,7 +54,7 @@ def _missing_in_ours(fullname, path):
 
 
 class _Existing(Loader):
-    """Gives a module of numbalite, which stays what it is."""
+    """Returns a module of numbalite unchanged."""
 
     def __init__(self, ours: str) -> None:
         self._ours = ours

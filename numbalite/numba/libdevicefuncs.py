@@ -12,8 +12,8 @@ arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 
 
 def _described(name):
-    """(what is returned, all parameters): all values but the first, of sines and cosines all, are written
-    through pointers."""
+    """(result type, all parameters): all outputs but the first are written through pointers; of
+    sincos both."""
     returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
     pointers = returns if "sincos" in name else returns[1:]
     args = [arg(f"x{i}", t, False) for i, t in enumerate(signature.args)]

@@ -1,8 +1,9 @@
 """``python -m numbalite run``: a program that imports numba, on numbalite.
 
 The program is run as Python itself runs one: as `__main__`, with its own folder first in sys.path and its own
-arguments in sys.argv. Processes that it starts by multiprocessing's "spawn" or "forkserver" run worker.py in
-the place of its main module; what `-m` runs has none such, and calls install_as_numba() for them.
+arguments in sys.argv. Processes that it starts by multiprocessing's "spawn" or "forkserver" run
+worker.py in place of its main module; a program run by `-m` has no such file, and calls
+install_as_numba() for them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""numba.cuda.testing: helpers for tests of numba.cuda programs. numbalite's simulator runs what a GPU runs,
-so `skip_on_cudasim` skips nothing; what a GPU must have for a test
-(`skip_unless_cc_90`) is asked of the simulated one too.
+"""numba.cuda.testing: helpers for tests of numba.cuda programs. numbalite's simulator runs whatever
+a GPU runs, so `skip_on_cudasim` skips no test; requirements on the GPU (`skip_unless_cc_90`) are
+checked for the simulated one too.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class CUDATestCase(TestCase):
 
 
 class ContextResettingTestCase(CUDATestCase):
-    """A test case after which nothing is left on the device."""
+    """A test case that checks that no object on the device leaks."""
 
     def tearDown(self) -> None:
         super().tearDown()
@@ -86,7 +86,7 @@ class ContextResettingTestCase(CUDATestCase):
 
 
 class ForeignArray:
-    """An array that shows nothing but its CUDA Array Interface."""
+    """An array whose only interface is its CUDA Array Interface."""
 
     def __init__(self, arr: Any) -> None:
         self._arr = arr
@@ -98,7 +98,7 @@ def _always(_reason: Any = None) -> Callable[[Test], Test]:
 
 
 def skip_on_cudasim(reason: str) -> Callable[[Test], Test]:
-    """Skips nothing: numbalite's simulator runs what a GPU runs."""
+    """Skips no test: numbalite's simulator runs whatever a GPU runs."""
     return _always(reason)
 
 
@@ -142,12 +142,13 @@ skip_unless_cc_90 = _unless_capability((9, 0))
 
 
 def skip_if_cuda_includes_missing(test: Test) -> Test:
-    """Skips nothing: where the toolkit's headers are not installed, an error explains how to install them."""
+    """Skips no test: where the toolkit's headers are not installed, an error explains how to
+    install them."""
     return test
 
 
 def skip_if_nvjitlink_missing(reason: str) -> Callable[[Test], Test]:
-    """Skips nothing: code is linked by whichever library there is."""
+    """Skips no test: code is linked by the installed library."""
     return _always(reason)
 
 

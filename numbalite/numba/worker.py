@@ -1,5 +1,6 @@
-"""What a process that multiprocessing starts runs in the place of the main module of a program that is run by
-``python -m numbalite run``: numba is numbalite there too, and then the program's own text.
+"""The main module of a process that multiprocessing starts in a program run by ``python -m
+numbalite run``: it installs numbalite under numba's name there too, then runs the program's own
+text.
 """
 
 from __future__ import annotations

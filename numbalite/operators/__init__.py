@@ -1,4 +1,5 @@
-"""Functions of numbalite as operators of a framework: what numbalite.torch and numbalite.jax have in common.
+"""Functions of numbalite as operators of a framework: the common code of numbalite.torch and
+numbalite.jax.
 
 An Operation describes a ufunc, a generalized ufunc or a kernel: the dtypes and shapes of its results, how it runs on
 arrays of a device or of the host, and its derivatives. The frameworks only translate this description.

@@ -132,7 +132,8 @@ def _gradient(ufunc):
 
 
 def refuse_host(name: str, reason: str) -> None:
-    """TypeError if work of threads of a block is asked for on the host, unless the simulator runs it."""
+    """TypeError if work of threads of a block is requested on the host, unless the simulator runs
+    it."""
     if not _core.driver_has("host_memory"):
         raise TypeError(
             f"{name} {reason}: pass arrays on a GPU, or set NUMBALITE_DRIVER=sim for arrays on the CPU"

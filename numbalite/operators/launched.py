@@ -31,8 +31,9 @@ class Sized(NamedTuple):
 class Launched(Operation):
     """A kernel with one list of parameter types.
 
-    ``launch`` is (grid, block) as in the brackets of a launch, or a function of all arguments that returns it; it sees
-    numbers, and of arrays shape, ndim and size. Arrays and pointers that are not const are written. Without
+    ``launch`` is (grid, block) as in the brackets of a launch, or a function of all arguments that
+    returns it; it gets the numbers, and for each array shape, ndim and size. Arrays and pointers
+    that are not const are written. Without
     ``out_shapes`` they are inputs, which the function changes. With ``out_shapes`` they are results, whose memory is
     not initialized: a shape (a list of them for several results), or a function of the inputs that returns it.
     """

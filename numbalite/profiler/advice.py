@@ -1,4 +1,4 @@
-"""Sentences about a launch: the line, what it costs, and what would change it."""
+"""Sentences about a launch: the line, its cost, and a change that would reduce it."""
 
 from __future__ import annotations
 

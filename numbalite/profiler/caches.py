@@ -2,7 +2,8 @@
 
 The L1 cache of a multiprocessor is shared by its resident blocks. A load hits if its reuse distance within its block
 (cext/sim/check/reuse.h) is smaller than the block's share of the cache: the low end. At the high end a block has the
-whole cache. What one block loads for another is not predicted, so a sector that each block loads misses in each.
+whole cache. Sectors that one block loads for another are not predicted, so a sector that each block
+loads misses in each.
 
 DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, each miss of the L1 cache may
 be one more transfer: how far blocks that share data are apart in time depends on the GPU's scheduler.

@@ -1,4 +1,4 @@
-"""Which lines the time of a launch comes from: the shares of the unit that bounds it."""
+"""The lines that cause the time of a launch: their shares of the unit that bounds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile has counted: of a line, of a launch, of all launches of a kernel."""
+"""The counts of a profile: of a line, of a launch, of all launches of a kernel."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ RATIOS = (
 class Counters:
     """Sums over warps. A request is one access of a warp.
 
-    ``global_load_requests``, ``global_load_sectors``, ``global_load_bytes``, and the same for stores: requests, the
-    sectors of 32 bytes that they touch, the bytes that the threads ask for; ``global_load_lines``: the cache lines of 128
-    bytes that they touch. ``shared_load_requests`` and
+    ``global_load_requests``, ``global_load_sectors``, ``global_load_bytes``, and the same for
+    stores: requests, the sectors of 32 bytes that they touch, the bytes that the threads request;
+    ``global_load_lines``: the cache lines of 128 bytes that they touch. ``shared_load_requests``
+    and
     ``shared_load_wavefronts``, and the same for stores: requests, and the passes over the 32 banks that they need;
     ``shared_load_conflicts``, and ``bank_conflicts`` of both: the passes that conflicts add. ``global_atomic_requests``, ``shared_atomic_requests``,
     ``atomic_passes``: the sum of the largest number of threads with one address. ``variable_load_requests``: reads of
     the module's ``__device__`` and ``__constant__`` variables, which are not among the loads of global memory. ``barrier_waits``: warps that waited at a barrier of the block.
     ``loop_iterations``: iterations of warps. ``global_repeated_requests``,
-    ``shared_repeated_requests``: loads of the addresses that the same load read before, as in a loop. ``requests`` and ``lanes``: of all kinds, and the threads that took part.
+    ``shared_repeated_requests``: loads of the addresses that the same load read before, as in a
+    loop. ``requests`` and ``lanes``: of all kinds, and the number of participating threads.
     """
 
     __slots__ = COUNTERS
@@ -132,7 +134,8 @@ class Counters:
 
     @property
     def atomic_serialisation(self) -> float:
-        """How many threads of a warp update one address at once: 1 if none do, at most 32."""
+        """The number of threads of a warp that update one address at once: 1 if none do, at most
+        32."""
         return _ratio(self.atomic_passes, self.atomic_requests)
 
     @property
@@ -237,7 +240,8 @@ class _WithLines(Counters):
         return tuple(self._lines[key] for key in sorted(self._lines) if self._lines[key].is_used)
 
     def line(self, number: int, file: str | None = None) -> Line:
-        """One line of the user's file; ``file``, or the end of its path, where kernels come from several."""
+        """One line of the user's file; ``file``, or the end of its path, if the kernels are in
+        several files."""
         found = [
             line
             for line in self.lines
@@ -257,7 +261,7 @@ class _WithLines(Counters):
 
 
 class Launch(_WithLines):
-    """One launch: its counters, and what the compiler for the GPU made of its kernel."""
+    """One launch: its counters, and the resources of its kernel as compiled for the GPU."""
 
     __slots__ = (
         "_prediction",
@@ -381,7 +385,7 @@ class Launch(_WithLines):
 
     @property
     def occupancy_limit(self) -> str | None:
-        """What limits it: "registers", "shared memory", "threads" or "blocks"."""
+        """The resource that limits it: "registers", "shared memory", "threads" or "blocks"."""
         return self.occupancy_detail.limit if self.occupancy_detail else None
 
     @property
@@ -391,7 +395,7 @@ class Launch(_WithLines):
 
     @property
     def dram_bytes(self) -> Range:
-        """What is copied between DRAM and the caches, which are empty before the launch."""
+        """The bytes transferred between DRAM and the caches, which are empty before the launch."""
         return self.traffic.dram_bytes
 
     @property
@@ -401,7 +405,8 @@ class Launch(_WithLines):
 
     @property
     def l2_hit_rate(self) -> Range:
-        """Of the sectors that the L2 cache is asked for or is given, those that DRAM does not have to load."""
+        """Of the sectors that the L2 cache loads or stores, those that are not transferred to or
+        from DRAM."""
         return self.traffic.l2_hit_rate
 
     @property
@@ -427,13 +432,14 @@ class Launch(_WithLines):
 
     @property
     def bound(self) -> str:
-        """What the time is: "DRAM", "L2", "L1", "shared memory", "issue", "float32", "float64", "integers", "special functions",
-        "latency", "too few blocks" or "launch"."""
+        """The unit that bounds the time: "DRAM", "L2", "L1", "shared memory", "issue", "float32",
+        "float64", "integers", "special functions", "latency", "too few blocks" or "launch"."""
         return self._predicted.bound
 
     @property
     def causes(self) -> tuple:
-        """What the time comes from: (line, share from 0 to 1) of the unit that bounds it, the largest share first."""
+        """The lines that cause the time: (line, share from 0 to 1) of the unit that bounds it, the
+        largest share first."""
         return causes.of_launch(self, list(self._lines.values()))
 
     def instructions_by_line(self, unit: str) -> dict:
@@ -450,12 +456,12 @@ class Launch(_WithLines):
 
     @property
     def advice(self) -> tuple:
-        """Sentences that name a line and what would change."""
+        """Advice: sentences with a line and a change."""
         return advice.of_launch(self)
 
     @property
     def roofline(self) -> pictures.Picture:
-        """Operations a second over operations for each byte, and what the GPU can do."""
+        """Operations per second against operations per byte, and the GPU's limits."""
         return pictures.roofline([self])
 
     def as_dict(self) -> dict:

@@ -1,4 +1,5 @@
-"""How often the warps of a launch execute each basic block of the machine code: an estimate.
+"""The number of executions of each basic block of the machine code in a launch, counted in warps:
+an estimate.
 
 The requests of a line, counted on the simulator, are distributed over the blocks that contain the line's accesses: first
 to the block with the most of them, an unrolled loop, then to those that follow it. Iterations of loops without memory
@@ -49,8 +50,8 @@ def _evidence(code, lines, places):
 
 
 def _distribute(requests, blocks, code, warps):
-    """(block, its count). The blocks of a loop are executed equally often. The loop with most accesses comes first, as
-    an unrolled loop runs before the loop of its remainder."""
+    """(block, its count). The blocks of a loop are executed equally often. The loop with most
+    accesses is first, because an unrolled loop runs before the loop of its remainder."""
     groups: dict = {}
     for block in blocks:
         loops = code.blocks[block].loops
@@ -90,7 +91,8 @@ def _loops_without_accesses(code, lines, places, counted):
 
 
 def unrolled(instructions) -> int:
-    """How many iterations of the source an iteration of the machine code has: the same arithmetic occurs so often."""
+    """The number of source iterations in an iteration of the machine code, estimated by the
+    repetitions of its arithmetic."""
     times: dict = {}
     for instruction in instructions:
         if instruction.name in _ARITHMETIC:

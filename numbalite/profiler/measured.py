@@ -1,4 +1,4 @@
-"""Launches that were timed on a GPU: by events, with what the driver reports of their kernels."""
+"""Launches that were timed on a GPU: by events, with the driver's data of their kernels."""
 
 from __future__ import annotations
 

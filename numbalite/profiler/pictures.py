@@ -86,7 +86,7 @@ def of_sample(line: Line, sample: Sample) -> Picture:
 
 
 def cost(sample: Sample) -> float:
-    """Sectors, or words of the busiest bank, as a multiple of what the bytes need."""
+    """Sectors, or words of the busiest bank, as a multiple of the necessary number."""
     words = {(at + b) // BANK_BYTES for _, at in sample.active for b in range(sample.size)}
     if sample.kind.startswith("shared"):
         columns = [word % BANKS for word in words]
@@ -161,8 +161,8 @@ def _legend(x, y, entries):
 
 
 def banks(line: Line, sample: Sample) -> Picture:
-    """One access of a warp to shared memory: a column for each of the 32 banks, with a square for each word of 4 bytes that
-    is asked of it. Words above the first one of a column have to wait."""
+    """One access of a warp to shared memory: a column for each of the 32 banks, with a square for
+    each requested word of 4 bytes. Words above the first one of a column have to wait."""
     columns: list = [[] for _ in range(BANKS)]
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):
@@ -207,8 +207,9 @@ _PLOT = (70, 40, 460, 280)
 
 
 def roofline(launches: list) -> Picture:
-    """Operations of float32 for each byte of DRAM, and operations a second, as predicted; the lines are what the GPU can
-    do. Kernels under the slope are limited by memory, those under the flat line by arithmetic."""
+    """Operations of float32 per byte of DRAM, and operations per second, as predicted; the lines
+    are the GPU's limits. Kernels under the slope are limited by memory, those under the flat line
+    by arithmetic."""
     gpu = launches[0].gpu
     peak = 2 * gpu.float32_per_clock * gpu.multiprocessors * gpu.clock_mhz * 1e6
     bandwidth = gpu.dram_bytes_per_second

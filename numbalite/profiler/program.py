@@ -1,4 +1,5 @@
-"""`numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...`: runs a program on the simulator and prints what it counted."""
+"""`numbalite profile [--gpu NAME] [--json] [--html PAGE] FILE ...`: runs a program on the simulator
+and prints its counters."""
 
 from __future__ import annotations
 

@@ -97,7 +97,8 @@ def _all_belong_to_lines(found, lines, kind):
 
 
 def _depth_elsewhere(found, lines, kind):
-    """The smallest loop depth of accesses at lines that have none on the simulator: the compiler moved them there."""
+    """The smallest loop depth of accesses at lines without accesses on the simulator: the compiler
+    moved them there."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
     depths = [
         min(own.depths) for (key, one), own in found.items() if one == kind and key not in having

@@ -1,4 +1,4 @@
-"""What the compiler for a GPU made of a kernel, read from the cubin, and the occupancy that follows from it.
+"""The resources of a kernel as compiled for a GPU, read from the cubin, and its occupancy.
 
 A cubin is an ELF file. Each kernel has a section `.text.NAME`, whose header has the number of registers in the highest
 byte of sh_info; `.nv.shared.NAME`, as long as its shared memory; and `.nv.info`, a list of attributes.
@@ -33,7 +33,7 @@ _FRAME_SIZE, _REGISTERS = 0x11, 0x2F
 
 
 class Occupancy(NamedTuple):
-    """How many blocks a multiprocessor holds at once, and why not more."""
+    """The number of blocks that a multiprocessor runs at once, and the resource that limits it."""
 
     blocks: int
     warps: int

@@ -140,7 +140,7 @@ class profile:
 
     @property
     def advice(self) -> tuple:
-        """Sentences that name a line and what would change."""
+        """Advice: sentences with a line and a change."""
         return self._all().advice
 
     def as_dict(self) -> dict:
@@ -159,7 +159,8 @@ class profile:
 
     @property
     def roofline(self) -> pictures.Picture:
-        """Operations a second of each kernel over operations for each byte, and what the GPU can do."""
+        """Operations per second of each kernel against operations per byte, and the GPU's
+        limits."""
         if self.is_measured:
             raise CudaSupportError(f"cuda.profile: {MISSING}")
         if not self.launches:

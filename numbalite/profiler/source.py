@@ -19,7 +19,7 @@ def line(file: str, number: int) -> str:
 
 
 def _cell(number):
-    """What the user typed into a cell."""
+    """The text of a cell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     typed = shell.history_manager.input_hist_raw if shell and shell.history_manager else ()

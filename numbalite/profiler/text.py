@@ -64,7 +64,8 @@ def _ratio(value):
 
 
 def weight(line: Line) -> int:
-    """What a line costs, to compare lines: sectors, passes over the banks, atomic operations one after the other."""
+    """The cost of a line, to compare lines: sectors, passes over the banks, serialized atomic
+    operations."""
     return (
         line.global_load_sectors
         + line.global_store_sectors

@@ -1,9 +1,10 @@
-"""The predicted time of a launch, and what it is bound by.
+"""The predicted time of a launch, and the unit that bounds it.
 
-Each unit of the GPU has a time: what the launch asks of it, divided by its rate. A warp has a time, too: the latencies
-that it waits for one after the other. As many warps as are resident overlap. The longest of these times, after the time
-that an empty kernel takes, is the prediction. The constants that are marked as fitted were fitted to times that
-docs/performance.md records for an H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
+Each unit of the GPU has a time: the launch's requests to it, divided by its rate. A warp has a
+time, too: the latencies that it waits for one after the other. As many warps as are resident
+overlap. The prediction is the longest of these times plus the time of an empty kernel. The
+constants that are marked as fitted were fitted to times that docs/performance.md records for an
+H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _POWER = 4
 
 
 class Work(NamedTuple):
-    """What the warps of a launch execute, from the machine code and its counts."""
+    """The instructions that the warps of a launch execute, from the machine code and its counts."""
 
     instructions: float
     float32: float
@@ -103,8 +104,8 @@ def _number(names, wanted):
 
 
 def _waits(instructions):
-    """How often an instruction reads a register that an earlier load of the block fills; loads that were issued
-    before it are waited for together."""
+    """The number of instructions that read a register that an earlier load of the block fills;
+    loads issued before it share one wait."""
     pending: dict = {"global": set(), "shared": set()}
     waits = dict.fromkeys(pending, 0)
     for instruction in instructions:
@@ -218,7 +219,7 @@ def _decide(launch, units):
 
 
 def _dram_range(launch):
-    """Seconds: at the bandwidth of the data sheet, and at what copies reach."""
+    """Seconds: at the bandwidth of the data sheet, and at the bandwidth of copies."""
     gpu, size = launch.gpu, launch.dram_bytes
     return Range(
         size.low / gpu.dram_bytes_per_second,

@@ -29,7 +29,7 @@ def _taken(node: Any, test: bool) -> list:
 
 
 def _inside(statement, decided):
-    """A statement with pruned blocks; the same statement if nothing in it is decided."""
+    """A statement with pruned blocks; the same statement if types decide none of its branches."""
     if not any(node in decided for node in tree.walk(statement)):
         return statement
     new = copy.copy(statement)

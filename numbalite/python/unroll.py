@@ -57,7 +57,9 @@ class _Unroll(ast.NodeTransformer):
         for part in tree.walk(ast.Module(node.body, [])):
             if isinstance(part, (ast.Break, ast.Continue)):
                 word = type(part).__name__.lower()
-                raise Problem(part, f"{word} in a loop over literal_unroll, which is none in C++")
+                raise Problem(
+                    part, f"{word} in a loop over literal_unroll, which C++ does not have"
+                )
         found: list = []
         for k in range(n):
             item = ast.Subscript(copy.deepcopy(of), ast.Constant(k), ast.Load())

@@ -110,7 +110,7 @@ class Value:
 
     @property
     def is_natural(self) -> bool:
-        """Is it known not to be negative?"""
+        """Is it proved not to be negative?"""
         return self.range is not None and self.range[0] >= 0
 
     @property
@@ -118,7 +118,7 @@ class Value:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
-        """A copy with these fields changed; ``cxx`` and ``range`` are kept unless given."""
+        """A copy with these fields changed; ``cxx`` and ``range`` are kept unless passed."""
         return Value(**{**self.__dict__, **changes})
 
 

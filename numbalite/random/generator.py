@@ -93,8 +93,9 @@ _METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
 class Generator:
     """Random numbers in device arrays, by numpy.random.Generator's methods; `default_rng` makes one.
 
-    The numbers are a function of the seed and of the calls before: the same on every GPU and on the
-    simulator, whatever shape the launch has. Each call begins with a new block of the stream, so that
+    The numbers are a function of the seed and of the earlier calls: the same on every GPU and on
+    the simulator, for any launch configuration. Each call begins with a new block of the stream, so
+    that
     ``random(5)`` and ``random(3)`` are not ``random(8)``. ``size=None`` makes an array of no dimensions, or
     of the parameters' shape where they are arrays. ``out=`` is a device array, C-contiguous; ``stream=`` is
     where the kernel runs. Parameters are numbers or arrays, of the host or the device; those of the device are
@@ -418,8 +419,8 @@ class Generator:
     def multinomial(
         self, n: Any, pvals: Any, size: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64. The last
-        probability is taken to be what the others leave."""
+        """The number of ``n`` trials with each outcome, of shape ``size + (len(pvals),)``; int64.
+        The last probability is 1 minus the others."""
         return multivariate.multinomial(self, n, pvals, size, stream)
 
     def dirichlet(self, alpha: Any, size: Any = None, *, stream: StreamLike = 0) -> DeviceNDArray:
@@ -447,8 +448,8 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Elements of an array along an axis, or of ``range(a)``, at random.
 
-        ``p`` has their probabilities. With ``replace=False`` nothing is chosen twice; their order is random then,
-        regardless of ``shuffle``.
+        ``p`` has their probabilities. With ``replace=False`` no element is chosen twice; their
+        order is random then, regardless of ``shuffle``.
         """
         return shuffling.choice(self, a, size, replace, p, axis, stream)
 
@@ -502,9 +503,8 @@ def _check_sample(good, bad, sample):
 def default_rng(seed: Any = None) -> Generator:
     """A Generator of Philox4x32-10.
 
-    ``seed`` is one of the seeds of numpy.random.default_rng: None, an int of any size, several of them, a
-    SeedSequence;
-    a Philox4x32 is used itself, and a Generator given back.
+    ``seed`` is one of the seeds of numpy.random.default_rng: None, an int of any size, several of
+    them, a SeedSequence; a Philox4x32 is used itself, and a Generator is returned unchanged.
 
     >>> rng = cuda.random.default_rng(7)
     >>> d = rng.normal(10, 2, size=(100, 100))

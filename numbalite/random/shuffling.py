@@ -54,7 +54,7 @@ def _sizes(shape, axis):
 
 
 def _on_device(what, name, value, stream):
-    """A device array; what is on the host is copied."""
+    """A device array; a host array is copied."""
     found = if_cuda_array(value)
     if found is None:
         return to_device(np.asarray(value), stream)

@@ -255,7 +255,7 @@ class _ManagedDevice:
         contexts.pop()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_device":  # of a copy that has nothing yet
+        if name == "_device":  # of a copy that is still empty
             raise AttributeError(name)
         return getattr(self._device, name)
 

@@ -212,7 +212,7 @@ class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
 
 class TorchMemoryManager(_LibraryManager):
     """Device memory from PyTorch's caching allocator: `torch.cuda.memory_summary()` counts it, and
-    `torch.cuda.empty_cache()` returns what is free to the system.
+    `torch.cuda.empty_cache()` returns free memory to the system.
 
         cuda.set_memory_manager(cuda.TorchMemoryManager)
     """

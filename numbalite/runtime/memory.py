@@ -98,7 +98,7 @@ class MemoryPool:
         _core.pool_trim(self.device, _size(keep, "keep"))
 
     def reset_peak(self) -> None:
-        """`peak` begins again at what is used now."""
+        """`peak` restarts at the current use."""
         _core.pool_reset_peak(self.device)
 
     def __repr__(self) -> str:
@@ -121,10 +121,11 @@ class MemoryPool:
 class HostMemoryPool:
     """The host memory pool for results and pinned arrays, from `cuda.host_memory_pool()`; sizes are in bytes.
 
-    Copies of 256 KiB or more to the host use blocks of the pool. A block that returns to the pool a second time (over
-    64 MiB: a fourth time, because locking takes longer) is page-locked, so that the device writes to it directly.
-    `limit` is the maximum of memory that is locked for results, and of cached memory; 0 disables both. Its default is
-    NUMBALITE_PINNED_LIMIT. `locked` is the size of page-locked memory.
+    Copies of 256 KiB or more to the host use blocks of the pool. A block that returns to the pool a
+    second time (over 64 MiB: a fourth time, because locking is slower) is page-locked, so that the
+    device writes to it directly. `limit` is the maximum of memory that is locked for results, and
+    of cached memory; 0 disables both. Its default is NUMBALITE_PINNED_LIMIT. `locked` is the size
+    of page-locked memory.
     """
 
     __slots__ = ()
@@ -165,7 +166,7 @@ class HostMemoryPool:
         _core.host_trim(_size(keep, "keep"))
 
     def reset_peak(self) -> None:
-        """`peak` begins again at what is used now."""
+        """`peak` restarts at the current use."""
         _core.host_reset_peak()
 
     def __repr__(self) -> str:

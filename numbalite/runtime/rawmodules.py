@@ -1,6 +1,6 @@
 """Modules loaded from an image, and occupancy, with the names of numba's Context.
 
-`cuda.module` and `cuda.jit` are what programs want; this is for those that bring PTX or a cubin.
+Most programs use `cuda.module` and `cuda.jit`; this is for programs that have PTX or a cubin.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class CudaPythonFunction:
         )
 
     def set_shared_memory_carveout(self, carveout: int) -> Any:
-        """How much of the L1 cache becomes shared memory, in per cent; -1: the driver decides."""
+        """The percentage of the L1 cache that becomes shared memory; -1: the driver decides."""
         if not -1 <= int(carveout) <= 100:
             raise ValueError("Carveout must be between -1 and 100")
         self.handle.set_attribute(9, int(carveout))

@@ -28,8 +28,9 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
 
     A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
     with const for the arrays that it only reads, and ``launch``: (grid, block), or a function of its arguments that
-    returns them. It sees numbers, and of tensors shape, ndim and size. It changes the other arrays and returns None;
-    with ``out_shapes``, a shape or a function of the inputs that returns one, they are results.
+    returns them. It gets the numbers, and for each tensor shape, ndim and size. It changes the
+    other arrays and returns None; with ``out_shapes``, a shape or a function of the inputs that
+    returns one, they are results.
 
         @operator("mylib::scale", launch=lambda x, a, y: (-(-x.size // 256), 256), out_shapes=lambda x, a: x.shape)
         @cuda.jit("void(const float32[:], float32, float32[:])")
@@ -52,7 +53,8 @@ def _is_name(name):
 class Operator:
     """An operator of PyTorch: call it with tensors.
 
-    ``overload`` is what torch.compile and torch.export see, a torch._ops.OpOverload; ``function`` is the ufunc or kernel.
+    ``overload`` is the torch._ops.OpOverload that torch.compile and torch.export use; ``function``
+    is the ufunc or kernel.
     """
 
     def __init__(

@@ -6,10 +6,10 @@ are equal and have equal hashes. Indexing makes array types
 a type, a NumPy scalar of the type (``float32(0.25)``).
 
 This file has the types' names, and the types of dtypes and of values. classes.py has their classes,
-structs.py writes the C++ structs of records, signatures.py reads signatures, parameters.py says what
-types are as parameters of kernels, describe.py reads what a compiler says of these, demangle.py
-mangled names. inkernel.py and libdevice.py have the names that exist in kernels only, keywords.py the keywords of C++.
-Uses nothing but the modules of the top folder. Begin with this file.
+structs.py writes the C++ structs of records, signatures.py reads signatures, parameters.py defines
+how types are passed as parameters of kernels, describe.py reads a compiler's description of these,
+demangle.py mangled names. inkernel.py and libdevice.py have the names that exist in kernels only,
+keywords.py the keywords of C++. Uses only the modules of the top folder. Begin with this file.
 """
 
 from __future__ import annotations

@@ -544,7 +544,7 @@ class Signature:
     return_type: Type | None
 
     def __init__(self, return_type, args):
-        # void is numba's none, too: as a result nothing, as an argument None.
+        # void is also numba's none: no result, or the argument None.
         args = tuple(Empty() if isinstance(arg, Void) else arg for arg in args)
         object.__setattr__(self, "return_type", return_type)
         object.__setattr__(self, "args", args)

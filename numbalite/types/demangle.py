@@ -47,7 +47,8 @@ LITERAL_SUFFIXES = {"int": "", "bool": "", "unsigned int": "u", "long": "l", "lo
 
 
 class _Reader:
-    """Recursive descent over a mangled name; `seen` is what S_, S0_, ... refer back to."""
+    """Recursive descent over a mangled name; `seen` contains the parts to which S_, S0_, ...
+    refer."""
 
     def __init__(self, text):
         self.text = text
@@ -178,7 +179,7 @@ class _Reader:
         return self.substitution()
 
     def encoding(self):
-        """A function or variable: its name with template arguments; what follows is not read."""
+        """A function or variable: its name with template arguments; the rest is not read."""
         if self.take("N"):
             return self.nested()
         name = self.unqualified()

@@ -1,8 +1,8 @@
 """Reads a compiler's description of a kernel's parameters or of a variable from its text.
 
-cuda_src/numbalite/describe.cuh creates a type whose name spells everything that a launch needs. The text is
-either a mangled name (NVRTC's lowered name of a name expression) or what g++ and clang++ write into
-__PRETTY_FUNCTION__; both are converted to the same form first.
+cuda_src/numbalite/describe.cuh creates a type whose name spells everything that a launch needs. The
+text is either a mangled name (NVRTC's lowered name of a name expression) or the __PRETTY_FUNCTION__
+of g++ and clang++; both are converted to the same form first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a computed value may be from the right one, by its dtype."""
+"""The tolerance of a computed value, by its dtype."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tolerance(NamedTuple):
 
 
 def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
-    """How far a value of this dtype may be from the right one.
+    """The tolerance of a value of this dtype.
 
     A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
     by its square root. Integers, booleans and dates have to be equal.

@@ -5,7 +5,7 @@ so a recognized operation is faster; any other operation is reduced in order. Re
 text. With parameters a and b of one type, in either order:
 
     a + b   a * b   a & b   a | b   a ^ b   a && b   a || b
-    min(a, b)   and the like, if the name is the device's own
+    min(a, b)   and similar ones, if the name is the device's own
     a < b ? a : b   and its variants, for integers (for floats, NaN and signed zeros make a difference)
 
 each as an expression or as the body "return ...;". Another order rounds sums of floating-point numbers differently,

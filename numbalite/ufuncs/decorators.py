@@ -1,4 +1,4 @@
-"""``vectorize`` and ``guvectorize``: from what users write to ufuncs.
+"""``vectorize`` and ``guvectorize``: from decorated functions to ufuncs.
 
 Forms and options are those of numba, and further ones for sources. The target determines the class of the
 result: a CudaUfunc or CudaGUfunc for "cuda", a numpy.ufunc for "cpu" and "parallel".
@@ -208,14 +208,14 @@ def vectorize(
 ) -> Any:
     """Makes a NumPy ufunc from a function of numbers whose body is a string of C++, or from a source.
 
-    As a decorator: bare, or with signatures ("float32(float32, float32)", a list of them, types): the
-    first that takes a call's dtypes is used. Without any, a loop is compiled for the dtypes of each
-    call. A function that returns a ``tuple<...>`` makes a ufunc with several results
+    As a decorator: bare, or with signatures ("float32(float32, float32)", a list of them, types):
+    the first that accepts a call's dtypes is used. Without any, a loop is compiled for the dtypes
+    of each call. A function that returns a ``tuple<...>`` makes a ufunc with several results
     ("Tuple((float32, float32))(float32)").
 
     ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
-    ``args="x, y"`` a body or an expression. ``identity`` is what reductions start from: a number,
-    None, or "reorderable". ``target`` is "cpu", "parallel" (a thread pool) or "cuda".
+    ``args="x, y"`` a body or an expression. ``identity`` is the initial value of reductions: a
+    number, None, or "reorderable". ``target`` is "cpu", "parallel" (a thread pool) or "cuda".
 
     Options: ``fastmath cache debug opt`` as in numba, ``options=[...]`` for the compiler, ``std=``,
     ``headers={name: text}``, ``max_registers lineinfo stoppable``; numba's ``nopython`` and ``nogil`` are

@@ -1,8 +1,8 @@
 """Derivatives of ufuncs by forward-mode automatic differentiation.
 
-The text of the function is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh) in the place
-of float and double. Around it, a generated text gives the inputs their derivatives and returns those of the
-results:
+The text of the function is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh)
+in place of float and double. Around it, a generated text gives the inputs their derivatives and
+returns those of the results:
 
     derivative(i)   df/dx_i                           inputs as of f
     jvp             f, and sum_i df/dx_i * t_i        inputs x..., t... (t for each differentiable input)
@@ -279,7 +279,7 @@ class _Text:
         return f"g{o} * r{o}{part}"
 
     def text_of_rules(self) -> str:
-        """The text with the derivatives that the user gave."""
+        """The text with the user's derivatives."""
         xs = ", ".join(f"x{i}" for i in range(len(self.args)))
         if self.last == "vjp":
             values = [f"nl_v{i}({xs}, g0)" for i in self.varying]

@@ -115,8 +115,8 @@ _DERIVATIVES = ("derivative", "jvp", "vjp", "defvjp")
 class _Method:
     """A function of differentiation.py as a method of a NumPy ufunc.
 
-    It refers to what the ufunc was made from and not to the ufunc, which Python's garbage collector does not
-    visit: a cycle would never be freed.
+    It references the ufunc's definition and not the ufunc, which Python's garbage collector does
+    not visit: a cycle would never be freed.
     """
 
     def __init__(self, name, owner):
@@ -198,8 +198,8 @@ class Owner:
     def promote(self, ufunc, inputs, fixed):
         """The codes of the loop for these dtypes, compiled and added if it is new.
 
-        inputs: dtypes, or int, float, complex for scalars that take the others' type; the first is None
-        in a reduction. fixed: what dtype= and signature= say, None where they do not.
+        inputs: dtypes, or int, float, complex for scalars that adopt the others' type; the first is
+        None in a reduction. fixed: the types in dtype= and signature=, None where they have none.
         """
         fixed = fixed if any(t is not None for t in fixed) else None
         is_reduction = inputs[0] is None
@@ -290,7 +290,7 @@ _before = None
 
 
 def _register():
-    """Our ufuncs pickle by what they were made from, all others as before."""
+    """Our ufuncs are pickled by their definitions, all others as before."""
     global _before
     current = copyreg.dispatch_table.get(np.ufunc)
     if current is not _reduce:

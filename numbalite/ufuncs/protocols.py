@@ -2,7 +2,8 @@
 
 NumPy calls DeviceNDArray.__array_ufunc__, which calls this module. If the table below has NumPy's ufunc, a CUDA ufunc of
 the same expression runs. NumPy's type resolution selects the loop, so dtypes, exceptions, `out=`, `where=`, `casting=`
-and the methods are NumPy's. Other ufuncs raise TypeError with the reason and a remedy; nothing is computed on the host.
+and the methods are NumPy's. Other ufuncs raise TypeError with the reason and a remedy; none
+computes on the host.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices on the host are
 checked there. Indices on the device are checked by kernels, and `refuse` waits for the result, unless their dtype has
-no value that is out of bounds. If an index is out of bounds, nothing is written.
+no value that is out of bounds. If an index is out of bounds, no element is written.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ def _joined(shape, indices, stream):
 
 
 def _add_axis(places, index, length, stream):
-    """Extends flat indices in place by one more axis of ``length`` elements: places * length + index."""
+    """Extends flat indices in place by one more axis of ``length`` elements: places * length +
+    index."""
     index = operands.spread(index, places.shape)
     if not index.is_c_contiguous():
         index = index.copy(stream=stream)

@@ -1,9 +1,10 @@
-"""Inserts flags into LLVM IR that tell which lines and branches of the user's kernels have run.
+"""Inserts flags into LLVM IR that record the executed lines and branches of the user's kernels.
 
 `instrument` edits the IR of clang's front end, like irpatch.py. A block whose instructions have a line of the user's
 gets a flag, which it sets; so does the target of a conditional branch. Where the target has other predecessors, the
-branch gets a block of its own. This is what `clang --coverage` counts, without numbers: a flag needs no atomic
-operation, and the optimizer can move it out of a loop. cuda_src/sim/coverage.h maps the flags to a file.
+branch gets a block of its own. It covers what `clang --coverage` counts, without counting: a flag
+needs no atomic operation, and the optimizer can move it out of a loop. cuda_src/sim/coverage.h maps
+the flags to a file.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _FIELD = {name: re.compile(rf"\b{name}: (!?\d+)") for name in ("line", "column",
 _OF = re.compile(r"!dbg (!\d+)")
 _TARGET = re.compile(rf"label ({syntax.NAME})")
 _PHI = re.compile(rf"^  {syntax.NAME} = phi ")
-_SANITIZER = "%handler."  # the blocks that report what a sanitizer finds
+_SANITIZER = "%handler."  # the blocks that report a sanitizer's errors
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
@@ -69,7 +70,7 @@ def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
 
 
 class _Places:
-    """The place of each debug location of a module, if it is the user's."""
+    """The source position of each debug location of a module, if it is the user's."""
 
     def __init__(self, ir, is_users):
         files = {
@@ -120,14 +121,14 @@ def _path(file, folder):
 
 
 class _Made:
-    """The flags of a module, and what they tell."""
+    """The flags of a module, and their lines and branches."""
 
     def __init__(self, pointer):
         self.pointer = pointer
         self.count = 0
         self.files: dict[str, int] = {}
         self.lines: list = []  # [file, line, flag]
-        self.branches: list = []  # [file, line, column, number at this place, [flags]]
+        self.branches: list = []  # [file, line, column, number at this position, [flags]]
 
     def flag(self):
         self.count += 1

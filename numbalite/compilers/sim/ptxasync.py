@@ -128,7 +128,7 @@ class Asynchronous:
         )
 
     def store_async(self, kind, size, operands, parts):
-        """st.async: stores, then the bytes have come."""
+        """st.async: stores, then counts the bytes at the barrier."""
         at = self.address(operands[0], ["shared"])
         values = ", ".join(self.value(one, kind) for one in parts)
         done = f"{_MBARRIER}complete({self.barrier(operands[2])}, {size * len(parts)});"

@@ -17,7 +17,7 @@ _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 
 
 class Unknown(Exception):
-    """The statement cannot be said in C++: an instruction, as text."""
+    """The statement has no C++ equivalent: an instruction, as text."""
 
 
 def split(text):

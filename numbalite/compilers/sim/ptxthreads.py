@@ -1,5 +1,5 @@
-"""Inline PTX of threads together as C++, for numbalite/compilers/sim/ptx.py: fences, barriers, and what the lanes of a
-warp exchange."""
+"""Inline PTX that involves several threads as C++, for numbalite/compilers/sim/ptx.py: fences,
+barriers, and exchanges between the lanes of a warp."""
 
 from __future__ import annotations
 

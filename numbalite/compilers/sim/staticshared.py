@@ -1,9 +1,10 @@
 """Finds the static __shared__ variables that each kernel of a module uses, in LLVM IR.
 
 A GPU gives them to a kernel all together, those of the functions that it calls and of all their scopes too, and
-ptxas refuses a kernel whose variables are larger than a block's static shared memory. The front end's IR still has
-each function's calls: after the optimiser, kernels share what was inlined in them. In images that look for mistakes,
-a variable is an object of the engine's with the size in its value (cuda_src/sim/thread.h).
+ptxas refuses a kernel whose variables are larger than a block's static shared memory. The front
+end's IR still has each function's calls: after the optimizer, inlined functions cannot be
+attributed to kernels. In images that look for mistakes, a variable is an object of the engine's
+with the size in its value (cuda_src/sim/thread.h).
 """
 
 from __future__ import annotations

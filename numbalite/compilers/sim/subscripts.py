@@ -1,8 +1,8 @@
 """Positions of names before an index, ``x[i]`` and ``w(i, j)``, by line and column.
 
-Instrumented images bring this table (cext/sim/debuginfo/names.h). What a compiler tells of an access is the
-place of the expression, and compilers differ in which: clang++ names the first letter of what is
-indexed, g++ a bracket. All of them are in the table.
+Instrumented images contain this table (cext/sim/debuginfo/names.h). A compiler reports the source
+position of an access, and compilers differ in it: clang++ reports the first letter of the indexed
+expression, g++ a bracket. All of them are in the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Modules under the names by which numba's users import them; what they hold lives elsewhere."""
+"""Modules under the names by which numba's users import them; their contents are in other
+packages."""
 
 from __future__ import annotations
 

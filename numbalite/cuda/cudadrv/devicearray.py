@@ -86,7 +86,7 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def array_core(ary: Any) -> Any:
-    """The array without what is repeated by a stride of zero: the elements that have to travel."""
+    """The array without repeated elements (a stride of zero): the elements that must be copied."""
     required.require_array(ary, "array_core")
     if not ary.strides or not ary.size:
         return ary
@@ -107,7 +107,7 @@ def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
 def auto_device(
     obj: Any, stream: StreamLike = 0, copy: bool = True, user_explicit: bool = False
 ) -> Any:
-    """(a device array for what is given, whether it was made for it)"""
+    """(a device array of the argument, whether it was created for it)"""
     if is_cuda_array(obj):
         return as_cuda_array(obj), False
     return to_device(obj, stream, copy), True

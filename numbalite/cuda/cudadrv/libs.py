@@ -38,13 +38,13 @@ open_libdevice = get_libdevice
 
 
 def get_cuda_include_dir() -> Any:
-    """The first of the toolkit's include directories, None where there is none."""
+    """The first of the toolkit's include directories, or None."""
     found = toolkit.include_directories()
     return str(found[0]) if found else None
 
 
 def test() -> bool:
-    """Prints what was found, as `numba -s` does; True if kernels can be compiled."""
+    """Prints the libraries that were found, as `numba -s` does; True if kernels can be compiled."""
     try:
         library, version, _ = nvrtc.open_library()
     except CudaSupportError as problem:

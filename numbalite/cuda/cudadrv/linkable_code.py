@@ -1,4 +1,4 @@
-"""Code to link with kernels, under numba's names: sources, and what is compiled for GPUs already."""
+"""Code to link with kernels, under numba's names: sources and compiled code."""
 
 from __future__ import annotations
 

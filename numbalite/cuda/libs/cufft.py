@@ -1,4 +1,4 @@
-"""Transforms in place, and convolution, by cuFFT. np.fft's functions take device arrays, too."""
+"""Transforms in place, and convolution, by cuFFT. np.fft's functions accept device arrays, too."""
 
 from numbalite.fft.convolution import fftconvolve
 from numbalite.fft.inplace import fft_inplace, ifft_inplace

@@ -2,6 +2,6 @@
 
 `table` finds a library and its functions and makes exceptions of statuses; loading, calls and handles are C
 (cext/driver/cudalib, cext/py/librarycall, cext/core/handle). On the simulator the functions are Python's:
-`fftsim`, `solversim` and `sparsesim` compute with NumPy what the libraries compute, from the same arguments, so
-that everything above runs there as on a GPU. Begin with table.py.
+`fftsim`, `solversim` and `sparsesim` compute the libraries' results with NumPy, from the same
+arguments, so that all code above runs there as on a GPU. Begin with table.py.
 """

@@ -2,8 +2,8 @@
 copies, in the stream's order.
 
 A transform writes to its whole work area, as cuFFT does, so that the simulator's checks find a work area that was
-released or that two streams share. Lengths that are powers of two need none. Wrong use, such as a work area that is
-missing or too small, is an error status.
+released or that two streams share. Lengths that are powers of two need no padding. Wrong use, such
+as a work area that is missing or too small, is an error status.
 """
 
 from __future__ import annotations

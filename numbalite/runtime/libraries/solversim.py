@@ -40,7 +40,7 @@ def as_it_is(array: Any, stream: Any) -> np.ndarray:
 
 
 def _write(array, matrix, ld, kind, stream):
-    """Writes a matrix by columns, and leaves what is between them."""
+    """Writes a matrix by columns, and leaves the bytes between them."""
     rows, columns = matrix.shape
     flat = _flat(array, ld * (columns - 1) + rows, kind)
     host = as_it_is(flat, stream) if rows != ld else np.empty(flat.size, kind)
@@ -325,7 +325,8 @@ def Xgesvd(
 
 
 def _at(address, shape, strides, kind):
-    """A device array over an address, which a batched function has been given in an array."""
+    """A device array over an address from an array of addresses, the argument of a batched
+    function."""
     return _core.from_pointer(int(address), shape, strides, np.dtype(kind))
 
 

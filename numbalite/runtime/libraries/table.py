@@ -1,8 +1,8 @@
 """The functions of a CUDA library: `CUSOLVER.on(stream)("Xgetrf", ...)`.
 
-The arguments are those of the C function after the handle: ints, device arrays, None for a null pointer, values
-(`Calls.make`, `memory`), and addresses of ctypes objects for what is written on the host. The handles are kept
-in C (core/handle), one for each device and stream.
+The arguments are those of the C function after the handle: ints, device arrays, None for a null
+pointer, values (`Calls.make`, `memory`), and addresses of ctypes objects for results on the host.
+The handles are kept in C (core/handle), one for each device and stream.
 """
 
 from __future__ import annotations
