@@ -1,8 +1,8 @@
 """The site: `make docs` builds it into build/site from the pages of docs/, README and the notebooks.
 
 The source folder is the whole checkout, so that links between pages, notebooks and sources are the
-same here and where the repository is browsed. The reference is read from docstrings, which means that
-numbalite is imported: on the simulator, nothing is compiled for it.
+same here and where the repository is browsed. The reference is generated from docstrings, so
+numbalite is imported: on the simulator, this compiles no code.
 """
 
 import os
@@ -49,7 +49,7 @@ pygments_dark_style = "monokai"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
-# Lessons begin their parts with whatever heading they like.
+# The parts of lessons begin with headings of any level.
 suppress_warnings = ["myst.header"]
 
 default_role = "code"

@@ -6,7 +6,7 @@ from pygments.lexers.c_cpp import CppLexer
 from pygments.lexers.python import PythonLexer
 from pygments.token import Error, Keyword, Name, String
 
-# What only C++ has: statements, indices of threads, directives.
+# Tokens that only C++ has: statements, indices of threads, directives.
 IS_CXX = re.compile(r";\s*(//.*)?$|;\s*}|#include|__global__|\breturn\b.*;", re.M)
 QUOTES = re.compile(r"""(?s)^([rR]?)('''|\"""|'|")(.*)(\2)$""")
 WORDS = frozenset(

@@ -1,4 +1,4 @@
-"""Notebooks as pages: their text, their programs, and what is stored as the programs' results."""
+"""Notebooks as pages: their text, their programs, and the stored outputs."""
 
 import html
 import json
@@ -12,7 +12,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def fenced(text, language):
-    """A block of code, whatever fences it holds itself."""
+    """A block of code, with a fence longer than any in it."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -20,7 +20,7 @@ def fenced(text, language):
 
 
 def language(source):
-    """What a code cell is highlighted as; IPython's commands are no Python."""
+    """The language for the highlighting of a code cell; IPython's commands are no Python."""
     first = source.lstrip().partition("\n")[0]
     if first.startswith("%%cuda"):
         return "cuda"
@@ -35,12 +35,12 @@ def picture(data, said):
 
 
 def with_pictures(text, attachments):
-    """A text cell, with the pictures that it brings."""
+    """A text cell, with its attached pictures."""
     return ATTACHED.sub(lambda found: picture(attachments[found[2]]["image/png"], found[1]), text)
 
 
 def result(output):
-    """What a cell has given: a picture, a table or box in HTML, or text."""
+    """The output of a cell: a picture, a table or box in HTML, or text."""
     data = output.get("data", {})
     if "image/png" in data:
         return picture(data["image/png"], "the figure that this program draws")
@@ -52,7 +52,7 @@ def result(output):
 
 
 def markdown(book):
-    """The text of a notebook, given as its JSON."""
+    """The text of a notebook, from its JSON."""
     pieces = []
     for cell in book["cells"]:
         source = "".join(cell["source"]).strip("\n")

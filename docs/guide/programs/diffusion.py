@@ -121,7 +121,7 @@ def step(bands, number):
         for above, below in itertools.pairwise(bands):
             above.receive(slice(-DEPTH, None), below, slice(DEPTH, 2 * DEPTH))
             below.receive(slice(0, DEPTH), above, slice(-2 * DEPTH, -DEPTH))
-        # The next step reads what this band received, and overwrites in the one after it what the others read.
+        # The next step reads the rows that this band received, and the one after it overwrites the rows that the others read.
         for n, band in enumerate(bands):
             for other in bands[max(n - 1, 0) : n + 2]:
                 other.received.wait(band.compute)
@@ -151,7 +151,7 @@ def run(plane, steps, devices):
 
 
 def timeline(bands):
-    """What the streams do in steps around an exchange: (what, device, stream, begin, end), in microseconds.
+    """The timeline of the streams in steps around an exchange: (what, device, stream, begin, end), in microseconds.
 
     Times of one device are exact; those of two devices agree to some microseconds.
     """

@@ -28,7 +28,7 @@ mine = np.arange(N, dtype=np.float64) + comm.rank * N
 x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # and an element of each neighbour
 out = cuda.device_array_like(x)
 
-# Parts of device arrays are buffers of messages. MPI knows nothing of streams: what it is to send must
+# Parts of device arrays are buffers of messages. MPI is not ordered with streams: data for it must
 # be there.
 left = comm.rank - 1 if comm.rank > 0 else MPI.PROC_NULL
 right = comm.rank + 1 if comm.rank < comm.size - 1 else MPI.PROC_NULL

@@ -13,7 +13,7 @@ from numbalite import cuda, vectorize
 
 ranks = MPI.COMM_WORLD
 cuda.set_default_device(ranks.Split_type(MPI.COMM_TYPE_SHARED).rank % len(cuda.gpus))
-cuda.synchronize()  # NCCL takes the device that is current in this thread
+cuda.synchronize()  # NCCL uses the current device of this thread
 name = ranks.bcast(nccl.get_unique_id() if ranks.rank == 0 else None)
 comm = nccl.Communicator.init(ranks.size, ranks.rank, name)
 

@@ -1,4 +1,4 @@
-"""One process for each GPU, and sums over all of them by NCCL, which PyTorch brings.
+"""One process for each GPU, and sums over all of them by NCCL, which PyTorch includes.
 
     torchrun --nproc-per-node 2 torch_ranks.py [MEGABYTES]
 
@@ -30,8 +30,8 @@ def square(x):
     "return x * x;"
 
 
-# A tensor over the memory of a device array: nothing is copied. PyTorch's work and numbalite's are both in
-# the device's default stream, so that one comes after the other without waiting.
+# A tensor over the memory of a device array, without a copy. PyTorch's work and numbalite's are both in
+# the device's default stream, so that they run in order without a wait.
 d = cuda.to_device(np.arange(8, dtype=np.float32) + rank)
 squares = square(d)
 dist.all_reduce(torch.from_dlpack(squares))
