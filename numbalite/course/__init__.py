@@ -3,7 +3,8 @@
 ``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures on either,
 ``stamp`` labels a plot with the device,
 ``examine`` checks a launch for mistakes on either.
-Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, ufuncs and cuda. Begin with judging.py.
+Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, cuda and judge. Begin with
+judging.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from typing import Any
 
-    from numbalite.course.assessment import Assessment, exercise, unwritten
+    from numbalite.course.assessment import Assessment, exercise
     from numbalite.course.catalogue import exercises
     from numbalite.course.checked import examine
     from numbalite.course.device import size, stamp, where
@@ -22,23 +23,24 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.course.tasks import check
     from numbalite.course.timing import timed
     from numbalite.course.verdict import Verdict
+    from numbalite.judge.guarded import unwritten
     from numbalite.types.tolerance import tolerance
 
 _WHERE = {
-    "assess": "judging",
-    "judge": "judging",
-    "Verdict": "verdict",
-    "check": "tasks",
-    "examine": "checked",
-    "Assessment": "assessment",
-    "exercise": "assessment",
-    "exercises": "catalogue",
-    "unwritten": "assessment",
-    "size": "device",
-    "stamp": "device",
-    "where": "device",
-    "timed": "timing",
-    "tolerance": "compare",
+    "assess": "course.judging",
+    "judge": "course.judging",
+    "Verdict": "course.verdict",
+    "check": "course.tasks",
+    "examine": "course.checked",
+    "Assessment": "course.assessment",
+    "exercise": "course.assessment",
+    "exercises": "course.catalogue",
+    "unwritten": "judge.guarded",
+    "size": "course.device",
+    "stamp": "course.device",
+    "where": "course.device",
+    "timed": "course.timing",
+    "tolerance": "types.tolerance",
 }
 
 __all__ = [
@@ -62,7 +64,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'numbalite.course' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"numbalite.course.{_WHERE[name]}"), name)
+    value = getattr(importlib.import_module(f"numbalite.{_WHERE[name]}"), name)
     globals()[name] = value
     return value
 

@@ -9,7 +9,10 @@ import pickle
 
 import numpy as np
 
-from .mistakes import UNFILLED, Failed
+from numbalite.judge.guarded import Guarded
+from numbalite.judge.verdict import Failed
+
+from .mistakes import UNFILLED
 
 
 class Arguments:
@@ -23,7 +26,7 @@ class Arguments:
         self.exercise = exercise
         self.margin = margin
         self.data = data
-        self._whole = []  # of each argument: the larger array, or None
+        self._guarded = []  # of each argument: Guarded and the larger array, or None
         self.passed = [self._put(k, value) for k, value in enumerate(self.given())]
 
     def given(self) -> tuple:
@@ -34,17 +37,12 @@ class Arguments:
         from numbalite import cuda
 
         if not isinstance(value, np.ndarray):
-            self._whole.append(None)
+            self._guarded.append(None)
             return value
-        margin = self.margin if _has_margin(value) else 0
-        whole = np.zeros(value.size + 2 * margin, value.dtype)
-        if margin:
-            whole[:margin] = whole[-margin:] = 1000 + k
-        whole[margin : margin + value.size] = value.ravel()
-        if not self.exercise.host_arrays:
-            whole = cuda.to_device(whole)
-        self._whole.append(whole)
-        return whole[margin : margin + value.size].reshape(value.shape)
+        guarded = Guarded(value, k, self.margin)
+        whole = guarded.whole if self.exercise.host_arrays else cuda.to_device(guarded.whole)
+        self._guarded.append((guarded, whole))
+        return guarded.within(whole)
 
     def fill(self, data):
         """Other data in the same arrays."""
@@ -59,7 +57,7 @@ class Arguments:
         """The data of other Arguments, whose arrays are in memory of the same kind."""
         self.data = source.data
         for i, value in enumerate(source.passed):
-            if self._whole[i] is None:
+            if self._guarded[i] is None:
                 self.passed[i] = value
             else:
                 self.passed[i][...] = value
@@ -80,31 +78,15 @@ class Arguments:
 
     def check_untouched(self, size):
         """Failed where an input has been changed, or something written beyond an array."""
-        exercise, margin = self.exercise, self.margin
+        exercise = self.exercise
+        written = (*exercise.outputs, *exercise.changed)
         for k, (name, value) in enumerate(zip(exercise.parameters, self.given())):
-            whole = self._whole[k]
-            if whole is None:
-                continue
-            now = on_host(whole)
-            if margin and _has_margin(value):
-                edges = {
-                    "before its start": now[:margin],
-                    "behind its end": now[len(now) - margin :],
-                }
-                for which, edge in edges.items():
-                    if (edge != 1000 + k).any():
-                        raise Failed(
-                            f"With {size}, something is written into {name} {which}: guard the edges."
-                        )
-            if name not in exercise.outputs and name not in exercise.changed:
-                start = margin if _has_margin(value) else 0
-                inside = now[start : start + value.size].reshape(value.shape)
-                if inside.tobytes() != np.ascontiguousarray(value).tobytes():
-                    raise Failed(f"With {size}, the input {name} is changed by the call.")
-
-
-def _has_margin(value):
-    return value.dtype.kind in "fciu" and value.dtype.itemsize > 1
+            if self._guarded[k] is not None:
+                _, whole = self._guarded[k]
+                guarded = Guarded(value, k, self.margin)
+                problem = guarded.problem(name, on_host(whole), name not in written)
+                if problem:
+                    raise Failed(f"With {size}, {problem}")
 
 
 def _is_on_device(value):

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from numbalite.judge.cases import SMALL
 from numbalite.types.tolerance import tolerance
 
 EXERCISES: dict[str, type[Assessment]] = {}
 """Name -> Assessment class, in the order of the course; the modules of the sections fill it."""
-
-SMALL = (1, 2, 3, 31, 32, 33, 64, 100, 255, 257, 1000, 1025)
-"""Sizes at which kernels go wrong first: around a warp, around a block, several blocks."""
 
 
 class Assessment:
@@ -105,39 +103,6 @@ def exercise(kind):
     """Registers an Assessment class for ``assess``."""
     EXERCISES[kind.name] = kind
     return kind
-
-
-def unwritten(shape, dtype):
-    """An array whose content no kernel would leave: NaN with bits that arithmetic never produces, or an
-    unusual number."""
-    dtype = np.dtype(dtype)
-    array = np.empty(shape, dtype)
-    array.reshape(-1).view(_bits(dtype))[...] = _poison(dtype)
-    return array
-
-
-def is_unwritten(value) -> bool:
-    """Does all of it still hold what `unwritten` has put there? A NaN that was computed is another one."""
-    value = np.ascontiguousarray(value)
-    if value.dtype.kind not in "fciu":
-        return False
-    return bool((value.reshape(-1).view(_bits(value.dtype)) == _poison(value.dtype)).all())
-
-
-def _bits(dtype):
-    """The unsigned integers that an array of this dtype consists of: two for a complex number."""
-    if dtype.kind not in "fc":
-        return dtype
-    size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
-    return np.dtype(f"u{min(size, 8)}")
-
-
-def _poison(dtype):
-    """The contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is computed from it, or from
-    anything else, is a quiet one."""
-    if dtype.kind in "fc":
-        return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]
-    return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False
 
 
 def stretched(n, *arrays) -> tuple:

@@ -21,10 +21,12 @@ import warnings
 import numpy as np
 
 from numbalite.course.timeouts import apart, here, watched
+from numbalite.judge.guarded import MARGIN
+from numbalite.judge.verdict import Failed
 
 from .arguments import Arguments
 from .catalogue import find
-from .mistakes import UNFILLED, Failed, explain, is_unfilled, label_of
+from .mistakes import UNFILLED, explain, is_unfilled, label_of
 from .referee import Referee
 from .verdict import Verdict, duration
 
@@ -34,8 +36,6 @@ verdicts: list[Verdict] = []
 collector = None
 """Set when a learner's file is graded: receives (name, solution) of each call of `assess`, to judge it later."""
 
-_MARGIN = 1024
-"""Elements before and behind each array: as many as a block can have threads."""
 _TRIES = 5
 """How often a time that is over the limit is taken again."""
 _CALLS = 5
@@ -113,18 +113,20 @@ class _Judge:
     # --- what was handed in
 
     def _check_kind(self):
+        from numbalite.judge.fresh import kind_of
+
         solution, wants = self.solution, self.exercise.wants
         if is_unfilled(solution):
             raise Failed(UNFILLED)
         got = f"this is {_what(solution)}"
-        if wants == "kernel" and _kind(solution) != "kernel":
+        if wants == "kernel" and kind_of(solution) != "kernel":
             raise Failed(f"A kernel is wanted, a function under @cuda.jit; {got}.")
         if wants == "kernel" and solution.extensions:
             raise Failed("A kernel without extensions= is wanted: they change its arguments.")
         if wants == "ufunc":
             if type(solution) is np.ufunc:
                 raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
-            if _kind(solution) != "ufunc":
+            if kind_of(solution) != "ufunc":
                 raise Failed(
                     f"A ufunc is wanted, a function under @vectorize or @guvectorize; {got}."
                 )
@@ -154,10 +156,12 @@ class _Judge:
                 "on fresh random data"
             )
 
-    def _failure(self, n, margin=_MARGIN):
+    def _failure(self, n, margin=MARGIN):
         """The mistake at size n, or None."""
+        from numbalite.judge.fresh import loaded_anew
+
         try:
-            self.solution = _loaded_anew(self.solution)
+            self.solution = loaded_anew(self.solution)
             drawn = self.referee.draw(n)
             arguments = Arguments(self.exercise, drawn.data, margin)
             self._attempt(arguments, drawn)
@@ -205,7 +209,7 @@ class _Judge:
 
     def _run(self, n):
         """(arguments as NumPy has them, results) of a call at size n."""
-        arguments = Arguments(self.exercise, self.referee.draw(n).data, _MARGIN)
+        arguments = Arguments(self.exercise, self.referee.draw(n).data, MARGIN)
         returned = self.exercise.call(self.solution, *arguments.passed)
         return arguments.given(), arguments.results(returned)
 
@@ -295,7 +299,7 @@ class _Judge:
 
         exercise = self.exercise
         drawn = self.referee.draw(exercise.counted)
-        arguments = Arguments(exercise, drawn.data, _MARGIN)
+        arguments = Arguments(exercise, drawn.data, MARGIN)
         passed = arguments.passed
         if exercise.host_arrays:
             passed = [guarded(argument) for argument in passed]
@@ -371,11 +375,13 @@ class _Judge:
         return sum(array.nbytes for array in arrays), sum(result.nbytes for result in results)
 
     def _check_speed(self):
+        from numbalite.judge.fresh import loaded_anew
+
         exercise = self.exercise
         n = exercise.large[1 if self.simulated else 0]
         limit = exercise.simulated_limit if self.simulated else exercise.limit
         reference = exercise.reference()
-        self.solution = _loaded_anew(self.solution)
+        self.solution = loaded_anew(self.solution)
         sets = [self.referee.draw(n) for _ in range(2)]
         mine = _Timed(exercise, self.solution, sets, lambda call: self._guarded(call, timed=True))
         theirs = _Timed(exercise, reference, sets, lambda call: call())
@@ -426,7 +432,7 @@ class _Timed:
 
     def call(self, which):
         """(what the solution returns, seconds) of one call, on the data of a set."""
-        from .timing import once
+        from numbalite.judge.fresh import once
 
         self.arguments.copy(self._sources[which])
         return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
@@ -468,29 +474,10 @@ def _digest(arrays):
     return found.digest()
 
 
-def _kind(solution):
-    """ "kernel", "ufunc" or "". Tests the type itself, because a class can override `__class__` of its
-    instances."""
-    from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
-    from numbalite.ufuncs.cudagufunc import CudaGUfunc
-    from numbalite.ufuncs.cudaufunc import CudaUfunc
-
-    if type(solution) in (Dispatcher, ExtendedDispatcher):
-        return "kernel"
-    return "ufunc" if type(solution) in (CudaUfunc, CudaGUfunc) else ""
-
-
-def _loaded_anew(solution):
-    """The same kernel or ufunc in a new module, whose variables have their initial values. A function of
-    Python is returned unchanged."""
-    if not _kind(solution):
-        return solution
-    make, arguments, *_ = type(solution).__reduce__(solution)
-    return make(*arguments)
-
-
 def _what(solution):
-    kind = _kind(solution) or ("ufunc" if type(solution) is np.ufunc else "")
+    from numbalite.judge.fresh import kind_of
+
+    kind = kind_of(solution) or ("ufunc" if type(solution) is np.ufunc else "")
     return f"a {kind or type(solution).__name__}"
 
 

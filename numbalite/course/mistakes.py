@@ -8,29 +8,12 @@ import re
 
 import numpy as np
 
+from numbalite.judge.verdict import ENDLESS, Failed
+
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 
 UNFILLED = "There is no answer yet: fill in the cell."
-ENDLESS = "It never ends: look at the condition of each loop."
-
-
-class Failed(Exception):
-    """Ends the judging, with a message and the case that fails."""
-
-    wrong_results = False
-    """Has everything run, and something else come out?"""
-    found = False
-    """Is it what cuda.checks tells?"""
-
-    def __init__(self, reason, case=""):
-        super().__init__(reason)
-        self.reason = reason
-        self.case = case
-
-    @property
-    def is_endless(self):
-        return ENDLESS in self.reason
 
 
 class OnTheHost(Exception):

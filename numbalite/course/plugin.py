@@ -124,7 +124,7 @@ def assert_close():
     import numpy as np
 
     from numbalite import cuda
-    from numbalite.course.compare import mismatch, number
+    from numbalite.judge.compare import mismatch, number
     from numbalite.types.tolerance import tolerance
 
     def on_host(value):

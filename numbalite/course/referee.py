@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import io
-import json
 import multiprocessing.connection
 import os
 import pickle
@@ -20,16 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numbalite.judge.compare import described, mismatch
+from numbalite.judge.guarded import is_unwritten
+from numbalite.judge.messages import receive, send
+from numbalite.judge.verdict import Failed, aligned
+
 from .arguments import Arguments
-from .assessment import is_unwritten
 from .catalogue import find, load
-from .compare import mismatch, number, row
-from .mistakes import Failed, explain
+from .mistakes import explain
 
 MAX_DRAWN = 4
 """Data that can be compared: the last ones that were drawn."""
-MESSAGE_LIMIT = 16 << 30
-"""Bytes of a message."""
 
 
 class Drawn(NamedTuple):
@@ -118,8 +117,12 @@ class Referee:
             reason = (
                 f"With {size}, {'1 element is' if found.wrong == 1 else count} wrong in {name}."
             )
-        case = _case(name, got, want, found, self.exercise, pickle.loads(drawn.data))
-        failed = Failed(reason, case)
+        arguments = [
+            (parameter, value)
+            for parameter, value in zip(self.exercise.parameters, pickle.loads(drawn.data))
+            if parameter not in self.exercise.outputs or not is_unwritten(value)
+        ]
+        failed = Failed(reason, aligned(described(name, got, want, found, arguments)))
         failed.wrong_results = True
         raise failed
 
@@ -142,13 +145,7 @@ class RemoteReferee:
         return Drawn(key, n, self._pipe.recv_bytes())
 
     def compare(self, key, got, by_reference=False):
-        message = {"compare": key, "by_reference": by_reference}
-        arrays = []
-        for array in got:
-            # No exercise wants objects: their shape and dtype are compared.
-            arrays.append(np.zeros(array.shape, "V1") if array.dtype.hasobject else array)
-        objects = [array.dtype.hasobject for array in got]
-        failed = self._asked({**message, "objects": objects}, arrays)
+        failed = self._asked({"compare": key, "by_reference": by_reference}, got)
         if failed is not None:
             raised = Failed(failed["reason"], failed["case"])
             raised.wrong_results = failed["wrong_results"]
@@ -156,12 +153,8 @@ class RemoteReferee:
 
     def _asked(self, message, arrays=()):
         try:
-            self._pipe.send_bytes(json.dumps(message).encode())
-            for array in arrays:
-                written = io.BytesIO()
-                np.lib.format.write_array(written, array, allow_pickle=False)
-                self._pipe.send_bytes(written.getbuffer())
-            return json.loads(self._pipe.recv_bytes())
+            send(self._pipe, message, arrays)
+            return receive(self._pipe)[0]
         except (EOFError, OSError):
             raise Failed("The process that compares results has ended.") from None
 
@@ -171,22 +164,22 @@ def serve():
     {"begin": name} (is there such an exercise?) and {"passed": speed}, and draws and comparisons of the learner."""
     learner, grader = (multiprocessing.connection.Connection(int(end)) for end in sys.argv[1:3])
     warnings.simplefilter("ignore")
-    for module in json.loads(grader.recv_bytes()):
+    for module in receive(grader)[0]:
         load(module)
     referee, waited = None, [learner, grader]
     while True:
         for pipe in multiprocessing.connection.wait(waited):
             try:
-                message = json.loads(pipe.recv_bytes(MESSAGE_LIMIT))
+                message, arrays = receive(pipe)
                 if pipe is learner:
-                    _answer(pipe, referee, message)
+                    _answer(pipe, referee, message, arrays)
                 elif "begin" in message:
                     referee = None
                     with contextlib.suppress(KeyError):
                         referee = Referee(find(message["begin"]))
-                    _say(pipe, referee is not None)
+                    send(pipe, referee is not None)
                 else:
-                    _say(pipe, referee is not None and referee.is_passed(message["passed"]))
+                    send(pipe, referee is not None and referee.is_passed(message["passed"]))
             except (
                 Exception
             ):  # the pipe is closed; or the learner's process has sent something else
@@ -196,63 +189,18 @@ def serve():
                 pipe.close()
 
 
-def _answer(pipe, referee, message):
+def _answer(pipe, referee, message, got):
     """Answers the learner's process. Its messages may have any content."""
     if "draw" in message:
         drawn = referee.draw(message["draw"])
-        _say(pipe, drawn.key)
+        send(pipe, drawn.key)
         pipe.send_bytes(drawn.data)
         return
-    parts = [pipe.recv_bytes(MESSAGE_LIMIT) for _ in message["objects"]]
     try:
-        got = [np.lib.format.read_array(io.BytesIO(part), allow_pickle=False) for part in parts]
-        for i, is_object in enumerate(message["objects"]):
-            got[i] = np.empty(got[i].shape, object) if is_object else got[i]
         referee.compare(message["compare"], got, message["by_reference"])
     except Exception as error:
         failed = explain(error)
         said = {"reason": failed.reason, "case": failed.case, "wrong_results": failed.wrong_results}
-        _say(pipe, said)
+        send(pipe, said)
     else:
-        _say(pipe, None)
-
-
-def _say(pipe, message):
-    pipe.send_bytes(json.dumps(message).encode())
-
-
-# --- the case that failed, as text -----------------------------------------------------------------------
-
-
-def _case(name, got, want, found, exercise, given):
-    """The arguments, complete or near the element if they are long; the result and the expected value."""
-    index = found.place
-    rows = []
-    for parameter, value in zip(exercise.parameters, given):
-        if parameter in exercise.outputs and is_unwritten(value):
-            continue
-        rows.append(_argument(parameter, value, index, want.shape))
-    subscript = f"[{', '.join(map(str, index))}]" if index else ""
-    if 1 < want.size <= 8 and want.ndim == 1:
-        rows.append((f"{name}, expected", row(want)))
-        rows.append((f"{name}, got", row(got)))
-    rows.append((f"{name}{subscript}, expected", number(found.expected)))
-    note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
-    rows.append((f"{name}{subscript}, got", number(found.got) + note))
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label.ljust(width)} = {text}" for label, text in rows)
-
-
-def _argument(name, value, index, shape):
-    if not isinstance(value, np.ndarray):
-        return name, number(value)
-    if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
-        return name, row(value)
-    if value.shape == shape and value.dtype.kind in "fciu":
-        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
-    return name, f"{value.dtype} {value.shape}: {_beginning(value)}"
-
-
-def _beginning(value):
-    flat = value.ravel()[:4]
-    return ", ".join(number(x) for x in flat) + ", ..."
+        send(pipe, None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .assessment import Assessment, blocks, drawn, exercise, plural, stretched, unwritten
+from numbalite.judge.guarded import unwritten
+
+from .assessment import Assessment, blocks, drawn, exercise, plural, stretched
 
 
 class _Kernel(Assessment):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from numbalite.course import timeouts
+from numbalite.judge.compare import mismatch, number, row
+from numbalite.judge.verdict import Failed
 from numbalite.types.tolerance import tolerance
 
-from .compare import mismatch, number, row
-from .mistakes import UNFILLED, Failed, explain, is_unfilled
+from .mistakes import UNFILLED, explain, is_unfilled
 from .verdict import Verdict
 
 

@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 
-from numbalite.course.mistakes import ENDLESS, Failed, line_of
-from numbalite.course.supervisor import EXIT_STATUS
+from numbalite.course.mistakes import line_of
 from numbalite.errors import KernelTimeout
+from numbalite.judge.supervisor import EXIT_STATUS
+from numbalite.judge.verdict import ENDLESS, Failed
 
 LIMIT = 20.0
 """Seconds for the kernels of a call."""

@@ -37,8 +37,9 @@ def timed(f, *args, repeat=7, **kw) -> float:
         raise ValueError(f"repeat is a number of measurements from 1 up, not {repeat}")
     from numbalite import cuda
     from numbalite.course.device import simulated
+    from numbalite.judge.fresh import is_on_device
 
-    left_there = _on_device(f(*args, **kw))
+    left_there = is_on_device(f(*args, **kw))
     measure = _by_events if left_there and not simulated() else _by_clock
     cuda.synchronize()
     begin = time.perf_counter()
@@ -48,34 +49,6 @@ def timed(f, *args, repeat=7, **kw) -> float:
     while len(times) < repeat and (not times or time.perf_counter() - begin < _ENOUGH):
         times.append(measure(f, args, kw, calls))
     return statistics.median(times)
-
-
-def once(f):
-    """(result, seconds) of one call, when the device is done: by events where a GPU has the result, else by the
-    clock."""
-    from numbalite import cuda
-    from numbalite.course.device import simulated
-
-    start, end = cuda.event(), cuda.event()
-    cuda.synchronize()
-    begin = time.perf_counter()
-    start.record()
-    result = f()
-    end.record()
-    cuda.synchronize()
-    seconds = time.perf_counter() - begin
-    if _on_device(result) and not simulated():
-        seconds = cuda.event_elapsed_time(start, end) / 1e3
-    return result, seconds
-
-
-def _on_device(result) -> bool:
-    """Did the call leave its results where they were computed?"""
-    from numbalite import cuda
-
-    if isinstance(result, (tuple, list)):
-        return all(map(_on_device, result))
-    return result is None or cuda.is_cuda_array(result)
 
 
 def _by_clock(f, args, kw, calls):

@@ -61,4 +61,4 @@ def main(arguments: list[str]) -> int:
                 file.write(text + "\n")
     if chosen.json != "-":
         print(verdict)
-    return 0 if verdict.correct else 1
+    return 0 if verdict.passed else 1

@@ -1,10 +1,9 @@
 """The process that launches a submission. It gets a source and arguments, and returns the contents of all arrays; it
-never has the expected results. Requests come as pickles from the judge. Replies are JSON and bytes of arrays."""
+never has the expected results. Requests come as pickles from the judge; replies are messages of `messages`."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import resource
@@ -16,7 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from numbalite.judge.guarded import Guarded
+from numbalite.judge.messages import send
+
 _ROUNDS = 20
+_TEXT_LIMIT = 20_000  # characters of an error
 _L2_BYTES = 38  # CUdevice_attribute
 
 
@@ -29,7 +32,7 @@ def serve() -> None:
 
     cuda.get_current_device()
     simulated = cuda.is_simulated()
-    _reply(pipe, {"simulated": simulated, "device": _device(), "isolated": sys.argv[2] == "1"})
+    send(pipe, {"simulated": simulated, "isolated": sys.argv[2] == "1"})
     submission: Any = None
     while True:
         try:
@@ -39,42 +42,25 @@ def serve() -> None:
         # Limits stop kernels on a GPU. Times are those of kernels without this option.
         config.STOPPABLE = asked in ("open", "call")
         if asked == "open":
-            submission = given
-            header, arrays = _guarded(_opened, submission)
-        else:
-            header, arrays = _guarded(_called if asked == "call" else _timed, submission, given)
-        _reply(pipe, header, arrays)
+            submission = Submission(given)
+        function = {"open": _opened, "call": _called, "time": _timed}[asked]
+        send(pipe, *_caught(function, submission, given))
 
 
-def _device():
-    from numbalite import cuda
-
-    name = cuda.get_current_device().name
-    return name.decode() if isinstance(name, bytes) else name
-
-
-def _reply(pipe, header, arrays=()):
-    pipe.send_bytes(json.dumps({**header, "arrays": len(arrays)}).encode())
-    for array in arrays:
-        pipe.send_bytes(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-
-def _guarded(function, *arguments):
+def _caught(function, *arguments):
     """(header, arrays) of a request; the error in the header if it fails."""
     from numbalite import errors
 
     try:
         return function(*arguments)
-    except errors.KernelTimeout as problem:
-        return {"error": str(problem), "kind": "timeout"}, []
-    except errors.KernelError as problem:
-        return {"error": str(problem), "kind": problem.kind or "kernel"}, []
     except Exception as problem:
-        return {"error": f"{type(problem).__name__}: {problem}", "kind": "exception"}, []
+        is_launch = isinstance(problem, (errors.KernelError, errors.KernelTimeout))
+        text = str(problem) if is_launch else f"{type(problem).__name__}: {problem}"
+        return {"error": text[:_TEXT_LIMIT]}, []
 
 
 def kernel_of(submission: dict) -> Any:
-    """A new Dispatcher of the submission, so that its module and its variables are new."""
+    """The submission as a Dispatcher."""
     from numbalite import cuda
     from numbalite.cxx import capture, linemap, scanner
     from numbalite.cxx.definition import Definition
@@ -99,16 +85,31 @@ def kernel_of(submission: dict) -> Any:
     return body_kernel(definition, options.parse({}), given)
 
 
-def _opened(submission):
-    """Compiles the submission, and for the NVRTC of the judge, shows its source."""
+class Submission:
+    """A submission and its kernels. They are compiled with and without the option ``stoppable``."""
+
+    def __init__(self, text: dict) -> None:
+        self.text = text
+        self._kernels: dict = {}
+
+    def kernel(self) -> Any:
+        """A kernel in a new module, whose variables have their initial values."""
+        from numbalite import config
+        from numbalite.judge.fresh import loaded_anew
+
+        if config.STOPPABLE not in self._kernels:
+            self._kernels[config.STOPPABLE] = kernel_of(self.text)
+        return loaded_anew(self._kernels[config.STOPPABLE])
+
+
+def _opened(submission, given):
+    """Compiles the submission."""
     from numbalite.compilers.slipwarnings import collected
 
     with collected() as slips:
-        kernel = kernel_of(submission)
-        if submission["kind"] == "source":
-            kernel.compile(
-                submission["signature"]
-            ) if not kernel.specialized else kernel.compile_given()
+        kernel = submission.kernel()
+        if given["kind"] == "source":
+            kernel.compile(given["signature"]) if not kernel.specialized else kernel.compile_given()
     return {"slips": [f"{slip.file}:{slip.line}: {slip.text}" for slip in slips]}, []
 
 
@@ -119,21 +120,16 @@ def _put(given):
     spacer = cuda.device_array(256 * (1 + os.urandom(1)[0]), np.uint8)
     arguments, wholes = [], [spacer]
     for value in given["arguments"]:
-        if isinstance(value, tuple):
-            whole, margin, shape = value
-            device = cuda.to_device(whole)
-            size = int(np.prod(shape, dtype=np.int64))
-            arguments.append(device[margin : margin + size].reshape(shape))
-            wholes.append(device)
-        else:
-            arguments.append(value)
+        if isinstance(value, Guarded):
+            wholes.append(cuda.to_device(value.whole))
+            value = value.within(wholes[-1])
+        arguments.append(value)
     return arguments, wholes
 
 
 def _launcher(submission, given):
-    kernel = kernel_of(submission)
     grid, block, *shared = given["launch"]
-    return kernel[grid, block, 0, shared[0] if shared else 0]
+    return submission.kernel()[grid, block, 0, shared[0] if shared else 0]
 
 
 def _called(submission, given):
@@ -150,6 +146,7 @@ def _called(submission, given):
 def _timed(submission, given):
     """The times of a GPU, in milliseconds, with a flushed cache and with a warm one; or the profiler's prediction."""
     from numbalite import _core, cuda
+    from numbalite.judge.fresh import once
 
     arguments, wholes = _put(given)
     launcher = _launcher(submission, given)
@@ -169,13 +166,8 @@ def _timed(submission, given):
                 whole.copy_to_device(original)
             if is_cold:
                 flushed.fill(0)
-            begin, end = cuda.event(), cuda.event()
-            begin.record()
-            launcher(*arguments)
-            end.record()
-            cuda.synchronize()
-            found.append(cuda.event_elapsed_time(begin, end))
-        return statistics.median(found)
+            found.append(once(lambda: launcher(*arguments))[1])
+        return 1e3 * statistics.median(found)
 
     with cuda.limit(given["limit"]):
         launcher(*arguments)

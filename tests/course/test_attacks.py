@@ -268,7 +268,7 @@ def test_a_program_that_ends_the_warden(graded, tmp_path):
 
 
 def test_output_without_end(graded, tmp_path, monkeypatch):
-    from numbalite.course import supervisor
+    from numbalite.judge import supervisor
 
     text = RIGHT + "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = 2\n# %%\n"
     text += "while True: print('x' * 10000)\n"
@@ -302,10 +302,10 @@ def write(folder, size, deletes):
 
 @pytest.fixture
 def small_disk(monkeypatch):
-    from numbalite.course import grading
+    from numbalite.judge import process
 
-    monkeypatch.setattr(grading, "FILE_LIMIT", 8 << 20)
-    monkeypatch.setattr(grading, "DISK_LIMIT", 40 << 20)
+    monkeypatch.setattr(process, "FILE_LIMIT", 8 << 20)
+    monkeypatch.setattr(process, "DISK_LIMIT", 40 << 20)
 
 
 @pytest.mark.parametrize("folder", ["'.'", "tempfile.gettempdir()"])

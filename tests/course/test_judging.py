@@ -16,8 +16,8 @@ from kit.sample import some
 
 from numbalite import cuda, errors, guvectorize, vectorize
 from numbalite.course import exercises, judge
-from numbalite.course.assessment import is_unwritten, unwritten
 from numbalite.course.catalogue import find
+from numbalite.judge.guarded import is_unwritten, unwritten
 
 NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from numbalite.course import Verdict, assess, tolerance
-from numbalite.course.compare import mismatch, row
 from numbalite.course.verdict import duration
 from numbalite.course.work import HostArray, OnTheHost, Work, guarded, plain
+from numbalite.judge.compare import mismatch, row
 from numbalite.types.tolerance import Tolerance
 
 

@@ -127,7 +127,7 @@ def test_there_are_ten_tasks():
 @pytest.mark.parametrize("name", sorted(HONEST))
 def test_honest_kernels_pass(name, tmp_path):
     verdict = verdict_on(name, HONEST[name], tmp_path, speed=name in ("vadd", "softmax"))
-    assert verdict.correct, str(verdict)
+    assert verdict.passed, str(verdict)
     assert not verdict.findings and not verdict.hacks
     assert verdict.cases > 10
     if name == "vadd":
@@ -151,7 +151,7 @@ def test_sources_with_pointers_pass(tmp_path):
         "    out[:] = a + b\\n".replace("\\n", chr(10))
     )
     verdict = verdict_on(str(path), source, tmp_path)
-    assert verdict.correct, str(verdict)
+    assert verdict.passed, str(verdict)
 
 
 # --- attacks and mistakes: (task, text, a part of the verdict)
@@ -200,7 +200,7 @@ WRONG = {
 def test_attacks_and_mistakes_fail(attack, tmp_path):
     name, text, part = WRONG[attack]
     verdict = verdict_on(name, text, tmp_path)
-    assert not verdict.correct
+    assert not verdict.passed
     assert part in str(verdict)
 
 
@@ -221,7 +221,7 @@ __global__ void vadd(array<const float> a, array<const float> b, array<float> ou
 def test_results_of_earlier_calls_are_gone(tmp_path):
     """The module is new for each call, so it has no state; at sizes over 4096 it is wrong."""
     verdict = verdict_on("vadd", REMEMBERS, tmp_path)
-    assert not verdict.correct
+    assert not verdict.passed
 
 
 REFUSED = {
@@ -287,12 +287,12 @@ def vadd(a, b, out):
         ("raise SystemExit", "a[i] + b[i]", False),
         # Changes in the submission's process do not affect the comparison.
         ("np.isfinite = lambda *a: np.zeros(1, bool)", "a[i]", False),
-        ("import numbalite.course.compare as c\nc.mismatch = lambda *a: None", "a[i]", False),
+        ("import numbalite.judge.compare as c\nc.mismatch = lambda *a: None", "a[i]", False),
     ],
 )
 def test_python_submissions(extra, value, passes, tmp_path):
     verdict = verdict_on("vadd", PY.format(extra=extra, value=value), tmp_path, "py")
-    assert verdict.correct == passes, str(verdict)
+    assert verdict.passed == passes, str(verdict)
     assert any("less strict" in note for note in verdict.notes)
 
 

@@ -104,7 +104,7 @@ LATER = {
 
 # From the bottom up: a package imports from those before it. The map in docs/contributing.md has the same order.
 ORDER = """types cxx compilers runtime profiler coverage kernels python ndarray ufuncs cpu algorithms functions linalg fft
-    random sparse tuning cuda autograd operators torch jax numba editor jupyter course judge""".split()
+    random sparse tuning cuda autograd operators torch jax numba editor jupyter judge course""".split()
 UPWARD = {
     (
         "kernels",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from numbalite.judge.guarded import is_unwritten
 from numbalite.types.tolerance import tolerance
 
 
@@ -57,3 +58,30 @@ def row(array) -> str:
     if array.ndim == 0:
         return number(array[()])
     return "[" + ", ".join(row(part) for part in array) + "]"
+
+
+def described(name, got, want, found, arguments) -> dict:
+    """The rows of a case: ``arguments`` as (name, value), complete or near the wrong element if they are long; the
+    result and the expected value."""
+    index = found.place
+    rows = dict(_argument(argument, index, want.shape) for argument in arguments)
+    subscript = f"[{', '.join(map(str, index))}]" if index else ""
+    if 1 < want.size <= 8 and want.ndim == 1:
+        rows[f"{name}, expected"] = row(want)
+        rows[f"{name}, got"] = row(got)
+    rows[f"{name}{subscript}, expected"] = number(found.expected)
+    note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
+    rows[f"{name}{subscript}, got"] = number(found.got) + note
+    return rows
+
+
+def _argument(argument: tuple, index: tuple, shape: tuple) -> tuple:
+    name, value = argument
+    if not isinstance(value, np.ndarray):
+        return name, number(value)
+    if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
+        return name, row(value)
+    if value.shape == shape and value.dtype.kind in "fciu":
+        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
+    beginning = ", ".join(map(number, value.ravel()[:4]))
+    return name, f"{value.dtype} {value.shape}: {beginning}, ..."

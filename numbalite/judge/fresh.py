@@ -1,0 +1,52 @@
+"""Kernels and ufuncs in new modules, and the time of one call."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from numbalite import cuda
+from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
+from numbalite.ufuncs.cudagufunc import CudaGUfunc
+from numbalite.ufuncs.cudaufunc import CudaUfunc
+
+
+def kind_of(solution: Any) -> str:
+    """ "kernel", "ufunc" or "". Tests the type itself, because a class can override `__class__` of its
+    instances."""
+    if type(solution) in (Dispatcher, ExtendedDispatcher):
+        return "kernel"
+    return "ufunc" if type(solution) in (CudaUfunc, CudaGUfunc) else ""
+
+
+def loaded_anew(solution: Any) -> Any:
+    """The same kernel or ufunc in a new module, whose variables have their initial values. A function of
+    Python is returned unchanged."""
+    if not kind_of(solution):
+        return solution
+    reduce: Any = type(solution).__reduce__
+    make, arguments, *_ = reduce(solution)
+    return make(*arguments)
+
+
+def once(f: Any) -> tuple[Any, float]:
+    """(result, seconds) of one call, when the device is done: by events where a GPU has the result, else by the
+    clock."""
+    start, end = cuda.event(), cuda.event()
+    cuda.synchronize()
+    begin = time.perf_counter()
+    start.record()
+    result = f()
+    end.record()
+    cuda.synchronize()
+    seconds = time.perf_counter() - begin
+    if is_on_device(result) and not cuda.is_simulated():
+        seconds = cuda.event_elapsed_time(start, end) / 1e3
+    return result, seconds
+
+
+def is_on_device(result: Any) -> bool:
+    """Did the call leave its results where they were computed?"""
+    if isinstance(result, (tuple, list)):
+        return all(map(is_on_device, result))
+    return result is None or cuda.is_cuda_array(result)

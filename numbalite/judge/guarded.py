@@ -1,0 +1,82 @@
+"""Guarded and unwritten memory: arrays within larger ones whose margins are marked, and outputs whose contents no
+kernel computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MARGIN = 1024
+"""Elements before and after each array: as many as a block can have threads."""
+
+
+class Guarded:
+    """The contents of an array, and those of the larger array that contains it: ``whole``, one-dimensional, with
+    ``margin`` elements on each side. ``key`` distinguishes the arrays of a call. Structs and objects have no margin."""
+
+    def __init__(self, array: np.ndarray, key: int, margin: int = MARGIN) -> None:
+        self.shape, self.size = array.shape, array.size
+        self.margin = margin if array.dtype.kind in "fciub" else 0
+        dtype = array.dtype
+        self._mark = True if dtype.kind == "b" else 77 if dtype.itemsize == 1 else 1000 + key
+        if self.margin:
+            self.whole = np.full(array.size + 2 * margin, self._mark, dtype)
+        else:
+            self.whole = np.empty(array.size, dtype)
+        self.whole[self.margin : self.margin + self.size] = array.ravel()
+
+    def within(self, whole: Any) -> Any:
+        """The array in a larger one, which is on the host or the device."""
+        return whole[self.margin : self.margin + self.size].reshape(self.shape)
+
+    def problem(self, name: str, after: np.ndarray, is_input: bool) -> str:
+        """What a call has done that it must not, from the contents of the larger array after it; "" for nothing."""
+        for where, margin in (
+            ("before its start", after[: self.margin]),
+            ("behind its end", after[self.margin + self.size :]),
+        ):
+            if self.margin and (margin != self._mark).any():
+                return f"something is written into {name} {where}: guard the edges."
+        if is_input and self.within(after).tobytes() != self.within(self.whole).tobytes():
+            return f"the input {name} is changed by the call."
+        return ""
+
+
+def unwritten(shape, dtype):
+    """An array whose content no kernel would leave: NaN with bits that arithmetic never produces, or an
+    unusual number."""
+    dtype = np.dtype(dtype)
+    array = np.empty(shape, dtype)
+    array.reshape(-1).view(_bits(dtype))[...] = _poison(dtype)
+    return array
+
+
+def is_unwritten(value) -> bool:
+    """Does all of it still hold what `unwritten` has put there? A NaN that was computed is another one."""
+    return bool(np.all(unwritten_elements(value)))
+
+
+def unwritten_elements(value) -> np.ndarray:
+    """For each element, whether it still holds what `unwritten` has put there."""
+    value = np.ascontiguousarray(value)
+    if value.dtype.kind not in "fciu":
+        return np.zeros(value.shape, bool)
+    same = value.reshape(-1).view(_bits(value.dtype)) == _poison(value.dtype)
+    return same.reshape(*value.shape, -1).all(-1) if value.size else np.zeros(value.shape, bool)
+
+
+def _bits(dtype):
+    """The unsigned integers that an array of this dtype consists of: two for a complex number."""
+    if dtype.kind not in "fc":
+        return dtype
+    size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+    return np.dtype(f"u{min(size, 8)}")
+
+
+def _poison(dtype):
+    """The contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is computed from it, or from
+    anything else, is a quiet one."""
+    if dtype.kind in "fc":
+        return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]
+    return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False

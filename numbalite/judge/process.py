@@ -1,0 +1,150 @@
+"""The process of a submission: it and its descendants run under limits, and end with `Process.close`."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from numbalite.judge import messages, supervisor
+from numbalite.judge.verdict import ENDLESS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from multiprocessing.connection import Connection
+
+FILE_LIMIT = 256 * 10**6
+"""Bytes of a file that the process writes: RLIMIT_FSIZE."""
+DISK_LIMIT = 1000 * 10**6
+"""Bytes that it may write in all."""
+MEMORY_LIMIT = 16 << 30
+"""Resident bytes of its processes."""
+_DYING = 15.0  # seconds between the end of the pipe and of the process
+
+# The submission's folder may contain a file with the name of a module, so it is not searched.
+_START = "import sys; sys.path[:] = filter(None, sys.path)\n"
+# Before NumPy starts threads: CLONE_NEWNET, or with CLONE_NEWUSER for users other than root.
+_ISOLATE = """
+import ctypes
+libc = ctypes.CDLL(None)
+sys.argv.append(str(int(libc.unshare(0x40000000) == 0 or libc.unshare(0x50000000) == 0)))
+"""
+
+
+class Ended(Exception):
+    """The process has ended, or was ended: the message is the reason."""
+
+
+class Process:
+    """A Python process that runs ``serve()`` of a module, under the supervisor, in a session of its own.
+
+    Its arguments are the descriptors of pipes: the one to this process, then ``others``. ``isolated`` starts it
+    without a network where the system permits it; one more argument, 1 or 0, says whether it did. ``folder`` is the
+    current folder, by default the scratch folder, which is removed at the end.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        environment: Mapping[str, str],
+        others: Sequence[Connection] = (),
+        *,
+        folder: Any = None,
+        isolated: bool = False,
+    ) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        self.last_words = tempfile.TemporaryFile()
+        self._mark = secrets.token_hex(16)
+        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        code = f"{_START}{_ISOLATE if isolated else ''}from {module} import serve; serve()"
+        ends = [pipe.fileno() for pipe in (theirs, *others)]
+        limits = self._scratch.name, str(FILE_LIMIT), str(DISK_LIMIT)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-S", "-E", supervisor.__file__, ",".join(map(str, ends)), *limits),
+                *(sys.executable, "-W", "ignore", "-c", code, *map(str, ends)),
+            ],
+            stdin=subprocess.DEVNULL, stdout=self.last_words, stderr=self.last_words, pass_fds=ends,
+            start_new_session=True, cwd=folder or self._scratch.name,
+            env={**environment, **paths(), supervisor.MARK: self._mark, "TMPDIR": self._scratch.name},
+        )  # fmt: skip
+        theirs.close()
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def send(self, message: Any) -> None:
+        """Sends a message. If the process has ended, the next `receive` returns the reason."""
+        with contextlib.suppress(BrokenPipeError):
+            messages.send(self.pipe, message)
+
+    def receive(self, seconds: float, limit: int = messages.ARRAY_LIMIT) -> tuple[Any, list]:
+        """Its next message, as `messages.receive` returns it. Ended: there is none within the limits."""
+        until = time.monotonic() + seconds
+        too_late = f"It was not done after {seconds:g} seconds, and was ended. {ENDLESS}"
+        while not self.pipe.poll(min(0.3, seconds)):
+            if time.monotonic() > until:
+                raise Ended(too_late)
+            if _resident(self.process.pid) > MEMORY_LIMIT:
+                raise Ended(f"It uses more than {MEMORY_LIMIT >> 30} GiB of memory, and was ended.")
+        # The process may have sent a part of a message only.
+        late = threading.Timer(max(until - time.monotonic(), 0.0), self._end)
+        late.daemon = True
+        late.start()
+        try:
+            return messages.receive(self.pipe, limit)
+        except Exception:
+            raise Ended(too_late if time.monotonic() > until else self._why()) from None
+        finally:
+            late.cancel()
+
+    def _why(self):
+        try:
+            status = self.process.wait(_DYING)
+        except subprocess.TimeoutExpired:
+            return "It closed the pipe to the judge, or wrote into it."
+        if status < 0:
+            return f"It ended the process, by {signal.Signals(-status).name}."
+        self.last_words.seek(0)
+        last = self.last_words.read().decode(errors="replace").strip().rpartition("\n")[2]
+        if status == supervisor.EXIT_STATUS:
+            return last
+        return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
+
+    def _end(self):
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(10)
+        self.process.kill()
+        self.process.wait()
+        supervisor.end(lambda: supervisor.marked(self._mark))
+
+    def close(self) -> None:
+        """Ends the process and all its descendants, even if it has ended the supervisor."""
+        self.pipe.close()
+        self._end()
+        self.last_words.close()
+        self._scratch.cleanup()
+
+
+def paths() -> dict[str, str]:
+    """The environment variable by which a new process finds the modules of this one."""
+    return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+
+
+def _resident(root):
+    """The resident bytes of the processes that a process has started."""
+    total = 0
+    for process in supervisor.descendants(root):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{process}/statm", "rb") as file:
+                total += int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return total

@@ -1,0 +1,119 @@
+"""A verdict: passed or not, the reason, the smallest case that fails. `Failed` carries the reason and the case.
+
+``show`` displays a verdict once, in a notebook as a small box, else as text. The verdict is also the value
+of the cell's last expression: the first display of the object is silent, so that it does not appear twice.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from typing import Any
+
+ENDLESS = "It never ends: look at the condition of each loop."
+
+
+class Failed(Exception):
+    """Ends the judging, with a message and the case that fails: text, or {label: text}."""
+
+    wrong_results = False
+    """Has everything run, and something else come out?"""
+    found = False
+    """Is it what cuda.checks tells?"""
+
+    def __init__(self, reason: str, case: Any = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.case = case
+
+    @property
+    def is_endless(self) -> bool:
+        return ENDLESS in self.reason
+
+
+class Verdict:
+    """The outcome for one answer or submission; `numbalite.course.Verdict` documents the attributes."""
+
+    def __init__(self, name, passed, reason, *, case="", notes=(), warnings=()):
+        self.name = name
+        self.passed = bool(passed)
+        self.reason = reason
+        self.case = case
+        self.notes = tuple(notes)
+        self.warnings = tuple(warnings)
+        self._shown = False
+
+    def __bool__(self):
+        return self.passed
+
+    @property
+    def headline(self) -> str:
+        return f"{self.name}: {'passed' if self.passed else 'not passed'}"
+
+    def __str__(self):
+        lines = [self.headline, *(_indented(self.reason) if self.reason else [])]
+        if self.case:
+            lines += ["", *_indented(aligned(self.case), "    "), ""]
+        for warning in self.warnings:
+            lines += _indented(warning)
+        for note in self.notes:
+            lines += _indented(note)
+        return "\n".join(lines).rstrip()
+
+    def __repr__(self):
+        return f"<{self.headline}>"
+
+    def _repr_html_(self):
+        colour = "#2e7d32" if self.passed else "#c62828"
+        parts = [
+            f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">',
+            f'<b style="color: {colour}">{html.escape(self.headline)}</b>',
+            f'<div style="white-space: pre-wrap">{html.escape(self.reason)}</div>',
+        ]
+        if self.case:
+            parts.append(f"<pre>{html.escape(aligned(self.case))}</pre>")
+        parts += [f"<pre>{html.escape(warning)}</pre>" for warning in self.warnings]
+        if self.notes:
+            notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+            parts.append(f'<ul style="margin: 0.3em 0">{notes}</ul>')
+        return "".join(parts) + "</div>"
+
+    def show(self):
+        """Shows the verdict in the program's output, and returns it."""
+        display = _notebook_display()
+        if display is None:
+            print(self)
+        else:
+            display({"text/plain": str(self), "text/html": self._repr_html_()}, raw=True)
+        self._shown = True
+        return self
+
+    def _ipython_display_(self):
+        if self._shown:
+            self._shown = False  # assess has just shown it; the next display shows it again
+        else:
+            self.show()
+            self._shown = False
+
+
+def aligned(case: str | dict) -> str:
+    """A case as text: rows "label = text", with their labels in a column."""
+    if isinstance(case, str):
+        return case
+    width = max(map(len, case))
+    return "\n".join(f"{label.ljust(width)} = {text}" for label, text in case.items())
+
+
+def _indented(text, by="  "):
+    return [(by + line).rstrip() for line in text.split("\n")]
+
+
+def _notebook_display():
+    """IPython's display function in a notebook, else None."""
+    shell = sys.modules.get("IPython")
+    shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    return display
