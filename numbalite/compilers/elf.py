@@ -8,7 +8,7 @@ _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
 _RELOCATABLE = 1  # file type
-_SYMTAB, _DYNSYM = 2, 11  # section types
+_SYMTAB, _DYNSYM, _INIT_ARRAY = 2, 11, 14  # section types
 _LOCAL, _WEAK = 0, 2  # binding
 _OBJECT, _TLS = 1, 6  # symbol types
 
@@ -30,6 +30,11 @@ def defined(data: bytes) -> list[str]:
         for name, info, index, _ in _symbols(data, _SYMTAB)
         if index and name and info >> 4 != _LOCAL
     ]
+
+
+def constructors(data: bytes) -> int:
+    """The number of functions that run when a shared object is loaded."""
+    return sum(size // 8 for _, kind, _, _, _, size, *_ in _sections(data) if kind == _INIT_ARRAY)
 
 
 def thread_locals(data: bytes) -> list[tuple]:
@@ -57,10 +62,14 @@ def _symbols(data, kind):
         raise ValueError(f"this is no shared object, or only a part of one: {problem}") from problem
 
 
-def _read_symbols(data, kind):
+def _sections(data):
     header = _HEADER.unpack_from(data)
     offset, size, count = header[6], header[11], header[12]
-    sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
+    return [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
+
+
+def _read_symbols(data, kind):
+    sections = _sections(data)
     for section in sections:
         if section[1] != kind:
             continue

@@ -17,6 +17,7 @@ from numbalite.judge import cases, refusal, verdict
 from numbalite.judge.compare import described, mismatch
 from numbalite.judge.guarded import MARGIN, Guarded, unwritten_elements
 from numbalite.judge.process import Ended, Process
+from numbalite.judge.refusal import Refused
 from numbalite.judge.verdict import Failed
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def judge(
         verdict.passed = True
     except Failed as failed:
         verdict.reason, verdict.case = failed.reason, failed.case or {}
+        verdict.hacks = getattr(failed, "hacks", [])
     verdict.warnings = (*verdict.hacks, *verdict.findings)
     verdict.seconds = round(time.monotonic() - began, 2)
     return verdict
@@ -81,9 +83,9 @@ def _judge(verdict, task, path, kind, speed, gpu):
     if kind == "py":
         verdict.notes += ("a Python file: it runs in the judged process, which is less strict",)
     else:
-        verdict.hacks = refusal.reasons(text)
-        if verdict.hacks:
-            raise Failed("The file is not only device code.")
+        hacks = refusal.reasons(text)
+        if hacks:
+            raise Refused(hacks)
     rng = np.random.default_rng(secrets.randbits(128))
     with Runner(submission) as runner:
         verdict.notes += tuple(f"a line that is probably wrong: {slip}" for slip in runner.slips)
@@ -118,6 +120,8 @@ def _check(verdict, task, runner, rng):
                 continue
             try:
                 runner.call(task, case, 3 * _LIMIT, checks=True, margin=0)
+            except Refused:
+                raise
             except Failed as failed:
                 verdict.findings.append(failed.reason)
                 raise Failed(f"cuda.checks finds a mistake, with {case}.") from None
@@ -262,6 +266,8 @@ class Runner(Process):
             header, arrays = self.receive(_PATIENCE, max((g.whole.nbytes for g in sent), default=0))
         except Ended as ended:
             raise Failed(str(ended), where) from None
+        if isinstance(header, dict) and header.get("hacks"):
+            raise Refused(list(map(str, header["hacks"])))
         if not isinstance(header, dict) or header.get("error"):
             raise Failed(str(header["error"] if isinstance(header, dict) else header), where)
         wanted = [(guarded.whole.dtype, guarded.whole.shape) for guarded in sent]

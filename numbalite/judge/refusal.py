@@ -1,11 +1,17 @@
 """Refuses sources that are not device code alone. A submission is compiled and launched by the judge, so it can do only
-what a kernel can do; on the simulator, kernels are native code, and names of the C library would be in reach."""
+what a kernel can do; on the simulator, kernels are native code, and names of the C library would be in reach. The
+source is read before it is compiled; macros can hide a name from that, so the compiled image is read too."""
 
 from __future__ import annotations
 
+import functools
+import os
 import re
 
+from numbalite.compilers import elf, headers
+from numbalite.compilers.image import shared_object
 from numbalite.cxx import scanner
+from numbalite.judge.verdict import Failed
 
 _HEADERS = re.compile(
     r"cuda_\w+\.h|cuda/[\w/]+|cub/[\w/.]+|cooperative_groups(/\w+)?\.h|mma\.h|math_constants\.h|curand_kernel\.h"
@@ -29,15 +35,28 @@ _OURS = re.compile(
 _NO_TYPES = frozenset("return else do co_return case goto throw new".split())
 
 
+class Refused(Failed):
+    """A submission that is not accepted, with the reasons."""
+
+    def __init__(self, hacks: list[str]) -> None:
+        super().__init__("The file is not only device code.")
+        self.hacks = hacks
+
+
 def reasons(text: str) -> list[str]:
     """Why a source is not accepted, one sentence each; none if it is."""
     found = []
     tokens = scanner.tokenize(text)
     own = set(scanner.functions(text)) if "(" in text else set()
-    words = [t for t in tokens if t.kind != "directive"]
+    words: list = []
     for token in tokens:
         if token.kind == "directive":
             found += _of_directive(token.text)
+            if scanner.directive_word(token.text) == "define":
+                body = re.sub(r"(?s).*?define\s+\w+(\([^)]*\))?", ";", token.text, count=1)
+                words += scanner.tokenize(body)
+        else:
+            words.append(token)
     for i, token in enumerate(words):
         if token.kind != "name":
             continue
@@ -48,6 +67,8 @@ def reasons(text: str) -> list[str]:
             found.append(f"{name}() is a function of the host")
         elif _OURS.fullmatch(name):
             found.append(f"{name} is a name of the simulator")
+        elif name == "_Pragma" and _text(words, i + 2)[:7] != '"unroll':
+            found.append("_Pragma is a pragma for the host's compiler")
         elif name == "asm" and not _is_ptx(words, i):
             found.append("asm without PTX is assembly of the host")
         elif name == "extern" and _text(words, i + 1) == '"C"':
@@ -56,6 +77,31 @@ def reasons(text: str) -> list[str]:
     if "<<<" in text:
         found.append("kernels launch nothing here: <<<...>>> is host code")
     return list(dict.fromkeys(found))
+
+
+def reasons_of_image(data: bytes, checked: bool) -> list[str]:
+    """Why a compiled image of the simulator is not accepted: it needs other functions than kernels have, or contains
+    code that runs when it is loaded. Images with checks have two such functions of their own."""
+    code = bytes(shared_object(data))
+    names = [name for name in elf.undefined(code) if not _is_allowed(name)]
+    found = [f"{name} is a function of the host" for name in names]
+    if elf.constructors(code) > (2 if checked else 0):
+        found.append(
+            "code runs when the kernel is loaded: constructors of objects, or of attributes"
+        )
+    return found
+
+
+def _is_allowed(name):
+    return name in _device_functions() or name.startswith(("__tls_get", "_Unwind_", "__cxa_"))
+
+
+@functools.cache
+def _device_functions():
+    """The functions of the C library that the simulator's headers declare."""
+    with open(os.path.join(headers.cuda_src(), "sim", "libc.h"), encoding="utf-8") as file:
+        words = set(re.findall(r"[a-z_]\w*", re.sub(r"(?s)/\*.*?\*/", "", file.read())))
+    return (words | {f"{word}f" for word in words} | {"memcpy", "memmove", "memset"}) - _CALLS
 
 
 def _of_directive(text):

@@ -50,9 +50,12 @@ def serve() -> None:
 def _caught(function, *arguments):
     """(header, arrays) of a request; the error in the header if it fails."""
     from numbalite import errors
+    from numbalite.judge import refusal
 
     try:
         return function(*arguments)
+    except refusal.Refused as refused:
+        return {"hacks": refused.hacks}, []
     except Exception as problem:
         is_launch = isinstance(problem, (errors.KernelError, errors.KernelTimeout))
         text = str(problem) if is_launch else f"{type(problem).__name__}: {problem}"
@@ -88,18 +91,35 @@ def kernel_of(submission: dict) -> Any:
 class Submission:
     """A submission and its kernels. They are compiled with and without the option ``stoppable``."""
 
-    def __init__(self, text: dict) -> None:
-        self.text = text
+    def __init__(self, given: dict) -> None:
+        self.given = given
         self._kernels: dict = {}
 
-    def kernel(self) -> Any:
+    def kernel(self, checked: bool = False) -> Any:
         """A kernel in a new module, whose variables have their initial values."""
         from numbalite import config
         from numbalite.judge.fresh import loaded_anew
 
         if config.STOPPABLE not in self._kernels:
-            self._kernels[config.STOPPABLE] = kernel_of(self.text)
-        return loaded_anew(self._kernels[config.STOPPABLE])
+            self._kernels[config.STOPPABLE] = kernel_of(self.given)
+        kernel = loaded_anew(self._kernels[config.STOPPABLE])
+        if self.given["kind"] != "py":
+            self._inspect(kernel, checked)
+        return kernel
+
+    def _inspect(self, kernel, checked):
+        """Compiles a kernel, and raises Refused for what only its image shows."""
+        from numbalite.judge import refusal
+
+        if kernel.specialized:
+            kernel.compile_given()
+        else:
+            kernel.compile(self.given["signature"])
+        for overload in kernel._overloads.values():
+            for image in overload.images.compiled.values():
+                hacks = image.kind == "sim" and refusal.reasons_of_image(image.data, checked)
+                if hacks:
+                    raise refusal.Refused(hacks)
 
 
 def _opened(submission, given):
@@ -107,9 +127,7 @@ def _opened(submission, given):
     from numbalite.compilers.slipwarnings import collected
 
     with collected() as slips:
-        kernel = submission.kernel()
-        if given["kind"] == "source":
-            kernel.compile(given["signature"]) if not kernel.specialized else kernel.compile_given()
+        submission.kernel()
     return {"slips": [f"{slip.file}:{slip.line}: {slip.text}" for slip in slips]}, []
 
 
@@ -129,7 +147,7 @@ def _put(given):
 
 def _launcher(submission, given):
     grid, block, *shared = given["launch"]
-    return submission.kernel()[grid, block, 0, shared[0] if shared else 0]
+    return submission.kernel(given.get("checks", False))[grid, block, 0, shared[0] if shared else 0]
 
 
 def _called(submission, given):

@@ -7,116 +7,23 @@ import sys
 
 import numpy as np
 import pytest
+from judge.corpus import (
+    ATTACKS,
+    HONEST,
+    PYTHON_ATTACKS,
+    TASKS,
+    WRONG,
+    python,
+    source,
+    task_of,
+    text_of,
+    verdict_on,
+)
+from kit.sample import some
 
-from numbalite.judge import cases, judging, program, refusal, task, taskfile
+from numbalite.judge import cases, program, refusal, task, taskfile
 
 pytestmark = pytest.mark.sim
-
-HONEST = {
-    "vadd": "int i = grid<1>(); if (i < out.size()) out[i] = a[i] + b[i];",
-    "saxpy": "int i = grid<1>(); if (i < y.size()) y[i] = alpha * x[i] + y[i];",
-    "transpose": """
-        __shared__ float tile[32][33];
-        int c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y * 32;
-        for (int k = threadIdx.y; k < 32; k += 8)
-            if (c < x.shape[1] && r + k < x.shape[0]) tile[k][threadIdx.x] = x(r + k, c);
-        __syncthreads();
-        c = blockIdx.y * 32 + threadIdx.x, r = blockIdx.x * 32;
-        for (int k = threadIdx.y; k < 32; k += 8)
-            if (c < out.shape[1] && r + k < out.shape[0]) out(r + k, c) = tile[threadIdx.x][k];
-        """,
-    "total": """
-        __shared__ float s[256];
-        float t = 0;
-        for (int i = threadIdx.x; i < x.size(); i += 256) t += x[i];
-        s[threadIdx.x] = t;
-        __syncthreads();
-        for (int d = 128; d; d /= 2) {
-            if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
-            __syncthreads();
-        }
-        if (threadIdx.x == 0) out[0] = s[0];
-        """,
-    "matmul": """
-        int c = blockIdx.x * 16 + threadIdx.x, r = blockIdx.y * 16 + threadIdx.y;
-        if (c >= out.shape[1] || r >= out.shape[0]) return;
-        float t = 0;
-        for (int i = 0; i < a.shape[1]; i++) t += a(r, i) * b(i, c);
-        out(r, c) = t;
-        """,
-    "histogram": "for (int i = grid<1>(); i < values.size(); i += gridsize<1>()) atomicAdd(&counts[values[i]], 1);",
-    "stencil": """
-        int c = blockIdx.x * 32 + threadIdx.x, r = blockIdx.y * 8 + threadIdx.y;
-        int w = x.shape[1], h = x.shape[0];
-        if (c >= w || r >= h) return;
-        bool edge = c == 0 || r == 0 || c == w - 1 || r == h - 1;
-        out(r, c) = edge ? x(r, c) : (x(r - 1, c) + x(r + 1, c) + x(r, c - 1) + x(r, c + 1)) / 4;
-        """,
-    "scan": """
-        __shared__ float s[256];
-        float before = 0;
-        for (int first = 0; first < x.size(); first += 256) {
-            int i = first + threadIdx.x;
-            s[threadIdx.x] = i < x.size() ? x[i] : 0;
-            __syncthreads();
-            for (int d = 1; d < 256; d *= 2) {
-                float t = threadIdx.x >= d ? s[threadIdx.x - d] : 0;
-                __syncthreads();
-                s[threadIdx.x] += t;
-                __syncthreads();
-            }
-            if (i < x.size()) out[i] = before + s[threadIdx.x];
-            before += s[255];
-            __syncthreads();
-        }
-        """,
-    "softmax": """
-        __shared__ float s[256];
-        int t = threadIdx.x, n = x.shape[1];
-        float m = -INFINITY, sum = 0;
-        for (int j = t; j < n; j += 256) m = fmaxf(m, x(blockIdx.x, j));
-        s[t] = m;
-        __syncthreads();
-        for (int d = 128; d; d /= 2) {
-            if (t < d) s[t] = fmaxf(s[t], s[t + d]);
-            __syncthreads();
-        }
-        m = s[0];
-        __syncthreads();
-        for (int j = t; j < n; j += 256) sum += expf(x(blockIdx.x, j) - m);
-        s[t] = sum;
-        __syncthreads();
-        for (int d = 128; d; d /= 2) {
-            if (t < d) s[t] += s[t + d];
-            __syncthreads();
-        }
-        for (int j = t; j < n; j += 256) out(blockIdx.x, j) = expf(x(blockIdx.x, j) - m) / s[0];
-        """,
-    "attention": """
-        __shared__ float p[1024];
-        int t = threadIdx.x, row = blockIdx.x, m = k.shape[0], d = q.shape[1];
-        for (int j = t; j < m; j += 64) {
-            float s = 0;
-            for (int i = 0; i < d; i++) s += q(row, i) * k(j, i);
-            p[j] = s / sqrtf(d);
-        }
-        __syncthreads();
-        float most = -INFINITY, sum = 0;
-        for (int j = 0; j < m; j++) most = fmaxf(most, p[j]);
-        for (int j = 0; j < m; j++) sum += expf(p[j] - most);
-        for (int i = t; i < d; i += 64) {
-            float o = 0;
-            for (int j = 0; j < m; j++) o += expf(p[j] - most) * v(j, i);
-            out(row, i) = o / sum;
-        }
-        """,
-}
-
-
-def verdict_on(name, text, tmp_path, kind="", speed=False):
-    path = tmp_path / ("kernel.py" if kind == "py" else "kernel.cu")
-    path.write_text(text)
-    return judging.judge(taskfile.load(name), str(path), kind=kind, speed=speed)
 
 
 def test_there_are_ten_tasks():
@@ -124,15 +31,30 @@ def test_there_are_ten_tasks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(HONEST))
+@pytest.mark.parametrize("name", some(2, sorted(HONEST)))
 def test_honest_kernels_pass(name, tmp_path):
-    verdict = verdict_on(name, HONEST[name], tmp_path, speed=name in ("vadd", "softmax"))
+    verdict = verdict_on(name, HONEST[name], tmp_path)
     assert verdict.passed, str(verdict)
     assert not verdict.findings and not verdict.hacks
     assert verdict.cases > 10
-    if name == "vadd":
-        assert verdict.times["predicted"] > 0
-        assert "not measured" in verdict.times["note"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", some(3, TASKS))
+def test_corrected_kernels_of_other_tests_pass(name, tmp_path):
+    pair = TASKS[name]
+    verdict = verdict_on(task_of(pair), text_of(pair), tmp_path)
+    assert verdict.passed, str(verdict)
+
+
+def test_the_corpora_are_large():
+    assert len(HONEST) + len(TASKS) >= 200
+    assert len(ATTACKS) + len(PYTHON_ATTACKS) >= 50
+
+
+def test_the_text_of_honest_kernels_is_accepted():
+    for pair in TASKS.values():
+        assert refusal.reasons(text_of(pair)) == [], pair.name
 
 
 def test_sources_with_pointers_pass(tmp_path):
@@ -154,74 +76,45 @@ def test_sources_with_pointers_pass(tmp_path):
     assert verdict.passed, str(verdict)
 
 
-# --- attacks and mistakes: (task, text, a part of the verdict)
-
-WRONG = {
-    "writes nothing": ("vadd", "", "nothing was written there"),
-    "writes zeros": ("vadd", "int i = grid<1>(); if (i < out.size()) out[i] = 0;", "elements of out are wrong"),
-    "copies an input": ("vadd", "int i = grid<1>(); if (i < out.size()) out[i] = a[i];", "elements of out are wrong"),
-    "answers the first half": ("vadd", "int i = grid<1>(); if (i < (out.size() + 1) / 2) out[i] = a[i] + b[i];", "nothing was written"),
-    "only whole warps": ("vadd", "int i = grid<1>(); if (i < out.size() / 32 * 32) out[i] = a[i] + b[i];", "nothing was written"),
-    "gives up at large sizes": ("vadd", "int i = grid<1>(); if (i < out.size() && i < 5000) out[i] = a[i] + b[i];", "elements of out are wrong"),
-    "changes an input to suit the result": (
-        "vadd",
-        "int i = grid<1>(); if (i < out.size()) { out[i] = 1; const_cast<float &>(b[i]) = 1 - a[i]; }",
-        "b",
-    ),
-    "writes before an array": ("vadd", "int i = grid<1>(); if (i < out.size()) { out[i] = a[i] + b[i]; if (i == 0) (&out[0])[-1] = 0; }", "out"),
-    "no guard at the end": ("vadd", "int i = grid<1>(); out[i] = a[i] + b[i];", "cuda.checks finds a mistake"),
-    "never ends": ("vadd", "volatile int go = 1; while (go) {} out[0] = 1;", "limit"),
-    "half precision": ("vadd", "int i = grid<1>(); if (i < out.size()) out[i] = (float)((float16)a[i] + (float16)b[i]);", "elements of out are wrong"),
-    "sums in half precision": ("total", "if (threadIdx.x == 0) { float16 s = 0; for (int i = 0; i < x.size(); i++) s = (float16)((float)s + x[i]); out[0] = (float)s; }", "out"),
-    "assumes the mean of the data": ("total", "if (threadIdx.x == 0) out[0] = 0;", "elements of out are wrong"),
-    "no barrier": (
-        "total",
-        HONEST["total"].replace("s[threadIdx.x] = t;\n        __syncthreads();", "s[threadIdx.x] = t;"),
-        "cuda.checks finds a mistake",
-    ),
-    "reads unwritten elements": (
-        "total",
-        HONEST["total"].replace("s[threadIdx.x] = t;", "if (threadIdx.x < 200) s[threadIdx.x] = t;"),
-        "cuda.checks finds a mistake",
-    ),
-    "updates without atomics": ("histogram", HONEST["histogram"].replace("atomicAdd(&counts[values[i]], 1)", "counts[values[i]] += 1"), "cuda.checks finds a mistake"),
-    "exponentials that overflow": ("softmax", HONEST["softmax"].replace("m = s[0];", "m = 0;"), "large data"),
-    "loses the last column": ("softmax", HONEST["softmax"].replace("n = x.shape[1]", "n = x.shape[1] - (x.shape[1] == 257)"), "x257"),
-    "loses NaN": ("vadd", "int i = grid<1>(); if (i < out.size()) out[i] = isnan(a[i] + b[i]) ? 0 : a[i] + b[i];", "nan data"),
-    "tile without its edge": ("transpose", HONEST["transpose"].replace("c < out.shape[1] && ", ""), "cuda.checks finds a mistake"),
-    "wrong at the edge": ("stencil", HONEST["stencil"].replace("r == 0 ||", ""), "cuda.checks finds a mistake"),
-    "wrong beyond one block": ("scan", HONEST["scan"].replace("before += s[255];", ""), "elements of out are wrong"),
-    "wrong scale": ("attention", HONEST["attention"].replace("sqrtf(d)", "sqrtf(32)"), "elements of out are wrong"),
-}  # fmt: skip
+# --- attacks and mistakes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", sorted(WRONG))
-def test_attacks_and_mistakes_fail(attack, tmp_path):
-    name, text, part = WRONG[attack]
+@pytest.mark.parametrize("mistake", some(4, sorted(WRONG)))
+def test_mistakes_are_found(mistake, tmp_path):
+    name, text, part = WRONG[mistake]
     verdict = verdict_on(name, text, tmp_path)
     assert not verdict.passed
     assert part in str(verdict)
 
 
-REMEMBERS = """
-__device__ float first[4096];
-__device__ int calls;
-__global__ void vadd(array<const float> a, array<const float> b, array<float> out) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= out.size()) return;
-    if (calls == 0) first[i % 4096] = a[i] + b[i];
-    out[i] = first[i % 4096];
-    __syncthreads();
-    if (i == 0) calls = 1;
-}
-"""
-
-
-def test_results_of_earlier_calls_are_gone(tmp_path):
-    """The module is new for each call, so it has no state; at sizes over 4096 it is wrong."""
-    verdict = verdict_on("vadd", REMEMBERS, tmp_path)
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", some(4, sorted(ATTACKS)))
+def test_attacks_fail(attack, tmp_path):
+    text, part = ATTACKS[attack]
+    verdict = verdict_on("vadd", text, tmp_path)
     assert not verdict.passed
+    assert part in str(verdict)
+    assert not list(tmp_path.glob("owned"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", some(2, sorted(PYTHON_ATTACKS)))
+def test_attacks_in_python_fail(attack, tmp_path):
+    text, part = PYTHON_ATTACKS[attack]
+    verdict = verdict_on("vadd", text, tmp_path, "py")
+    assert not verdict.passed
+    assert part in str(verdict)
+    assert any("less strict" in note for note in verdict.notes)
+
+
+def test_the_twins_of_attacks_pass(tmp_path):
+    """The kernel that the attacks surround is right."""
+    verdict = verdict_on("vadd", source("#define BLOCK 256"), tmp_path, speed=True)
+    assert verdict.passed, str(verdict)
+    assert verdict.times["predicted"] > 0
+    assert "not measured" in verdict.times["note"]
+    assert verdict_on("vadd", python(value="a[i] + b[i]"), tmp_path, "py").passed
 
 
 REFUSED = {
@@ -239,6 +132,9 @@ REFUSED = {
     "numbalite_sim::thread();": "name of the simulator",
     "#line 1 \"other.cu\"": "#line hides",
     "#pragma GCC poison float": "pragma for the host",
+    '_Pragma("GCC poison float")': "pragma for the host",
+    "#define RUN system(": "system() is a function of the host",
+    '#define HOST extern "C"': 'extern "C"',
     "__host__ void f() {}": "host code",
     "int main() { return 0; }": "host code",
 }  # fmt: skip
@@ -262,38 +158,6 @@ def test_sources_that_are_not_device_code(text):
 )
 def test_device_code_is_accepted(text):
     assert refusal.reasons(text) == []
-
-
-PY = """
-import os
-import numpy as np
-from numbalite import cuda
-{extra}
-@cuda.jit
-def vadd(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = {value}
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extra", "value", "passes"),
-    [
-        ("", "a[i] + b[i]", True),
-        ("", "a[i]", False),
-        ("os._exit(0)", "a[i] + b[i]", False),
-        ("raise SystemExit", "a[i] + b[i]", False),
-        # Changes in the submission's process do not affect the comparison.
-        ("np.isfinite = lambda *a: np.zeros(1, bool)", "a[i]", False),
-        ("import numbalite.judge.compare as c\nc.mismatch = lambda *a: None", "a[i]", False),
-    ],
-)
-def test_python_submissions(extra, value, passes, tmp_path):
-    verdict = verdict_on("vadd", PY.format(extra=extra, value=value), tmp_path, "py")
-    assert verdict.passed == passes, str(verdict)
-    assert any("less strict" in note for note in verdict.notes)
 
 
 def test_the_smallest_failing_case_is_shown(tmp_path):
