@@ -32,6 +32,10 @@ _CALLS = frozenset(
 _OURS = re.compile(
     r"nl_(?!coverage)\w+|numbalite_sim|__llvm_\w+|__tsan_\w+|__asan_\w+|NUMBALITE_SIM\w*"
 )
+# Compilers replace other code by calls of these functions.
+_OF_COMPILERS = frozenset(
+    "memcpy memmove memset memcmp bcmp strlen sincos sincosf exp10 exp10f".split()
+)
 _NO_TYPES = frozenset("return else do co_return case goto throw new".split())
 
 
@@ -81,11 +85,11 @@ def reasons(text: str) -> list[str]:
 
 def reasons_of_image(data: bytes, checked: bool) -> list[str]:
     """Why a compiled image of the simulator is not accepted: it needs other functions than kernels have, or contains
-    code that runs when it is loaded. Images with checks have two such functions of their own."""
+    code that runs when it is loaded. Images with checks have such code of their own; they are the second to be compiled."""
     code = bytes(shared_object(data))
     names = [name for name in elf.undefined(code) if not _is_allowed(name)]
     found = [f"{name} is a function of the host" for name in names]
-    if elf.constructors(code) > (2 if checked else 0):
+    if not checked and elf.constructors(code):
         found.append(
             "code runs when the kernel is loaded: constructors of objects, or of attributes"
         )
@@ -101,7 +105,7 @@ def _device_functions():
     """The functions of the C library that the simulator's headers declare."""
     with open(os.path.join(headers.cuda_src(), "sim", "libc.h"), encoding="utf-8") as file:
         words = set(re.findall(r"[a-z_]\w*", re.sub(r"(?s)/\*.*?\*/", "", file.read())))
-    return (words | {f"{word}f" for word in words} | {"memcpy", "memmove", "memset"}) - _CALLS
+    return (words | {f"{word}f" for word in words} | _OF_COMPILERS) - _CALLS
 
 
 def _of_directive(text):

@@ -21,9 +21,26 @@ from judge.corpus import (
 )
 from kit.sample import some
 
-from numbalite.judge import cases, program, refusal, task, taskfile
+from numbalite.judge import cases, judging, process, program, refusal, task, taskfile
 
 pytestmark = pytest.mark.sim
+
+
+WAVE = """
+import numpy as np
+from numbalite.judge import task
+
+@task(sizes=[100], launch=lambda x, out: (-(-x.size // 32), 32), kinds=["normal"], shapes={"out": lambda n: (n, 2)})
+def wave(x: "const float32[::1]", out: "float32[:, ::1]"):
+    out[:, 0], out[:, 1] = np.sin(x), np.cos(x)
+"""
+WAVE_KERNEL = """
+int i = grid<1>();
+float p[64], q[64];
+for (int k = 0; k < 64; k++) p[k] = 0;
+for (int k = 0; k < 64; k++) q[k] = p[k];
+if (i < x.size()) out(i, 0) = sinf(x[i]) + q[i % 64], out(i, 1) = cosf(x[i]);
+"""
 
 
 def test_there_are_ten_tasks():
@@ -106,6 +123,29 @@ def test_attacks_in_python_fail(attack, tmp_path):
     assert not verdict.passed
     assert part in str(verdict)
     assert any("less strict" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "extra", "part"),
+    [
+        ("_PATIENCE", 5, "os.write(int(sys.argv[1]), b'\\0\\0\\1\\0{')\ntime.sleep(1000)", "was ended"),
+        ("MEMORY_LIMIT", 700 << 20, "x = np.ones(1 << 27)\ntime.sleep(1000)", "GiB of memory"),
+    ],
+)  # fmt: skip
+def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatch):
+    """Here of a part of a message, and of memory."""
+    monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
+    verdict = verdict_on("vadd", python(extra), tmp_path, "py")
+    assert not verdict.passed and part in str(verdict), str(verdict)
+
+
+@pytest.mark.slow
+def test_functions_that_compilers_call_are_accepted(tmp_path):
+    """sincosf in place of sinf and cosf, memset and memcpy in place of loops."""
+    path = tmp_path / "task.py"
+    path.write_text(WAVE)
+    verdict = verdict_on(str(path), WAVE_KERNEL, tmp_path)
+    assert verdict.passed, str(verdict)
 
 
 def test_the_twins_of_attacks_pass(tmp_path):
