@@ -17,59 +17,10 @@
 #include "core/wait.h"
 #include "py/capture.h"
 #include "py/hostmemory.h"
+#include "py/keep.h"
 #include "py/trace.h"
 #include "py/lender.h"
 #include "py/stream.h"
-
-/* ---- host arrays of pending copies ---- */
-
-/* A host function on the stream moves a kept array to the list of released arrays, without the
- * interpreter's lock. A later call with the lock drops their references. */
-typedef struct kept {
-    void *next;
-    PyObject *array;
-} kept;
-
-static void *released;
-
-static int drop_released(void *Py_UNUSED(unused)) {
-    kept *k = nl_atomic_swap_pointer(&released, NULL);
-    while (k) {
-        kept *next = k->next;
-        Py_DECREF(k->array);
-        nl_mem_free(k);
-        k = next;
-    }
-    return 0;
-}
-
-static void release_kept(void *data) {
-    kept *k = data;
-    k->next = nl_atomic_load_pointer(&released);
-    while (!nl_atomic_replace_pointer(&released, &k->next, k))
-        ;
-    if (Py_IsInitialized() && !Py_IsFinalizing())
-        Py_AddPendingCall(drop_released, NULL); /* if the queue is full, the next copy drops them */
-}
-
-/* Keeps `array` alive until the stream has executed all earlier work. Waits for the stream if the
- * host function cannot be launched. */
-static int keep(PyObject *array, CUstream stream, nl_error *err) {
-    kept *k = nl_mem_alloc(sizeof *k, err);
-    if (k) {
-        k->array = Py_NewRef(array);
-        if (NL_CU(err, LaunchHostFunc, stream, release_kept, k) == 0)
-            return 0;
-        Py_DECREF(array);
-        nl_mem_free(k);
-    }
-    int result;
-    nl_error second;
-    NL_UNLOCKED(result = NL_CU(&second, StreamSynchronize, stream));
-    if (result < 0)
-        *err = second;
-    return result;
-}
 
 /* ---- the element ---- */
 
@@ -228,8 +179,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     nl_py_devarray_layout(a, &device);
     if (nl_capture_under_way() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
         return -1;
-    if (nl_atomic_load_pointer(&released))
-        drop_released(NULL);
+    nl_py_keep_collect();
     int ordinary = stream == NULL || nl_py_hostmemory_is_result(a->state, host->array);
     nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
@@ -246,7 +196,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     }
     Py_END_ALLOW_THREADS;
     if (result == 0 && asynchronous && !captured)
-        result = keep(host->array, stream, &err);
+        result = nl_py_keep(host->array, stream, &err);
     if (result < 0)
         nl_py_raise(&err);
     return result;

@@ -10,7 +10,10 @@
  *     the block is copied to device memory with one copy, and back with one copy (packed).
  *
  * A block is used only if something is copied back. Then the call waits for the stream anyway,
- * and can release the block afterwards. */
+ * and can release the block afterwards.
+ *
+ * A deferred call does not wait: its outputs are in page-locked memory, and the caller waits for
+ * the stream. It uses no block, and the arrays are kept alive until the stream is done. */
 #include "py/hostcopy.h"
 
 #include <string.h>
@@ -19,6 +22,8 @@
 #include "core/transfer.h"
 #include "core/wait.h"
 #include "py/devarray.h"
+#include "py/hostmemory.h"
+#include "py/keep.h"
 
 #define ALIGNMENT 256 /* bytes between arrays in a block: the alignment of device memory */
 /* Limit for the total size of the arrays that are copied to a kernel as one block. */
@@ -30,7 +35,7 @@ static void begin(nl_py_hostcopies *c) {
     c->capacity = NL_PY_STACK_HOSTCOPIES;
     c->items = c->on_stack;
     c->modes = 0;
-    c->is_pending = c->was_ended = 0;
+    c->is_deferred = c->is_pending = c->was_ended = 0;
     c->block = NULL;
     c->small = NULL;
     c->large = NULL;
@@ -90,6 +95,7 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
         nl_layout_set_c(&item->device);
     item->size = nl_layout_count(&item->device) * item->device.itemsize;
     item->offset = -1;
+    item->is_locked = 0;
     item->buffer = NULL;
     item->address = 0;
     item->same = find_same(c, item);
@@ -140,8 +146,33 @@ int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
 
 /* ---- choice of the code path ---- */
 
+/* Is this array itself copied in the direction `mode`? An item that shares the copy of another is
+ * not. */
+static int is_copied(const nl_py_hostcopy *item, int mode) {
+    return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
+}
+
 static int comes_back(const nl_py_hostcopies *c) {
     return (c->modes & NL_PY_TRANSFER_OUT) != 0;
+}
+
+static int is_contiguous(const nl_layout *layout) {
+    return nl_layout_is_c(layout) || nl_layout_is_f(layout);
+}
+
+/* An item that shares the copy of another is the same memory, so it needs no decision of its own.
+ */
+void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state) {
+    int waits = 0;
+    nl_py_keep_collect();
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        item->is_locked = is_contiguous(&item->host) &&
+                          !nl_py_hostmemory_is_result(state, item->array) &&
+                          nl_bounce_is_locked(item->data);
+        waits |= !item->is_locked && is_copied(item, NL_PY_TRANSFER_OUT);
+    }
+    c->is_deferred = !waits;
 }
 
 /* With access checks, the simulator must see each array as a separate allocation. */
@@ -153,7 +184,7 @@ static int is_checked(void) {
  * no block. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
-    if (!comes_back(c) || is_checked())
+    if (!comes_back(c) || c->is_deferred || is_checked())
         return 0;
     if (reads == NL_PY_READS_ANY)
         return nl_bounce_can_lock(MAX_PACKED) ? MAX_PACKED : 0;
@@ -259,12 +290,6 @@ static int get_memory(nl_py_hostcopies *c, nl_error *err) {
 
 /* ---- in ---- */
 
-/* Is this array itself copied in the direction `mode`? An item that shares the copy of another is
- * not. */
-static int is_copied(const nl_py_hostcopy *item, int mode) {
-    return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
-}
-
 static int send_block(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
@@ -277,11 +302,34 @@ static int send_block(nl_py_hostcopies *c, nl_error *err) {
     return NL_CU(err, MemcpyHtoDAsync, c->address, c->block, (size_t)c->in_end, c->stream);
 }
 
+/* Does the device read the host's memory itself, after the call has returned? */
+static int is_read_later(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+    return c->is_deferred && item->is_locked && is_copied(item, NL_PY_TRANSFER_IN);
+}
+
+static int send_locked(nl_py_hostcopies *c, nl_error *err) {
+    for (int i = 0; i < c->count; i++) {
+        nl_py_hostcopy *item = &c->items[i];
+        if (!is_read_later(c, item))
+            continue;
+        c->is_pending = 1;
+        if (nl_transfer(c->device, NL_HOST_TO_DEVICE, item->address, &item->device,
+                        (CUdeviceptr)(uintptr_t)item->data, &item->host, c->stream, 1, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Is it copied neither in the block nor by send_locked? */
+static int is_sent_alone(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+    return item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN) && !is_read_later(c, item);
+}
+
 static int send_others(const nl_py_hostcopies *c, nl_error *err) {
     nl_upload on_stack[NL_PY_STACK_HOSTCOPIES], *uploads = on_stack;
     int n = 0;
     for (int i = 0; i < c->count; i++)
-        n += c->items[i].offset < 0 && is_copied(&c->items[i], NL_PY_TRANSFER_IN);
+        n += is_sent_alone(c, &c->items[i]);
     if (n == 0)
         return 0;
     if (n > NL_PY_STACK_HOSTCOPIES)
@@ -291,7 +339,7 @@ static int send_others(const nl_py_hostcopies *c, nl_error *err) {
     n = 0;
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *item = &c->items[i];
-        if (item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN))
+        if (is_sent_alone(c, item))
             uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
     }
     int status = nl_transfer_uploads(c->device, uploads, n, c->stream, err);
@@ -302,7 +350,7 @@ static int send_others(const nl_py_hostcopies *c, nl_error *err) {
 
 static int enter(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (nl_device_bind(c->device, err) < 0 || open_block(c, reads, err) < 0 ||
-        get_memory(c, err) < 0 || send_block(c, err) < 0)
+        get_memory(c, err) < 0 || send_block(c, err) < 0 || send_locked(c, err) < 0)
         return -1;
     return send_others(c, err);
 }
@@ -362,21 +410,39 @@ static int fetch(nl_py_hostcopies *c, nl_error *err) {
         if (item->offset >= 0)
             nl_pinned_scatter(item->data, &item->host, c->block + item->offset, &item->device);
         else if (nl_transfer(c->device, NL_DEVICE_TO_HOST, (CUdeviceptr)(uintptr_t)item->data,
-                             &item->host, item->address, &item->device, c->stream, 0, err) < 0)
+                             &item->host, item->address, &item->device, c->stream, c->is_deferred,
+                             err) < 0)
             return -1;
-        waited = 1;
+        waited = !c->is_deferred;
     }
     if (waited)
         settle(c);
     return waited;
 }
 
+/* Keeps the arrays of a deferred call alive until the stream is done. */
+static int keep_arrays(nl_py_hostcopies *c, nl_error *err) {
+    for (int i = 0; i < c->count; i++) {
+        const nl_py_hostcopy *item = &c->items[i];
+        if (item->is_locked && is_copied(item, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT) &&
+            nl_py_keep(item->array, c->stream, err) < 0)
+            return -1;
+    }
+    c->is_pending = 0;
+    return 0;
+}
+
 int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
     nl_error err;
-    int result;
-    if (c->count == 0 || !comes_back(c))
+    int result = 0;
+    if (c->count == 0 || !(comes_back(c) || c->is_deferred))
         return 0;
-    NL_UNLOCKED(result = fetch(c, &err));
+    if (comes_back(c)) {
+        c->is_pending |= c->is_deferred;
+        NL_UNLOCKED(result = fetch(c, &err));
+    }
+    if (result == 0 && c->is_deferred)
+        result = keep_arrays(c, &err);
     if (result < 0) {
         c->was_ended = nl_driver_is_ended_wait((CUresult)err.code);
         nl_py_raise(&err);
@@ -407,6 +473,10 @@ void nl_py_hostcopy_release(nl_py_hostcopies *c) {
     int is_idle = !(c->is_pending && c->was_ended);
     if (c->is_pending && is_idle) {
         NL_UNLOCKED(is_idle = wait_for_block(c));
+    }
+    if (c->is_deferred && !is_idle) {
+        nl_error ignored;
+        keep_arrays(c, &ignored);
     }
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)

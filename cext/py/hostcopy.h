@@ -24,15 +24,16 @@ typedef struct nl_py_hostcopy {
     /* set by the caller */
     int mode;        /* NL_PY_TRANSFER_IN, _OUT */
     int tag;         /* any number; nl_py_hostcopy_overlap reports it */
-    PyObject *array; /* borrowed; used only by nl_py_hostcopy_overlap */
+    PyObject *array; /* borrowed */
     char *data;      /* the first element on the host */
     nl_layout host;
     /* set by this file */
-    int same;            /* -1, or an earlier array of the same elements, whose copy it shares */
-    nl_layout device;    /* contiguous */
-    int64_t size;        /* bytes on the device */
-    int64_t offset;      /* in the page-locked block of the call, or -1 */
-    nl_buffer *buffer;   /* its own device memory if it is not in the block, or NULL */
+    int same;          /* -1, or an earlier array of the same elements, whose copy it shares */
+    int is_locked;     /* contiguous page-locked memory of the user; set by nl_py_hostcopy_defer */
+    nl_layout device;  /* contiguous */
+    int64_t size;      /* bytes on the device */
+    int64_t offset;    /* in the page-locked block of the call, or -1 */
+    nl_buffer *buffer; /* its own device memory if it is not in the block, or NULL */
     CUdeviceptr address; /* on the device; valid after nl_py_hostcopy_enter */
 } nl_py_hostcopy;
 
@@ -46,9 +47,10 @@ typedef struct nl_py_hostcopies {
     nl_py_hostcopy *items, on_stack[NL_PY_STACK_HOSTCOPIES];
     nl_device *device;
     CUstream stream;
-    int blocking;   /* the stream is ordered with the legacy default stream */
-    int is_pending; /* the device may still be using the block */
-    int was_ended;  /* the wait for the block was ended early: no other wait may follow */
+    int blocking;    /* the stream is ordered with the legacy default stream */
+    int is_deferred; /* the call returns before its copies are complete */
+    int is_pending;  /* the device may still be using the block, or the arrays of a deferred call */
+    int was_ended;   /* the wait for the block was ended early: no other wait may follow */
     /* the page-locked block of the call, or NULL; the block that contains it (small or large);
      * its copy in device memory (packed), or NULL; the address that the device uses */
     char *block;
@@ -73,12 +75,16 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
 /* Do two arrays overlap, at least one of which is written? 1 and their tags, 0, or -1 with an
  * exception. */
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
+/* Decides whether the call can return before its copies are complete, and keep the arrays alive
+ * until then: if the host memory of every array that it writes is page-locked. Call it before
+ * nl_py_hostcopy_enter, with the device bound, for a call whose caller waits for the stream. */
+void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards each `address` is valid. 0, or -1 with an exception. */
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
                          nl_py_reads reads);
-/* After the launch: copies the outputs back to the host. Returns 1 if it waited for the stream, 0
- * if not, -1 with an exception. */
+/* After the launch: copies the outputs back to the host, or only starts these copies if the call is
+ * deferred. Returns 1 if it waited for the stream, 0 if not, -1 with an exception. */
 int nl_py_hostcopy_leave(nl_py_hostcopies *c);
 /* Releases all memory. Call it on every path, also after errors. */
 void nl_py_hostcopy_release(nl_py_hostcopies *c);

@@ -59,6 +59,8 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
         nl_py_raise(&err);
         return -1;
     }
+    if (l->stream && l->shape.stream)
+        nl_py_hostcopy_defer(&call->hosts, call->state);
     if (nl_py_hostcopy_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
                              NL_PY_READS_ANY) < 0)
         return -1;

@@ -109,6 +109,16 @@ def many_arguments():
     assert (out == 21).all()
 
 
+def page_locked_arguments():
+    x, y = (cuda.pinned_array(LARGE.size) for _ in range(2))
+    x[:], y[:] = LARGE, 1
+    z = cuda.pinned_array(LARGE.size)
+    stream = cuda.stream()
+    kernel[8, 128, stream](x, cuda.InOut(y), cuda.Out(z))
+    stream.synchronize()
+    np.testing.assert_array_equal(z, LARGE + 1)
+
+
 def fresh_ring():
     cuda.host_memory_pool().trim()
     ring_of_two()
@@ -125,7 +135,7 @@ def new_pages():
 
 OPERATIONS = [
     ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
-    small_arguments, small_and_large_arguments, many_arguments, fresh_ring, new_pages,
+    small_arguments, small_and_large_arguments, many_arguments, page_locked_arguments, fresh_ring, new_pages,
 ]  # fmt: skip
 
 

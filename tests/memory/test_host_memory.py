@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from kit.gates import gate_in
 
 from numbalite import _core, cuda, errors
 
@@ -484,13 +485,6 @@ def test_strides(host, paths, seed):
         expected = np.zeros_like(grid)
         expected[::step, ::skip] = grid[::step, ::skip]
         assert target.copy_to_host().tobytes() == expected.tobytes()
-
-
-def gate_in(stream):
-    """(an event that the stream waits for, one that shows that it has passed it)."""
-    gate, passed = threading.Event(), threading.Event()
-    stream.add_callback(lambda *unused: (gate.wait(60), passed.set()))
-    return gate, passed
 
 
 def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):

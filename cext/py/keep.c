@@ -1,0 +1,57 @@
+/* py/keep: the host arrays of pending copies.
+ *
+ * A host function on the stream moves a kept object to the list of released objects, without the
+ * interpreter's lock. A later call with the lock drops their references. */
+#include "py/keep.h"
+
+#include "base/lock.h"
+#include "base/mem.h"
+
+typedef struct kept {
+    void *next;
+    PyObject *object;
+} kept;
+
+static void *released;
+
+static int drop_released(void *Py_UNUSED(unused)) {
+    kept *k = nl_atomic_swap_pointer(&released, NULL);
+    while (k) {
+        kept *next = k->next;
+        Py_DECREF(k->object);
+        nl_mem_free(k);
+        k = next;
+    }
+    return 0;
+}
+
+static void release(void *data) {
+    kept *k = data;
+    k->next = nl_atomic_load_pointer(&released);
+    while (!nl_atomic_replace_pointer(&released, &k->next, k))
+        ;
+    if (Py_IsInitialized() && !Py_IsFinalizing())
+        Py_AddPendingCall(drop_released, NULL); /* if the queue is full, the next copy drops them */
+}
+
+void nl_py_keep_collect(void) {
+    if (nl_atomic_load_pointer(&released))
+        drop_released(NULL);
+}
+
+int nl_py_keep(PyObject *object, CUstream stream, nl_error *err) {
+    kept *k = nl_mem_alloc(sizeof *k, err);
+    if (k) {
+        k->object = Py_NewRef(object);
+        if (NL_CU(err, LaunchHostFunc, stream, release, k) == 0)
+            return 0;
+        Py_DECREF(object);
+        nl_mem_free(k);
+    }
+    int result;
+    nl_error second;
+    NL_UNLOCKED(result = NL_CU(&second, StreamSynchronize, stream));
+    if (result < 0)
+        *err = second;
+    return result;
+}

@@ -1,0 +1,14 @@
+/* py/keep: keeps Python objects alive until a stream has executed all earlier work. */
+#ifndef NL_PY_KEEP_H
+#define NL_PY_KEEP_H
+
+#include "py/state.h"
+#include "driver/driver.h"
+
+/* Keeps `object` alive until the stream has executed all earlier work. Waits for the stream if the
+ * host function cannot be launched. Call with the interpreter's lock. */
+int nl_py_keep(PyObject *object, CUstream stream, nl_error *err);
+/* Drops the objects whose streams are done. The interpreter calls it soon by itself. */
+void nl_py_keep_collect(void);
+
+#endif

@@ -1,0 +1,113 @@
+"""Launches on a stream with page-locked host arrays return before their copies are complete."""
+
+import gc
+import random
+import time
+import weakref
+
+import numpy as np
+import pytest
+from kit import calls, sample
+from kit.gates import gate_in
+
+from numbalite import cuda
+
+
+@cuda.jit
+def axpy(a, x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] += np.float32(a) * x[i]
+
+
+def pinned(values):
+    array = cuda.pinned_array_like(values)
+    array[:] = values
+    return array
+
+
+def as_is(array):
+    return array
+
+
+def test_the_launch_returns_at_once_and_the_stream_has_the_results():
+    stream = cuda.stream()
+    x, y = pinned(np.arange(1000, dtype="f4")), pinned(np.ones(1000, "f4"))
+    gate, passed = gate_in(stream)
+    axpy[8, 128, stream](2, x, y, 1000)
+    assert (y == 1).all() and not passed.is_set()
+    gate.set()
+    stream.synchronize()
+    assert (y == 1 + 2 * x).all()
+
+
+def test_arrays_are_kept_until_the_stream_is_done(live):
+    axpy[1, 128](2, np.ones(1, "f4"), np.ones(1, "f4"), 1)  # compiles
+    before = live()
+    stream = cuda.stream()
+    x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
+    memory = [weakref.ref(array.base) for array in (x, y)]
+    gate, _ = gate_in(stream)
+    axpy[40, 128, stream](2, cuda.In(x), y, 5000)
+    del x, y
+    gc.collect()
+    assert all(block() is not None for block in memory)
+    gate.set()
+    stream.synchronize()
+    for _ in range(100):
+        cuda.to_device(np.zeros(3))  # drops what the stream has finished with
+        if not any(block() for block in memory):
+            break
+        time.sleep(0.01)
+    del stream
+    assert live() == before
+
+
+@pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut, as_is])
+def test_no_driver_call_waits(wrap):
+    stream = cuda.stream()
+    x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
+    names = calls.traced_again(lambda: axpy[40, 128, stream](2, x, wrap(y), 5000))
+    assert not any("Synchronize" in name for name in names), names
+    assert names.count("cuLaunchKernel") == 1
+
+
+@pytest.mark.parametrize("seed", sample.some(3, range(30), "arguments"))
+def test_memory_of_every_kind_on_several_streams(seed):
+    """Page-locked and ordinary arrays and parts of them, copied in and both ways."""
+    draw = random.Random(seed)
+    streams = [cuda.stream(), cuda.stream(non_blocking=True), cuda.stream(priority=-1)]
+    results = []
+    for _ in range(12):
+        stream = draw.choice([0, *streams])
+        n = draw.choice([1, 100, 5000, 70_000, 300_000])
+        x, y = (draw_array(draw, n) for _ in range(2))
+        expected = y + np.float32(3) * x
+        read, written = draw.choice([cuda.In, as_is]), draw.choice([cuda.InOut, as_is])
+        axpy[n // 128 + 1, 128, stream](3, read(x), written(y), n)
+        results.append((y, expected))
+        if draw.random() < 0.2:
+            draw.choice(streams).synchronize()
+    for stream in streams:
+        stream.synchronize()
+    for y, expected in results:
+        assert np.array_equal(y, expected)
+
+
+def draw_array(draw, n):
+    step = draw.choice([1, 1, 2])
+    values = np.frombuffer(draw.randbytes(n * step), np.uint8).astype("f4")
+    return (pinned(values) if draw.random() < 0.7 else values)[::step]
+
+
+def test_an_ordinary_output_is_waited_for():
+    stream = cuda.stream()
+    x, y = pinned(np.ones(100, "f4")), np.zeros(100, "f4")
+    axpy[1, 128, stream](2, x, y, 100)
+    assert (y == 2).all()
+
+
+def test_the_default_stream_is_waited_for():
+    x, y = pinned(np.ones(100, "f4")), pinned(np.zeros(100, "f4"))
+    axpy[1, 128](2, x, y, 100)
+    assert (y == 2).all()
