@@ -37,6 +37,17 @@ __global__ void lock_of_another_block(int* x, int* out) {
     while (atomicExch(&x[0], 1)) {}
     out[blockIdx.x] = 1;
 }
+__global__ void waits_and_stores_one_value(int* x, int* out) {
+    if (threadIdx.x == 0) while (atomicAdd(&x[0], 0) == 0) { out[1] = 5; atomicExch(&x[2], 1); }
+}
+__global__ void flag_of_another_block(int* x, int* out) {
+    if (blockIdx.x == 0) while (atomicAdd(&x[0], 0) == 0) {}
+    else if (threadIdx.x == 3) while (atomicAdd(&x[1], 0) == 0) {}
+    __syncthreads();
+}
+__global__ void more_blocks_than_are_listed(int* x, int* out) {
+    while (atomicAdd(&x[blockIdx.x], 0) == 0) {}
+}
 __global__ void barrier_for_one_more(int* x, int* out) {
     __shared__ cuda::barrier<cuda::thread_scope_block> b;
     if (threadIdx.x == 0) init(&b, blockDim.x + 1);
@@ -162,12 +173,23 @@ SHAPES = {
     "flag_after_the_grid_barrier": (2, 4),
     "locks_of_blocks_in_two_orders": (2, 4),
 }
+SHAPES |= {"flag_of_another_block": (2, 8), "more_blocks_than_are_listed": (7, 8)}
 SHAPES |= {"lock_of_another_block": (3, 32), "set_by_the_last_block": (4, 1), "gives_up": (1, 2)}
 STUCK = {
     "flag_that_is_never_set": ("thread 0 ", "__syncthreads"),
     "volatile_flag": ("thread 32 ", "x"),
     "lock_that_is_never_released": ("thread 32 ", "x"),
-    "lock_of_another_block": ("thread 0 ", "the other blocks have ended or wait"),
+    "lock_of_another_block": ("thread 0 spinning", "; block (2,0,0): thread 0 spinning"),
+    "flag_of_another_block": (
+        "threads 0-7 ",
+        "after an access of x[0]",
+        "thread 3 ",
+        "x[1]",
+        "threads 0-2, 4-7 ",
+        "__syncthreads",
+    ),
+    "more_blocks_than_are_listed": ("; and threads of 2 more blocks",),
+    "waits_and_stores_one_value": ("thread 0 ",),
     "barrier_for_one_more": ("threads 0-63 ", "spinning"),
     "arrival_that_is_missing": ("threads 0-32, 34-63 ", "b"),
     "waits_for_its_own_arrival": ("thread 33 ", "b"),
@@ -175,7 +197,7 @@ STUCK = {
     "barrier_of_too_many": ("threads 0-63 ", "the barriers with numbers"),
     "more_bytes_than_the_copy_has": ("threads 0-63 ", "b"),
     "flag_after_the_cluster_barrier": ("threads 0-3", "flag"),
-    "flag_after_the_grid_barrier": ("threads 0-3", "x"),
+    "flag_after_the_grid_barrier": ("threads 0-3", "x", "the barrier over the grid"),
     "lanes_wait_for_each_other": ("thread 3 ", "__syncwarp"),
 }
 # Only in some schedules.

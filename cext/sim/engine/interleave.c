@@ -23,7 +23,8 @@ typedef enum state { CAN_RUN, WAITS, HAS_ENDED } state;
 typedef struct carrier {
     struct nl_sim_interleaver *interleaver;
     unsigned index;
-    uint64_t block; /* index of its block plus 1; 0: none yet */
+    uint64_t block;        /* index of its block plus 1; 0: none yet */
+    nl_sim_worker *worker; /* that runs the block */
     uint64_t stuck; /* the progress at which its block could not continue, plus 1; 0: never */
     state state;
     nl_thread thread;
@@ -179,6 +180,7 @@ void nl_sim_interleave_enter(nl_sim_worker *w, uint64_t block) {
     const nl_sim_schedule *s = w->job->schedule;
     nl_mutex_lock(&t->lock);
     t->carriers[w->carrier].block = block + 1;
+    t->carriers[w->carrier].worker = w;
     nl_mutex_unlock(&t->lock);
     if (s && s->is_wanted && s->wanted_block != block)
         nl_sim_interleave_pass(w, 1);
@@ -195,6 +197,19 @@ int nl_sim_interleave_is_stuck(nl_sim_worker *w, uint64_t progress) {
     }
     nl_mutex_unlock(&t->lock);
     return stuck;
+}
+
+nl_sim_worker *nl_sim_interleave_next_block(const nl_sim_worker *w, const nl_sim_worker *after) {
+    nl_sim_interleaver *t = w->job->interleaver;
+    nl_sim_worker *found = NULL;
+    nl_mutex_lock(&t->lock);
+    for (unsigned i = after ? after->carrier + 1 : 0; i < t->count && !found; i++) {
+        const carrier *c = &t->carriers[i];
+        if (c->state != HAS_ENDED && c->worker != w)
+            found = c->worker;
+    }
+    nl_mutex_unlock(&t->lock);
+    return found;
 }
 
 int nl_sim_interleave_wait(nl_sim_worker *w) {

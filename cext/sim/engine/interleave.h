@@ -40,6 +40,10 @@ void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 /* Call when no thread of the worker's block can continue before `progress` changes. Returns 1 if
  * this is true for all blocks, and all blocks have begun. */
 int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
+/* Visits the workers of the other blocks that have begun and not ended: the first one, or, if
+ * `after` is not NULL, the one after it; NULL: there is none. */
+struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *worker,
+                                                   const struct nl_sim_worker *after);
 
 /* A pseudo-random number less than `end`, from the launch's own sequence. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);

@@ -8,6 +8,7 @@
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/caller.h"
 #include "sim/engine/fault.h"
+#include "sim/engine/interleave.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/signal.h"
 
@@ -368,6 +369,23 @@ static void note_loops(nl_sim_worker *w) {
     }
 }
 
+/* Describes the threads of the other blocks that wait, of the first MAX_BLOCKS. */
+static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
+    enum { MAX_BLOCKS = 4 };
+    unsigned count = 0;
+    for (nl_sim_worker *other = NULL; (other = nl_sim_interleave_next_block(w, other));) {
+        if (!other->live || ++count > MAX_BLOCKS)
+            continue;
+        find_lines(other);
+        note_loops(other);
+        nl_text_add(t, "; block (%u,%u,%u): ", other->index.x, other->index.y, other->index.z);
+        add_waiting(fault, t, other, NULL, NULL);
+    }
+    if (count > MAX_BLOCKS)
+        nl_text_add(t, "; and threads of %u more block%s", count - MAX_BLOCKS,
+                    count == MAX_BLOCKS + 1 ? "" : "s");
+}
+
 _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
@@ -377,8 +395,7 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     note_loops(w);
     nl_text_add(&t, "deadlock, no thread can end what these wait for: ");
     add_waiting(&fault, &t, w, NULL, NULL);
-    if (w->job->blocks > 1)
-        nl_text_add(&t, "; the other blocks have ended or wait, too");
+    add_waiting_blocks(&fault, &t, w);
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
     nl_sim_worker_leave(w, NL_SIM_FAULT);
