@@ -5,10 +5,10 @@
 By default there is a worker for each device. Without GPUs the devices are simulated:
 NUMBALITE_DRIVER=sim NUMBALITE_SIM_DEVICES=2. Needs dask and distributed, with array support.
 
-Each worker is a process, in which a plug-in makes one device the default. The function goes to the
-workers by its source, once. Arrays travel in one of two ways: blocks of a dask array are NumPy arrays
-on the host, and copied over at each call; device arrays stay on the worker's device, from one task to
-the next, and travel by distributed's serializers only where a task needs what another worker has.
+Each worker is a process, in which a plug-in makes one device the default. The function is sent to the
+workers as source, once. Arrays are passed in one of two ways: blocks of a dask array are NumPy arrays
+on the host, and copied to the device at each call; device arrays stay on the worker's device, from one task to
+the next, and distributed's serializers copy them only where a task needs an array of another worker.
 """
 
 import math
@@ -37,7 +37,7 @@ def expected(x, y):
 
 
 def where(*arrays):
-    """(the worker, its device) of a task; the arrays are on that device, wherever they came from."""
+    """(the worker, its device) of a task; the arrays are copied to that device."""
     number = cuda.get_current_device().id
     assert all(array.device == number for array in arrays)
     return get_worker().name, number
@@ -53,7 +53,7 @@ def dask_arrays(client):
 
 
 def device_arrays(client):
-    """The pieces stay on the devices; only the sums come back."""
+    """The blocks stay on the devices; only the sums are copied to the host."""
     pieces = [np.linspace(i, i + 1, 10_000) for i in range(8)]
     on_devices = client.map(cuda.to_device, pieces, pure=False)
     results = client.map(damped, on_devices, on_devices)

@@ -1,4 +1,4 @@
-"""Solutions of section 1: each is the text of the cell whose id stands before it."""
+"""Solutions of section 1: each is the text of the cell with the preceding id."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Solutions of section 3: each is the text of the cell whose id stands before it."""
+"""Solutions of section 3: each is the text of the cell with the preceding id."""
 
 from numbalite import cuda
 
