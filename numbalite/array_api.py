@@ -101,7 +101,7 @@ def argsort(
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceNDArray:
-    """Elements limited to an interval; a limit of None is no limit."""
+    """Elements limited to an interval; a limit of None has no effect."""
     return np.clip(x, min, max)
 
 

@@ -170,7 +170,8 @@ def matmul_tiled_work(big):
     return matmul_work(big, matmul_tiled, "matmul, tiled")
 
 
-# ---- matrix product whose rows are added up on the way ----------------------------------------------
+# ---- matrix product whose rows are summed in the same kernel
+# ----------------------------------------------
 SIDE = 16
 
 

@@ -1,4 +1,4 @@
-"""Everything that numbalite raises or warns about, in one family.
+"""All exceptions and warnings of numbalite, with a common base class.
 
 The extension module raises these classes too: it looks them up here by name. Names that programs
 written for numba import are aliases, listed at the end.
@@ -23,7 +23,7 @@ class NumbaliteError(Exception):
 
 
 class CudaSupportError(NumbaliteError, ImportError):
-    """Something is not installed, too old, or switched off: no driver, no device, no compiler.
+    """A component is missing, too old, or disabled: the driver, a device, a compiler.
 
     The message names the package to install. An ImportError, as in numba.
     """
@@ -73,15 +73,15 @@ class CompileError(NumbaliteError, RuntimeError):
 
 
 class SignatureError(NumbaliteError, TypeError, ValueError):
-    """A signature that is no signature, or that does not fit the source.
+    """The signature is invalid, or does not match the source.
 
-    Both a TypeError and a ValueError: numba raises the one or the other, and code written for it
-    may catch either.
+    Both a TypeError and a ValueError: numba raises one or the other, and code written for it may
+    catch either.
     """
 
 
 class TranslationError(SignatureError):
-    """A Python body that is no kernel: a construct that kernels have not, or types that do not fit.
+    """A Python body that cannot be a kernel: an unsupported construct, or types that do not match.
 
     The message shows the line; ``file`` and ``line`` are its location. numba's TypingError and
     UnsupportedError.
@@ -104,7 +104,8 @@ class DeprecationError(NumbaliteError, TypeError):
 
 
 class KernelError(NumbaliteError, RuntimeError):
-    """A kernel went wrong on the device: a failed assert, or with ``debug=True`` a bad index.
+    """A kernel failed on the device: a failed assert, or with ``debug=True`` an index out of
+    bounds.
 
     The attributes contain the parts of the message; unknown ones are None. A race has two sides:
     the attributes that begin with ``other_`` describe the other thread's access.
@@ -221,7 +222,7 @@ class KernelWarning(NumbaliteWarning):
 
 
 class CacheWarning(NumbaliteWarning):
-    """The disk cache cannot be used; everything is compiled anew in each process."""
+    """The disk cache cannot be used; each process compiles everything again."""
 
 
 class InvalidConfigWarning(NumbaliteWarning):

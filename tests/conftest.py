@@ -23,7 +23,8 @@ from kit.sample import VARIABLE, choose_seed
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 pytest_plugins = ["kit.fixtures", "kit.atimport"]
 
-# Many tests start interpreters. Where the environment forbids byte code, each would compile the whole package.
+# Many tests start interpreters. Where the environment disables byte code, each would compile the
+# whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 

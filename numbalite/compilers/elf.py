@@ -59,7 +59,7 @@ def _symbols(data, kind):
     try:
         yield from _read_symbols(data, kind)
     except (error, IndexError) as problem:
-        raise ValueError(f"this is no shared object, or only a part of one: {problem}") from problem
+        raise ValueError(f"this is not a shared object, or a truncated one: {problem}") from problem
 
 
 def _sections(data):

@@ -173,7 +173,9 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
         _cpu_flag(),
     ]
     if family == "clang":
-        result.append("-fno-strict-return")  # a missing return statement is no trap, as with NVRTC
+        result.append(
+            "-fno-strict-return"
+        )  # a function may end without a return statement, as with NVRTC
     result += _thread_locals(family)
     has_lines = options.lineinfo or checks or covers
     result.append("-g" if options.debug else "-g1" if has_lines else "-g0")

@@ -77,7 +77,7 @@ os.register_at_fork(after_in_child=_forget_locks)
 
 
 def compile(run, source, text, arguments, directories):
-    """Compiles `text` with its heavy headers precompiled; None: the caller must compile without.
+    """Compiles `text` with its heavy headers precompiled; None: the caller must compile without it.
 
     run(text, options) calls NVRTC and returns a dict with "status" and "log"; arguments are its options,
     directories those of the toolkit. A result with an error status is one that the source would also have

@@ -74,7 +74,8 @@ class Counted(NamedTuple):
 
 
 class Loop:
-    """The branches that go back to a block, and the indices of the loop's blocks, None if the loop is irreducible.
+    """The branches back to a block, and the indices of the loop's blocks, None if the loop is
+    irreducible.
 
     ``begin`` is the offset after the last label of an innermost loop that has one latch, a `bra`; else None.
     """
@@ -367,7 +368,7 @@ class _Counting:
         if bound is None or isinstance(step, str):
             return None
         if counted.kind == "u" and counted.goes_on in ("lt", "le"):
-            starts = [0]  # any start: a counter that overflows at once is small then
+            starts = [0]  # any start: a counter that overflows immediately is small then
         smallest, largest = limits(counted)
         ends = [end + step for end in (bound, *starts)]
         if not starts or not all(smallest <= end <= largest for end in ends):

@@ -41,7 +41,7 @@ _UNSTOPPABLE = (
 
 
 class Endless(BaseException):
-    """Ends what takes too long. It is no Exception: programs catch those."""
+    """Ends what takes too long. It is not an Exception: programs catch those."""
 
 
 def watched(simulated):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SUFFIXES = (".cu", ".cuh")
-_LANGUAGE = b"numbalite"  # a Python file without this word defines no kernel
+_LANGUAGE = b"numbalite"  # a Python file without this token defines no kernel
 
 
 class KernelPlugin(CoveragePlugin):

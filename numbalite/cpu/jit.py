@@ -152,13 +152,14 @@ def jit(
     The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
     used in place, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
     tuple; a Python body may return its arguments that are arrays, and views of them (``a[1:]``, ``a.T``), too.
-    The interpreter's lock is released meanwhile. Kernels, ufuncs and other host functions may call it by its name.
+    The interpreter's lock is released during the call. Kernels, ufuncs and other host functions may
+    call it by its name.
 
     ``source=`` (or a string with braces as the first argument) is a complete C++ function (a
     template, overloads; ``name=`` selects which), or with ``args="x, y"`` a body or an expression.
 
-    Beside the words of kernels there are ``random_uniform()``, ``random_normal()``, ``random_seed(n)``
-    (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
+    In addition to the builtins of kernels there are ``random_uniform()``, ``random_normal()``,
+    ``random_seed(n)`` (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
 
     Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
     checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``,
@@ -386,7 +387,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             self._overloads.update(self._build_all(lists))
 
     def _build_all(self, lists):
-        """Overloads for these lists of argument types, compiled in one go."""
+        """Overloads for these lists of argument types, compiled as one unit."""
         rows = [self._rows(args) for args in lists]
         made, builder = self._sources(lists)
         self._note_parallel(made.is_parallel)
@@ -549,7 +550,8 @@ def _may_write(wanted, declared):
 
 
 def check(signature: Signature, function: DeviceFunction, count: int | None) -> None:
-    """A signature must have as many types as the function parameters, and results that Python has."""
+    """A signature must have as many types as the function has parameters, and result types that
+    Python can represent."""
     if count is not None and len(signature.args) != count:
         named = ", ".join(function.definition.parameters)
         raise SignatureError(

@@ -2,7 +2,7 @@
 
 Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and similar functions in CUDA C++; the
 Python functions of these names only raise an error that explains this. Every state starts 2**64
-steps after the one before it, so the sequences of threads do not overlap. The sequences are
+steps after the previous one, so the sequences of threads do not overlap. The sequences are
 numba.cuda's.
 """
 
@@ -71,7 +71,7 @@ def _with_shared(name, function):
 
 
 def __getattr__(name: str) -> Any:
-    """Distributions without a generator, as numpy.random has them: those of one that is shared."""
+    """Distributions with numpy.random's names: methods of one shared generator."""
     function = _OLD_NAMES.get(name)
     if function is None and not name.startswith("_"):
         function = getattr(Generator, name, None)

@@ -126,7 +126,7 @@ OF_MACROS = frozenset(
     ("limits", "math")
 )  # parts with macros, and with functions that are included one by one
 
-# A part is not included if the source includes a header with one of these words in its name.
+# A part is not included if the source includes a header with one of these names in its name.
 REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 

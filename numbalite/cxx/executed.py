@@ -22,7 +22,7 @@ is_watching = False
 
 
 def watch() -> None:
-    """Stores the texts of ``exec`` from now on, for the rest of the process."""
+    """Stores the texts passed to ``exec`` from now on, for the rest of the process."""
     global is_watching
     is_watching = True
     sys.addaudithook(_note)

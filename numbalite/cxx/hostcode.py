@@ -2,8 +2,8 @@
 
 nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile it
 once, for the device. Of the declarations at namespace scope, this module keeps kernels, device functions,
-__constant__ and __device__ variables, and all declarations that these use. It blanks the rest and keeps line
-numbers.
+__constant__ and __device__ variables, and all declarations that these use. It blanks all host code
+and keeps line numbers.
 
 It works on text, because no compiler of kernels can read such files: it fails at the first name of a host
 library. It uses CUDA's markers and the names that occur, and parses no more than scanner.py does. Of 900 files
@@ -399,7 +399,7 @@ def _of_the_host(places, marks, launching):
 
 
 def _marks(macros):
-    """The words that mark device code: CUDA's, and macros for them."""
+    """The keywords that mark device code: CUDA's, and macros for them."""
     marks, size = set(_DEVICE), 0
     while size != len(marks):
         size = len(marks)

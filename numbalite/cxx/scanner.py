@@ -288,7 +288,8 @@ def parameter_lists(text: str) -> dict[str, list]:
 
 
 def mentions(text: str, function: str, words) -> bool:
-    """Does a function, or another function of the source that it may call, use one of these words?"""
+    """Does a function, or another function of the source that it may call, use one of these
+    names?"""
     return any(names & words for _, names in _calls(text, function))
 
 

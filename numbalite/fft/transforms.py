@@ -80,7 +80,8 @@ def _axis(name, axis, array):
 
 
 def _axes(name, array, s, axes):
-    """Lengths and axes in the form of NumPy's functions of several dimensions; lengths None: those of the array."""
+    """Lengths and axes in the form of NumPy's functions of several dimensions; lengths None: the
+    array's."""
     s, axes = (one if one is None else items_of(one, f"fft.{name}") for one in (s, axes))
     if s is None:
         axes = range(array.ndim) if axes is None else axes
@@ -96,12 +97,12 @@ def _axes(name, array, s, axes):
 
 
 def _whole(name):
-    """Is a length of -1 the whole axis? It is in the functions of several axes."""
+    """Does a length of -1 mean the whole axis? It is in the functions of several axes."""
     return name[-1] in "n2"
 
 
 def _last(name, axes):
-    """The axes before the one of which half is kept, and that one."""
+    """The axes before the one that is halved, and that one."""
     if not axes:
         raise IndexError(f"fft.{name}: a transform of real numbers takes one axis at least")
     return axes[:-1], axes[-1]
@@ -131,7 +132,7 @@ def _finish(name, result, factor, out):
 
 
 def _forward(name, a, s, axes, norm, out, direction):
-    """fft, ifft and those of more axes."""
+    """fft, ifft and their versions for several axes."""
     a = arguments.array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]

@@ -1,4 +1,5 @@
-"""Element-wise functions that are no ufuncs: where, select, clip, comparisons, rounding, parts of complex numbers."""
+"""Element-wise functions that are not ufuncs: where, select, clip, comparisons, rounding, parts of
+complex numbers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
-_MAX_COPIED = 1 << 14  # bins: the host checks as many faster than it waits twice
+_MAX_COPIED = 1 << 14  # bins: the host checks as many faster than two waits for the device
 
 
 def _line(a, dtype=None):

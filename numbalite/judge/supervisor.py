@@ -1,4 +1,5 @@
-"""A process between the grader and a learner's program: it ends everything that the program has started.
+"""A process between the grader and a learner's program: it ends all processes that the program has
+started.
 
 Processes that outlive their parent become children of the supervisor (PR_SET_CHILD_SUBREAPER), also those that
 called setsid or were started twice removed. When the program ends, or the grader sends SIGTERM, the supervisor
@@ -67,8 +68,8 @@ def marked(mark) -> set:
 
 
 def end(find, seconds=5.0):
-    """Kills what ``find()`` returns until it returns nothing, for so many seconds at most. All are stopped
-    first: a process that runs could start others meanwhile."""
+    """Kills what ``find()`` returns until it returns nothing, for so many seconds at most. All are
+    stopped first: a running process could start others meanwhile."""
     until = time.monotonic() + seconds
     while (found := find()) and time.monotonic() < until:
         stopped = set()

@@ -1,4 +1,4 @@
-"""driver/cuda_abi.h against the toolkit's own cuda.h and nvrtc.h, where there is a toolkit.
+"""driver/cuda_abi.h against the toolkit's own cuda.h and nvrtc.h, if a toolkit is installed.
 
 The build does not read a toolkit's headers: this test compiles a file of _Static_asserts that
 includes them. A first translation unit renames each of our names to ours_NAME; the toolkit's names
@@ -139,7 +139,8 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
     """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
 
     Enumerations of the toolkit are plain ints in our table. Some calls have several versions:
-    cudaTypedefs.h has each by its number; without it, cuda.h's first with as many parameters counts.
+    cudaTypedefs.h has each by its number; without it, the first in cuda.h with as many parameters
+    is used.
     """
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
     text = " ".join(text.replace("\\\n", " ").split())

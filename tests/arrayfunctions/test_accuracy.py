@@ -48,8 +48,8 @@ def exact_variance(x):
 @pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
 def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
-    """An outlier in front does not matter either, but for the roundings of its square in float64. Without the
-    optimizer, no multiplication and addition are fused."""
+    """An outlier as the first element causes no error beyond the rounding of its square in float64.
+    Without the optimizer, no multiplication and addition are fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
     x = (np.random.default_rng(5).normal(size=100_003) + mean).astype(code)
     if first is not None:
@@ -63,7 +63,7 @@ def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
 
 @pytest.mark.parametrize("code", "?bBhHiI")
 def test_variances_of_integers_are_rounded_once(near, code):
-    """Also where nearly all is the mean, and at the limits of the dtype."""
+    """Also if the deviations are small against the mean, and at the limits of the dtype."""
     rng, dtype = np.random.default_rng(8), np.dtype(code)
     low, high = (0, 1) if code == "?" else (np.iinfo(code).min, np.iinfo(code).max)
     for below in (low, high - 1):
@@ -171,7 +171,7 @@ def test_products_of_conjugates_whose_terms_cancel(near, code):
     """vdot and vecdot lose no digits of a product, even if nearly all cancel."""
     rng = np.random.default_rng(4)
     a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)
-    b = (1j * a).astype(code)  # the real part of each product is 0, but for roundings
+    b = (1j * a).astype(code)  # the real part of each product is 0, up to rounding
     b[:500] *= 1 + 2.0**-20
     exact = accuracy._dot(a.conj(), b)
     x, y = cuda.to_device(a), cuda.to_device(b)

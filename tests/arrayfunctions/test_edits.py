@@ -1,4 +1,4 @@
-"""Elements left out and put in, arrays of other lengths, on device arrays against NumPy."""
+"""delete, insert, append and resize on device arrays against NumPy."""
 
 import numpy as np
 import pytest

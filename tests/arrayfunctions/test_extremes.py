@@ -1,4 +1,5 @@
-"""argmax, argmin and their like find the first of equal extremes in every kind of reduction, as NumPy does."""
+"""argmax, argmin and nanargmax find the first of equal extremes in every kind of reduction, as
+NumPy does."""
 
 import random
 

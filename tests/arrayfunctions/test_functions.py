@@ -170,8 +170,8 @@ def test_cumulative_sums_have_one_axis():
 
 
 def test_one_pass_in_parts():
-    """Places, means and variances that several blocks find parts of; and numbers far from zero, where sums of
-    squares would lose everything."""
+    """Indices, means and variances of which several blocks compute parts; and numbers far from
+    zero, where sums of squares would lose all digits."""
     host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")
     host[3, 4, 5] = host[60, 1, 1] = 1000
     for x in some(1, (host, (host + 1j * host[::-1])[:, :20]), "one pass"):

@@ -43,7 +43,7 @@ def items_for(draw, length, shape):
 
 @st.composite
 def keys(draw, shape):
-    """Integer arrays that broadcast, or hardly, among all that a key may have."""
+    """Integer arrays that broadcast, or only just, in every kind of key."""
     chosen = draw(st.sampled_from([[(3,), (1,)], [(3,), (2, 1)], [(), (2,)], [(3,), (2,)], [(0,)]]))
     pairs = [items_for(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
     if draw(st.integers(0, 3)) == 0:
@@ -115,7 +115,7 @@ def test_elements_of_every_size(dtype):
 
 
 def test_widths_of_accesses(monkeypatch):
-    """Rows move in pieces of 16 bytes where they allow it."""
+    """Rows are moved in words of 16 bytes where their alignment allows it."""
     words = []
     real = gather._kernel
     monkeypatch.setattr(gather, "_kernel", lambda *key: words.append(key[:3]) or real(*key))

@@ -16,7 +16,7 @@ DTYPES = ["f4", "f8", "c8", "c16", "f2", "i4", "?", "u1"]
 
 
 def small(seed, shape, dtype):
-    """Whole numbers, so that every order of adding gives the same."""
+    """Integers, so that every order of additions has the same result."""
     rng = np.random.default_rng(seed)
     values = rng.integers(-4, 5, shape)
     if np.dtype(dtype).kind == "c":
@@ -88,7 +88,8 @@ def test_out_shares_memory():
 
 
 def test_more_streams_than_handles_and_several_threads():
-    """Handles are for a stream, kept for all threads, and at most 32 unused ones are kept."""
+    """Handles belong to a stream, are cached for all threads, and at most 32 unused ones are
+    cached."""
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
 

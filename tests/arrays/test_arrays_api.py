@@ -125,7 +125,7 @@ def test_types_are_dtypes():
     assert x.view(types.float32).dtype == x.astype(types.float32).dtype == np.float32
     assert np.asarray(x, types.int8).dtype == np.int8
     for t in (types.void, types.float32[:], types.CPointer(types.float32)):
-        # NumPy 2.0 to 2.3 warn of a type whose attribute dtype is no dtype.
+        # NumPy 2.0 to 2.3 warn of a type whose attribute dtype is not a dtype.
         with pytest.raises((TypeError, ValueError, DeprecationWarning)):
             cuda.device_array(4, t)
 

@@ -20,7 +20,7 @@ VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
 
 
 def values(shape, dtype):
-    """Small numbers that every dtype has; fractions where there are some."""
+    """Small numbers that every dtype can represent; fractions for floats."""
     count = int(np.prod(shape))
     x = np.arange(count) % VALUES.get(np.dtype(dtype).str[1:], 100)
     x = x.astype(dtype)
@@ -140,7 +140,7 @@ def test_random_assignments(seed):
         device = cuda.to_device(host)
         other = cuda.to_device(value) if rng.random() < 0.5 else value
         if not isinstance(host[key], np.ndarray) and value.ndim:
-            continue  # as [1] to an element: NumPy refuses, in words that change
+            continue  # as [1] to an element: NumPy raises an error whose text depends on the release
         if not host[key].size and value.size > 1:
             continue
         host[key] = value
@@ -204,7 +204,7 @@ def test_many_dimensions():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_overlapping(dtype):
-    """As if the right-hand side had been read before, also where the dtype is another."""
+    """As if the right-hand side had been copied before, also for another dtype."""
     for key, source in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[::-1], np.s_[:]), (np.s_[:50], np.s_[::2])]:  # fmt: skip
         host = np.arange(100).astype(dtype)
         device = cuda.to_device(host)

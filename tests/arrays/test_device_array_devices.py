@@ -1,4 +1,4 @@
-"""Arrays of several devices, each test in a process of its own: two GPUs where there are two, else two
+"""Arrays of several devices, each test in a process of its own: two GPUs if available, else two
 simulated devices."""
 
 import pytest

@@ -37,7 +37,7 @@ def test_pickle(host, protocol):
 
 
 def test_out_of_band():
-    """With protocol 5 the elements are no part of the pickle."""
+    """With protocol 5 the elements are sent out of band."""
     for host in (np.arange(10000, dtype="f4"), np.ones((50, 60), order="F")):
         buffers = []
         data = pickle.dumps(cuda.to_device(host), 5, buffer_callback=buffers.append)

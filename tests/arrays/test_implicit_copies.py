@@ -85,7 +85,7 @@ def test_scipy(d):
 
 
 def test_as_strided(d):
-    """Its writes would go to a copy."""
+    """Its writes would change only the copy."""
     with pytest.raises(TypeError, match="sliding_window_view"):
         np.lib.stride_tricks.as_strided(d, (3,), (8,))
 

@@ -40,7 +40,7 @@ def _near_1(rng, shape):
 
 
 def _cancelling(rng, shape):
-    """Pairs that cancel, but for a small number each."""
+    """Pairs that cancel, except for a small number each."""
     x = rng.normal(size=shape) * 100
     flat = x.reshape(-1)
     half = flat.size // 2
@@ -218,7 +218,7 @@ class Case:
         self.of_all = of_all  # relative to the largest result
 
     def allowed(self, code, theirs):
-        """The error that a result may have, where NumPy's has `theirs`."""
+        """The error that a result may have, if NumPy's is `theirs`."""
         if code == "e":
             return max(self._limit, 4 * self._times * theirs)
         if code in "dDbihq":
@@ -227,7 +227,7 @@ class Case:
 
 
 def _vectors(function):
-    """Two vectors: the array's rows, but for every other one the rows above."""
+    """Two vectors: the rows of the array, and the row above for every other one."""
     return lambda x, axis: function(
         x.ravel()[: x.size // 2], x.ravel()[x.size // 2 :][: x.size // 2]
     )

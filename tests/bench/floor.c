@@ -80,7 +80,7 @@ static void bench_switch(void) {
     enum { SIZE = 1 << 16, COUNT = 2000000 };
     void **top = (void **)((char *)aligned_alloc(64, SIZE) + SIZE - 64);
 #if defined(__x86_64__)
-    *--top = NULL; /* as if called: the stack is odd by one word at entry */
+    *--top = NULL; /* as after a call: the stack is misaligned by one word at entry */
     *--top = (void *)fiber;
     top -= SAVED;
     memset(top, 0, SAVED * sizeof *top);

@@ -5,10 +5,10 @@ devices.
     python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
 
 A curve is {"x", "y", "label"}; a figure has several, and the labels of its axes. Costs are of calls that
-do not wait, unless their label contains "wait". Costs of microseconds are the least of many short rounds,
-in which all points of a curve have their turns: something else that the machine does for a while then
-disturbs rounds, not points. A round is shorter than the driver's queue of launches. Interpreters without the
-lock of CPython are marked in the figures.
+do not wait, unless their label contains "wait". Costs in microseconds are the minimum of many short
+rounds, in each of which all points of a curve are measured: other load then disturbs rounds, not
+points. A round is shorter than the driver's queue of launches. Interpreters without the lock of
+CPython are marked in the figures.
 """
 
 import argparse
@@ -60,7 +60,8 @@ def curve(label, xs, measure):
 
 
 def curve_of_calls(label, xs, make, calls=200, rounds=100):
-    """(label, xs, ys): the microseconds of a call of make(x), the least of many rounds of all in turn."""
+    """(label, xs, ys): the microseconds of a call of make(x), the minimum of many rounds over all
+    x."""
     from numbalite import cuda
 
     return curve_of_measures(
@@ -300,9 +301,10 @@ def by_streams(floor):
 
 
 def at_once(count, make, calls, rounds=8):
-    """Microseconds a call, over all calls, when `count` threads call at once: make() gives each its own. The
-    least of several rounds, of which the first does not count. A round lasts from the first thread's beginning
-    to the last one's end, by their own clocks: the host is notified late."""
+    """Microseconds per call, over all calls, when `count` threads call concurrently: make() creates
+    a separate callable for each. The least of several rounds, of which the first does not count. A
+    round lasts from the first thread's beginning to the last one's end, by their own clocks: the
+    host is notified late."""
     rounds = 2 if SMALL else rounds
     gate = threading.Barrier(count)
     failures = []
@@ -468,8 +470,8 @@ def measure(wanted, path):
 
 
 def joined(records):
-    """One record of all curves; of those with the same label the last one counts. The interpreter with its lock
-    and the one without are two runs, for example."""
+    """One record of all curves; of those with the same label the last one is used. The interpreter
+    with its lock and the one without are two runs, for example."""
     first, *others = records
     for record in others:
         for name, other in record["figures"].items():

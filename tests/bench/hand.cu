@@ -265,8 +265,8 @@ template <class S, int U> __global__ void sum_rows(const S* x, S* out, long long
     S total = sum_between<S, U>(x, begin, begin + each);
     if (threadIdx.x == 0) out[blockIdx.y * (long long)gridDim.x + blockIdx.x] = total;
 }
-/* Columns: a thread sums a piece of 16 bytes' worth of columns. Grid: columns, pieces of the rows; out has
- * a row for each piece. */
+/* Columns: a thread sums as many adjacent columns as 16 bytes contain. Grid: columns, parts of the
+   rows; out has a row for each part. */
 template <class S, int U> __global__ void sum_columns(const S* x, S* out, int columns, int rows) {
     typedef vec<S, 16 / sizeof(S)> wide;
     int j = blockIdx.x * blockDim.x + threadIdx.x, pitch = columns / (16 / (int)sizeof(S));

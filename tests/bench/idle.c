@@ -1,8 +1,8 @@
 /* A driver that does nothing, in place of a GPU's: the rest of a call is the host's part (host.py).
  *
- * It has every call that numbalite makes; device memory is the host's, and copies to it and from it
- * are made, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by
- * cc -O2 -shared -fPIC -Icext idle.c -o libcuda.so.1 */
+ * It implements every call that numbalite makes; device memory is host memory, and copies are
+ * executed, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by cc -O2 -shared
+ * -fPIC -Icext idle.c -o libcuda.so.1 */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,7 +44,7 @@ def words_c(floor):
 
 
 def repeated(floor, make):
-    """A measure of a library's function; make() gives it as (library, name, words)."""
+    """A measurement of a library's function; make() returns it as (library, name, words)."""
     if SMALL:
         return lambda count: 1.0
     library, name, words = make()

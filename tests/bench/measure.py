@@ -156,7 +156,8 @@ def median(function, inner=1, rounds=9, warm=0.0):
 
 
 def medians(*functions, rounds=9):
-    """Microseconds of a call of each, in turn, so that a slow moment of the machine hits all of them."""
+    """Microseconds of a call of each, alternately, so that a slow moment of the machine affects all
+    of them."""
     times = [[] for _ in functions]
     for number in range(1 if SMALL else rounds + 1):
         for function, taken in zip(functions, times, strict=True):
@@ -209,7 +210,7 @@ class Floor:
         return path
 
     def cubin(self, name="add3", source=ADD3):
-        """A kernel for this GPU, compiled once, by nvcc where there is one."""
+        """A kernel for this GPU, compiled once, by nvcc if it is installed."""
         path = self.folder / f"{name}.cubin"
         nvcc = shutil.which("nvcc")
         if path.exists():
@@ -289,7 +290,8 @@ class Floor:
         return measure
 
     def by_threads(self, threads, calls, rounds=7):
-        """Microseconds of a launch when so many threads launch at once, over all launches; the least of rounds."""
+        """Microseconds of a launch when so many threads launch concurrently, over all launches; the
+        minimum of rounds."""
         if SMALL:
             return 1.0
         library = self.opened()

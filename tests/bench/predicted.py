@@ -23,7 +23,7 @@ _SHARED_BY_ALL = ("Y5",)
 
 
 def part_of_gpu():
-    """An H200 with a part of its multiprocessors, and the same part of all that they share."""
+    """An H200 with a fraction of its multiprocessors, and the same fraction of its shared units."""
     from numbalite.profiler import gpus
 
     gpu = gpus.find("H200")

@@ -132,7 +132,7 @@ def cast(xp, x):
 
 
 def indices(xp, x):
-    """As many as there are rows, anywhere among them."""
+    """As many indices as there are rows, at random."""
     key = xp.__name__, x.shape[0]
     if key not in _kept:
         host = np.random.default_rng(1).integers(0, x.shape[0], x.shape[0])
@@ -389,7 +389,7 @@ def sweep(part=(1, 1), only=(), file=None, seconds=None, after=None):
             LIBRARIES["cupy"].xp.get_default_memory_pool().free_all_blocks()
         with contextlib.suppress(Exception):
             LIBRARIES["torch"].xp.cuda.empty_cache()
-        if file:  # after each function, so that a run that is stopped has measured something
+        if file:  # after each function, so that an interrupted run still has results
             pathlib.Path(file).write_text(json.dumps(rows, indent=0))
     report(rows, time.perf_counter() - begin)
     return rows

@@ -1,4 +1,4 @@
-/* A function of a CUDA library, called over and over: its arguments are words, as in
+/* A function of a CUDA library, called repeatedly: its arguments are words, as in
  * cext/driver/cudalib.h. */
 #include <stdint.h>
 #include <time.h>

@@ -263,7 +263,8 @@ OF_TEN = {
 
 
 def test_a_class_of_ten(run_python, tmp_path, driver_kind):
-    """One never ends, one does not compile, one ends the program, one is no notebook: all get their marks."""
+    """One never ends, one does not compile, one ends the program, one is not a notebook: each is
+    graded."""
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "class" / "joe").mkdir(parents=True)
     for learner, (text, _) in OF_TEN.items():

@@ -232,7 +232,7 @@ def test_the_race_of_the_exercise_is_reported():
 
 @pytest.mark.sim
 def test_a_race_is_found_on_a_machine_with_a_gpu(monkeypatch):
-    """Where there is a GPU, the simulator looks at the kernel in another process."""
+    """With a GPU, the simulator checks the kernel in another process."""
     from numbalite.course import device
 
     @cuda.jit
@@ -393,7 +393,7 @@ def test_a_kernel_error():
 
 @pytest.mark.sim
 def test_a_kernel_that_never_ends(monkeypatch):
-    """It is stopped, and the judge can go on."""
+    """It is stopped, and the judge continues."""
     from numbalite.course import timeouts
 
     @cuda.jit

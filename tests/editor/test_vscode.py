@@ -1,5 +1,5 @@
-"""The grammar for VS Code, read by another engine for TextMate grammars, with VS Code's own grammars of
-Python and C++ below it."""
+"""The grammar for VS Code, read by another engine for TextMate grammars, together with VS Code's
+own grammars of Python and C++."""
 
 import json
 import pathlib
@@ -114,7 +114,7 @@ def scopes(tmp_path_factory):
 
 
 def of(scopes, text, word, nth=0):
-    """The scopes of a word in the nth line that holds a text."""
+    """The scopes of a word in the nth line that contains a text."""
     lines = [line for line in scopes if text in "".join(part for part, _ in line)]
     return next(scope for part, scope in lines[nth] if word in part)
 

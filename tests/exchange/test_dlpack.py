@@ -376,7 +376,7 @@ def test_host_copy():
 
 @pytest.mark.sim
 def test_numpy_waits_for_pending_work():
-    """Host memory that NumPy reads at once: the work on it has to be over."""
+    """Host memory that NumPy reads immediately: the work on it must be complete."""
     stream = cuda.stream()
     array = cuda.device_array(1 << 20, "f4", stream=stream)
     for value in range(5):

@@ -118,7 +118,7 @@ print("done")
 
 
 def test_strided_arrays(with_libraries):
-    """torch's strides are attributes; CuPy's arrays with gaps go the long way."""
+    """torch's strides are attributes; CuPy's arrays with gaps use the interface."""
     with_libraries("""
 host = np.arange(12, dtype="f4").reshape(3, 4)
 for kind, asks in ((Tensor, 0), (ndarray, 1)):
@@ -215,8 +215,8 @@ assert gone() is None
 
 
 def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
-    """Their memory has the elements of another tensor. Also where the dictionary of the interface is read: the tensor
-    requires no gradient, but its class is a sub-class."""
+    """Their memory has the elements of another tensor. Also where the dictionary of the interface
+    is read: the tensor requires no gradient, but its class is a subclass."""
     with_libraries("""
 class Sub(Tensor):
     pass

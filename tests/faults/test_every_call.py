@@ -1,7 +1,7 @@
 """Every way in which a public operation can fail half-way.
 
-Each operation runs again and again with its first, second, third... driver call failing, until it gets
-through; then the same with host allocations. After every failure: an exception of ours (or
+Each operation runs repeatedly with its first, second, third... driver call failing, until it
+succeeds; then the same with host allocations. After every failure: an exception of ours (or
 MemoryError), no leak, and the same operation works when it is repeated.
 """
 
@@ -258,7 +258,7 @@ OPERATIONS = [
 
 @pytest.fixture(autouse=True)
 def _not_warned():
-    """Host arrays as arguments are no news here."""
+    """Host arrays as arguments are tested elsewhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

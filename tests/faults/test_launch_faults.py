@@ -347,7 +347,7 @@ def test_allocations_of_the_interpreter(world, operation):
     """Allocations of the interpreter fail: the error is raised, counts stay right.
 
     The operations prepare their arguments beforehand, and operations that run Python code are left
-    out: CPython 3.12 does not survive a failing allocation where it makes a function or runs a
+    out: CPython 3.12 crashes if an allocation fails while it creates a function or runs a
     generator.
     """
     operation(world)

@@ -24,7 +24,7 @@ def increment(x):
 
 @pytest.fixture(autouse=True)
 def _as_on_a_gpu():
-    """Freed memory is kept, and copies take the way they take on a GPU."""
+    """Freed memory is pooled, and copies use the code path of a GPU."""
     pool, host = cuda.memory_pool(), cuda.host_memory_pool()
     pool.cache_limit, limit = 64 << 20, host.limit
     _core.copy_settings(always=True, least=1 << 18)

@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 pytestmark = pytest.mark.sim
 
-LARGE = np.arange(60_000.0)  # 480 kB: two of them go through the ring
+LARGE = np.arange(60_000.0)  # 480 kB: two of them use the ring
 MIDDLE = np.arange(9_000.0)  # three of them share a block
 STRIDED = np.arange(120_000.0)[::2]
 

@@ -25,7 +25,7 @@ def left():
 
 
 def walk(operation, check, arm, limit=60):
-    """Fails step 1, 2, 3... until the operation no longer gets that far."""
+    """Fails step 1, 2, 3... until the operation has fewer steps."""
     operation()
     before = left()
     for step in range(1, limit):

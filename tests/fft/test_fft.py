@@ -353,7 +353,8 @@ def test_a_work_area_grows_to_the_largest_need(planned):
         (area,) = _core.thread_work_areas()
         assert area.nbytes == 1000
     areas = [args[-1] for name, *args in planned.log if name == "SetWorkArea"]
-    # each plan got the first area, or the second one: the plans before it got that in the second round
+    # each plan got the first area, or the second one: the earlier plans got that in the second
+    # round
     assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
     assert all(a is area for a in areas[2:])
 
@@ -395,7 +396,7 @@ def test_idle_work_areas_are_bounded_in_bytes(planned):
 
 
 def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
-    """Until the thread ends: the other library's graph owns neither."""
+    """Until the thread ends: the other library's graph references neither."""
 
     def released():
         small, large = planned(10, 20)

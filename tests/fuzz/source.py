@@ -1,4 +1,4 @@
-"""Values made of the bytes that a fuzzer gives: a Source is read like a tape, and is 0 where it has ended."""
+"""Values made of a fuzzer's bytes: a Source is read sequentially, and returns 0 at its end."""
 
 from numbalite import errors
 
@@ -51,7 +51,7 @@ class Source:
         return items[self.below(len(items))]
 
     def integer(self, small=16):
-        """A small number mostly; else one at which something could break."""
+        """A small number mostly; else one at a limit of some type."""
         kind = self.below(8)
         if kind < 4:
             return self.below(small)
@@ -74,7 +74,8 @@ class Source:
         return "".join(parts)
 
     def change(self, data, most=6):
-        """The bytes with a few changes: other bytes, pieces cut out, doubled or moved, an end cut off."""
+        """The bytes with a few changes: other bytes, parts removed, doubled or moved, a truncated
+        end."""
         data = bytearray(data)
         for _ in range(1 + self.below(most)):
             if not data:

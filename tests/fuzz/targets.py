@@ -522,7 +522,7 @@ def launches(data):
         count = s.below(5)
     launcher, _ = attempt(lambda: kernel[configuration])
     if launcher is not None:
-        # A grid of millions of blocks is no mistake, only long.
+        # A grid of millions of blocks is not an error, only slow.
         grid = attempt(lambda: int(np.prod(launcher.griddim, dtype="f8")))[0]
         if grid is None or grid <= 4096:
             attempt(launcher, *[value(s) for _ in range(count)])

@@ -13,7 +13,7 @@ from kit.sample import some
 
 HERE = pathlib.Path(__file__).resolve().parent
 TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
-# Kernels are compiled on the way: fewer inputs.
+# Kernels are compiled by the inputs, so there are fewer of them.
 INPUTS = {"launches": 30, "ufuncs": 60, "decorators": 30, "interface": 200, "cached": 80,
           "folder": 60, "headers": 100, "handles": 150, "pickles": 200}  # fmt: skip
 
@@ -36,7 +36,7 @@ def test_a_short_run(name, tmp_path):
 
 
 def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
-    """The whole machinery, with a target that fails."""
+    """The whole driver of the fuzzing runs, with a target that fails."""
     (tmp_path / "targets.py").write_text(
         (HERE / "targets.py").read_text()
         + "\n\n@target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"

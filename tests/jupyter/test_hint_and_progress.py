@@ -133,7 +133,7 @@ def run(seconds):
 
 
 def published(root, cells, environment):
-    """The outputs of each cell, and all that was displayed or updated while it ran."""
+    """The outputs of each cell, and everything that was displayed or updated while it ran."""
     import nbclient
     from nbformat.v4 import new_code_cell, new_notebook
 

@@ -143,7 +143,7 @@ __global__ void too_many() {
 
 
 def looked_at():
-    """As it is, and where there are checks with all of them."""
+    """Without checks, and where there are checks with all of them."""
     return [contextlib.nullcontext(), *([cuda.checks()] if cuda.is_simulated() else [])]
 
 

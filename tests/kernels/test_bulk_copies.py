@@ -163,7 +163,7 @@ def test_states_of_a_barrier(module):
 
 @pytest.mark.sim
 def test_tensor_maps_are_named():
-    """Kernels that take one compile; copies by it do not."""
+    """Kernels with a tensor map as parameter compile; copies by it do not."""
     source = """#include <cuda.h>
     __global__ void k(const __grid_constant__ CUtensorMap m, unsigned *s) {
         s[0] = sizeof m + alignof(CUtensorMap);

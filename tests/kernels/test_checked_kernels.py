@@ -1,6 +1,6 @@
 """Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
 
-Everything here holds on the simulator and on a GPU. Kernels get both kinds of checks where that
+All tests here run on the simulator and on a GPU. Kernels get both kinds of checks where that
 could make a difference.
 """
 
@@ -223,7 +223,7 @@ def test_arrays_over_shared_and_local_memory():
 
 
 def test_a_whole_source():
-    """Its parameters are named too, and an array made of a pointer has the pointer's name."""
+    """Its parameters are named too, and an array over a pointer has the pointer's name."""
     source = """
     template <class T> __global__ void fill(array<T, 2> field, T value, int j) {
         field(threadIdx.x, j) = value;
@@ -498,7 +498,7 @@ def test_gufuncs(checked):
 
 
 def test_boundscheck_is_optimised_code():
-    """It keeps the record and the checks, and is no debug build."""
+    """It has the record and the checks, but is not a debug build."""
     text = "void(float32[:], float32[:])"
 
     def add(x, y):

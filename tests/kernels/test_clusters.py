@@ -1,5 +1,5 @@
-"""Thread block clusters: blocks that run at once, with a barrier of their own and shared memory that all of them
-reach."""
+"""Thread block clusters: blocks that run concurrently, with a barrier of their own and shared
+memory that all of them can access."""
 
 import contextlib
 
@@ -77,7 +77,8 @@ def of():
 
 
 def looked_at():
-    """As it is, and where there are checks with all of them, in the usual order and in another."""
+    """Without checks, and where there are checks with all of them, in the usual order and in
+    another."""
     yield contextlib.nullcontext()
     if cuda.is_simulated():
         yield cuda.checks()

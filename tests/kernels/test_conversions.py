@@ -284,7 +284,7 @@ def test_orders(kernel):
             with pytest.raises(TypeError, match="contiguous"):
                 kernel(other)[1, 1](mine)
     packed = np.zeros((3, 8), "f4")[:, ::2]
-    kernel("rows")[1, 1](packed)  # host arrays in neither order are packed
+    kernel("rows")[1, 1](packed)  # host arrays that are neither C nor F contiguous are packed
     assert packed[0, 1] == 7
     with pytest.raises(TypeError, match="Fortran"):
         kernel("columns")[1, 1](packed)

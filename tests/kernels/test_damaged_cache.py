@@ -1,4 +1,4 @@
-"""Images in the disk cache that are damaged, or of something else: they are compiled anew.
+"""Damaged or foreign images in the disk cache: they are compiled again.
 
 The cases of tests/null/test_cache.py, at a kernel's launch.
 """

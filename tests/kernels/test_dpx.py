@@ -1,4 +1,5 @@
-"""DPX: minimum and maximum of three, of a sum, and with 0, on words and on their halves, against NumPy."""
+"""DPX: minimum and maximum of three, of a sum, and with 0, on 32-bit words and on their halves,
+against NumPy."""
 
 import itertools
 
@@ -62,7 +63,8 @@ def source():
 
 
 def words():
-    """Three arrays of words: every three edges of 32 bits, and every three of 16 bits in both halves."""
+    """Three arrays of words: every three limits of 32 bits, and every three of 16 bits in both
+    halves."""
     edges = np.array([0, 1, -1, 2**31 - 1, -(2**31), -(2**31) + 1, 123456789])
     wide = np.array(list(itertools.product(edges, repeat=3))).astype(np.int32).view(np.uint32)
     edges = np.array([0, 1, -1, 2**15 - 1, -(2**15), -(2**15) + 1, 12345])

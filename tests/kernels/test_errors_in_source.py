@@ -1,4 +1,4 @@
-"""Mistakes in C++ are reported at the user's own lines: in files, strings, notebooks and the REPL."""
+"""Errors in C++ are reported at the user's own lines: in files, strings, notebooks and the REPL."""
 
 import linecache
 import random

@@ -92,7 +92,8 @@ def test_occupancy_with_much_shared_memory():
 
 
 def test_types_that_do_not_compile_leave_nothing():
-    """A kernel that failed for one list of types still answers for those that it is compiled for."""
+    """A kernel that failed to compile for one list of types still reports those that it is compiled
+    for."""
 
     @cuda.jit
     def plane(a):

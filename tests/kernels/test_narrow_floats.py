@@ -67,7 +67,7 @@ __global__ void types(int *o) {
 #endif
 }
 """
-FORMATS = {  # exponent, fraction, codes of finite numbers, where too large ones go
+FORMATS = {  # exponent, fraction, codes of finite numbers, the code for larger ones
     "e4m3": (4, 3, 127, 126),
     "e5m2": (5, 2, 124, 124),
     "e2m3": (2, 3, 32, 31),

@@ -106,7 +106,7 @@ def test_children_of_children(module):
 
 
 def test_a_tail_may_launch_the_next(module):
-    """As often as it likes: it is no deeper than its parent."""
+    """Without a limit on depth: such a grid is not nested deeper than its parent."""
     n = np.array([300, 0], np.int32)
     module.again[1, 1](n)
     assert n.tolist() == [0, 300]

@@ -104,7 +104,7 @@ def test_weights_have_eight_bits(kernels):
 
 
 def test_sums_of_filters_are_those_of_a_gpu(kernels):
-    """An H100's, where the last bits are not those of a sum that is rounded once."""
+    """Results of an H100, whose last bits differ from a sum that is rounded once."""
     for first, second, weight, result in (
         ("0x1.7f2a040000000p+0", "-0x1.de85960000000p-5", 215, "0x1.86754a0000000p-3"),
         ("0x1.155ac60000000p+0", "-0x1.edc74e0000000p-5", 234, "0x1.3761760000000p-5"),

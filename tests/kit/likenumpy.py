@@ -32,7 +32,8 @@ def same(function, on_device, on_host, keywords=None):
 
 
 def moved(value):
-    """NumPy's arrays on the device, in lists, tuples and dicts too; all else as it is."""
+    """Converts NumPy's arrays to device arrays, in lists, tuples and dicts too; other objects are
+    unchanged."""
     if isinstance(value, dict):
         return {name: moved(one) for name, one in value.items()}
     if type(value) in (list, tuple):

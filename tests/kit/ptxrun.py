@@ -215,7 +215,8 @@ class _Thread:
         address, count = self.address(at), len(registers)
         if address % (size * count):
             raise Misaligned(f"{name} at {address:#x}, which is no multiple of {size * count}")
-        # A generic address is one of the parameter, which begins at 0, or of the memory, which is far behind it.
+        # A generic address is an address of the parameter, which begins at 0, or of the memory,
+        # which begins far behind it.
         if ".param" in name or (".global" not in name and 0 <= address < len(self.parameters)):
             memory, start = self.parameters, address
         elif ".shared" in name or ".local" in name:

@@ -2,7 +2,8 @@
 twin.
 
 A pair's texts are statements of a kernel with the parameters `x`, `out` (float32 arrays of one axis), `counts` (int32)
-and `n` (an int); `i` is the index of the thread. `//!` ends the line that is warned of, where there are several.
+and `n` (an int); `i` is the index of the thread. `//!` marks the line with the warning, if there
+are several lines.
 """
 
 from __future__ import annotations
@@ -189,7 +190,8 @@ int i = threadIdx.x;
 
 
 def source(texts: dict) -> tuple[str, dict]:
-    """A whole source with a kernel for each text, and the line of each that `//!` marks, or that the text begins on."""
+    """A whole source with a kernel for each text, and the line of each that `//!` marks, or else
+    its first line."""
     out, lines, number = "", {}, 1
     for name, text in texts.items():
         piece = KERNEL.format(name=name, text=text)

@@ -42,7 +42,7 @@ def common(a, b):
 
 
 def unified(a, b):
-    """The type of a variable that may be either."""
+    """The type of a variable that may have one of two types."""
     return np.promote_types(a, b)
 
 

@@ -1,7 +1,7 @@
-"""Everything that users import is annotated: mypy, which reads the whole package (`make lint`), does not
-look into functions without annotations. Functions that implement NumPy's (``@implements``) are called through
-NumPy, whose stubs have the types of their parameters: only their results are annotated, unless numbalite.cuda
-imports the function by name."""
+"""Everything that users import is annotated: mypy, which reads the whole package (`make lint`),
+skips functions without annotations. Functions that implement NumPy's (``@implements``) are called
+through NumPy, whose stubs have the types of their parameters: only their results are annotated,
+unless numbalite.cuda imports the function by name."""
 
 import ast
 import pathlib

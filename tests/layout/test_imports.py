@@ -102,7 +102,8 @@ LATER = {
 }
 
 
-# From the bottom up: a package imports from those before it. The map in docs/contributing.md has the same order.
+# From the bottom up: a package imports only from earlier ones. The map in docs/contributing.md has
+# the same order.
 ORDER = """types cxx compilers runtime profiler coverage kernels python ndarray ufuncs cpu algorithms functions linalg fft
     random sparse tuning cuda autograd operators torch jax numba editor jupyter judge course""".split()
 UPWARD = {
@@ -172,7 +173,7 @@ def allowed(module):
 
 
 def test_no_circles():
-    """Not even one that is closed by an import in a function."""
+    """Cycles through an import in a function count, too."""
     graph = {module: set().union(*imports(module)) for module in modules()}
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -225,7 +226,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("numbalite/*/__init__.py")):
 
 
 def test_every_package_may_be_the_first(run_python):
-    """Packages import one another by way of their parents, too: `%load_ext numbalite` is executed
+    """Packages also import one another through their parents: `%load_ext numbalite` is executed
     before `from numbalite import cuda`."""
     run_python(FIRST, ROOT)
 

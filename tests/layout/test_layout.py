@@ -27,7 +27,7 @@ BELOW = {
     "core": {"base", "driver", "core"},
     "py": {"base", "driver", "core", "py"},
 }
-# Files (a .c and its .h are one) that may include one another in a circle, and why.
+# Files (a .c and its .h are one) that may include one another in a cycle, and why.
 CIRCLES = {
     ("base/lock", "base/mem"): "locks are memory that is counted, the counters are atomic",
     ("py/fault", "py/kernel"): "a kernel has a hook for its faults, which is told the kernel",
@@ -193,7 +193,7 @@ def test_python_lives_in_py(c_file):
 
 @of_each_c_file
 def test_threads_have_one_file(c_file):
-    """pthread and the atomic builtins are named in base/lock; the rest of cext uses its functions.
+    """Only base/lock names pthread and the atomic builtins; the rest of cext uses its functions.
 
     Code that only an instrumented build compiles, to tell the sanitizers about fibers, is exempt.
     """
@@ -434,7 +434,7 @@ def objects():
     ).stdout.splitlines():
         path, _, rest = line.partition(".o:")
         unit = path.rpartition("/cext/")[2]
-        if (CEXT / unit).with_suffix(".c").exists():  # or left from a file that is gone
+        if (CEXT / unit).with_suffix(".c").exists():  # or left from a file that no longer exists
             letter, symbol = rest.split()[-2:]
             found.setdefault(unit, (set(), set()))[letter == "U"].add(symbol)
     return found

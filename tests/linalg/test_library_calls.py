@@ -22,7 +22,7 @@ def is_open(number):
 
 @pytest.fixture
 def value():
-    """value(kept=None): one whose thing is a file: destroyed, it is closed."""
+    """value(kept=None): one whose object is a file: its destruction closes the file."""
     made = []
 
     def make(kept=None):

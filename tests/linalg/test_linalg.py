@@ -285,7 +285,7 @@ def test_a_status_is_an_exception(monkeypatch):
 
 
 def test_many_matrices_of_many_orders():
-    """Both sides of the border between the batched functions and the others."""
+    """Sizes on both sides of the limit between the batched functions and the others."""
     rng = np.random.default_rng(5)
     for count, n in ((2, 32), (2, 33), (2, 128), (2, 129), (40, 4)):
         a = rng.normal(size=(count, n, n)) + n * np.eye(n)

@@ -488,7 +488,7 @@ def test_strides(host, paths, seed):
 
 
 def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
-    """The call does not wait for the stream, and the source may be changed at once."""
+    """The call does not wait for the stream, and the source may be changed immediately."""
     used = host.used
     for count in (10, 1000, 100_000, 600_000):
         stream = cuda.stream()

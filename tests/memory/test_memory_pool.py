@@ -1,4 +1,5 @@
-"""Device memory that is kept and used again: when it is, when it must not be yet, how much of it."""
+"""The pool of device memory: when blocks are reused, when they must not be, and how much memory it
+keeps."""
 
 import random
 import re
@@ -380,7 +381,7 @@ def test_nothing_leaks(pool):
 
 
 def test_at_exit(run_python):
-    """Arrays that live, memory that is kept, work that is waiting: the process ends, quietly."""
+    """Live arrays, pooled memory, queued work: the process ends without output."""
     done = run_python(
         """
 import numpy as np

@@ -221,7 +221,7 @@ def test_an_array_given_twice_travels_once():
 
 
 def test_many_threads_with_small_arguments():
-    """More of them than there are page-locked blocks: some go without."""
+    """More arrays than page-locked blocks: some are copied without one."""
     held = cuda.event()
     stream = cuda.stream()
     stream.add_callback(lambda *unused: time.sleep(0.2))

@@ -1,4 +1,4 @@
-"""Copies between arrays of any strides, against NumPy: every byte that is no element stays as it was."""
+"""Copies between arrays of any strides, against NumPy: bytes between elements are unchanged."""
 
 import random
 
@@ -106,7 +106,7 @@ def test_broadcast_and_overlapping_sources(dtype):
 
 
 def test_pieces_of_a_large_ragged_copy():
-    """More than one piece of the dense block, with rows on neither side that the driver likes."""
+    """More than one dense block, with rows on both sides that no driver copy supports."""
     host = np.arange(2 * 3000 * 2000, dtype="i4").reshape(2000, 3000, 2)
     there = cuda.to_device(np.zeros((2000, 3000, 3), "i4"))
     there[:, :, ::2]._write(host, 0)
@@ -125,7 +125,9 @@ def calls_of(operation):
 def test_how_many_driver_calls():
     """The documented minimum: one call for arrays that are contiguous on both sides, or a box of
     long rows."""
-    host = np.zeros((10, 20, 300), "f4")  # larger ones go in chunks, through page-locked memory
+    host = np.zeros(
+        (10, 20, 300), "f4"
+    )  # larger ones are copied in chunks, through page-locked memory
     there = cuda.to_device(host)
     assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
     # Downloads of a few bytes use a page-locked block, where that is faster; it is allocated once.

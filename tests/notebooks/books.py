@@ -1,8 +1,8 @@
 """Notebooks as the tests handle them: read, completed with solutions, and run.
 
-They run in a Jupyter kernel, as they do for readers. Where the packages for that are missing (a GPU
-machine behind a wall), the cells are executed in this process, with a stand-in for plots if
-matplotlib is missing too; only notebooks with IPython's magic words cannot run so.
+They run in a Jupyter kernel, as they do for readers. If the packages for that are missing (a GPU
+machine without internet), the cells are executed in this process, with a stand-in for plots if
+matplotlib is missing too; only notebooks with IPython's magics cannot run so.
 """
 
 import importlib.util

@@ -46,7 +46,7 @@ def is_recorded(cell):
 
 
 def problems(book):
-    """Why the stored results of a notebook are not those of its cells, one sentence each."""
+    """The cells whose stored results are outdated, one sentence each."""
     found = []
     if book["metadata"].get("numbalite", {}).get("programs") != programs(book):
         found.append("the stored results are those of other programs")

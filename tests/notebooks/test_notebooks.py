@@ -49,7 +49,8 @@ def test_form(notebook):
 
 
 def test_stored_results(notebook):
-    """They are those of the programs that stand there; a GPU's stand below the cells that they are of."""
+    """The stored results are of the cells above them; a GPU's results are below the cells that
+    produced them."""
     path, book = notebook
     assert not outputs.problems(book), (
         f"{outputs.problems(book)}: python tests/notebooks/outputs.py {path}"

@@ -16,7 +16,8 @@ PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```\n(.*?)```\n)?", re.S)
 
 
 def without_numbers(text):
-    """Which threads and elements a report is about is not promised, nor whether there are more."""
+    """The threads and elements in a report are unspecified, and so is the number of further
+    reports."""
     text = re.sub(r"\s\(and \d+ more, in \d+ places?\)", "", text)
     if hostbuild.identify(host.find()).family == "gcc":  # it detects another of the races first
         text = re.sub(r"thread \(.*", "", text)

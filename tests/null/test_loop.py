@@ -242,7 +242,7 @@ def test_far_apart(core):
 
 @pytest.mark.parametrize(("rows", "by_row"), [(1 << 15, True), (1 << 17, False)])
 def test_pieces_that_are_too_many_for_32_bits(core, rows, by_row):
-    """Then there is no magic number for the pieces of a row."""
+    """Then the division by the number of parts needs no magic number."""
     one, column = aligned((1,)), aligned((rows, 1))
     wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))
     loop = make(core, wide, column)

@@ -65,7 +65,7 @@ def ours(loops, nin, inputs, outputs=(), **options):
 
 
 def outcome(call, *args, **options):
-    """The dtypes, or the kind of error and its words."""
+    """The dtypes, or the class and text of the error."""
     try:
         return call(*args, **options)
     except TypeError as problem:

@@ -1,4 +1,5 @@
-"""Results that are no numbers: integer division by zero, and NaN and infinity out of numbers."""
+"""Results that are not finite: integer division by zero, and NaN and infinity from finite
+numbers."""
 
 import numpy as np
 from pairs.form import counts, floats, ints, pair, upto, zeros

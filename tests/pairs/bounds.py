@@ -1,4 +1,4 @@
-"""Indices and addresses in global memory: beyond an array, before it, in one that is gone, misaligned."""
+"""Indices and addresses in global memory: past an array, before it, in a freed one, misaligned."""
 
 import numpy as np
 from pairs.form import addresses_of, counts, floats, ints, pair, part_of, upto, zeros

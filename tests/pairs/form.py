@@ -15,10 +15,10 @@
         '''
 
 The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
-right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line that is left
-out stays as an empty one, so both kernels have the lines of this file. An annotation is the argument
-of that parameter. A text with a __global__ function in it is a whole source. Constants of the file are in
-capitals.
+right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the
+other kernel becomes an empty line, so both kernels have the lines of this file. An annotation is
+the argument of that parameter. A text with a __global__ function in it is a whole source. Constants
+of the file are in capitals.
 
 Importing it needs no device: kernels are compiled when they are requested.
 """
@@ -106,8 +106,8 @@ class Pair:
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
         if self.is_source:
             return cuda.jit(source=self.constant_lines() + self.source(right), **options)
-        # A function like the one in the file but for its string; not the one in the file, so that
-        # the string is not looked up there.
+        # The function in the file with another string; a copy, so that the string is not looked up
+        # there.
         code = self.function.__code__.replace(co_filename="<pair>")
         made = types.FunctionType(code, self.function.__globals__, self.name)
         made.__doc__ = self.source(right)
@@ -265,7 +265,8 @@ def pair(kind, *, grid, block, expect, array=None, shared=0, right=None, key=Non
 
 
 class Maker:
-    """An argument that is made on the device for each launch, by a function of those before it."""
+    """An argument that is created on the device for each launch, by a function of the earlier
+    ones."""
 
     def __init__(self, make):
         self.make = make
@@ -306,7 +307,8 @@ def upto(n, dtype=np.float32):
 
 
 def addresses_of(*shape, freed=False):
-    """A device array with the address of another, of 1, 2, 3, ..., which is gone already if `freed`."""
+    """A device array over the address of another, of 1, 2, 3, ..., which is freed first if
+    `freed`."""
 
     def make(made):
         from numbalite import cuda

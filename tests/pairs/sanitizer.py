@@ -196,7 +196,7 @@ def on_gpu(arguments):
                     row[f"{which} line"] = names_the_line(said, pair)
             names = " ".join(pair.name for pair in job.pairs)
             texts.append(f"##### {job.tool} {which}: {names}\n{text[:200000]}\n")
-            # At once: the run may be cut short.
+            # Immediately: the run may be interrupted.
             pathlib.Path(arguments.out).write_text(json.dumps(table, indent=1))
             if arguments.texts:
                 pathlib.Path(arguments.texts).write_text("".join(texts))

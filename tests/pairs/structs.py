@@ -1,4 +1,4 @@
-"""Pixels, vectors and other structs, bit-fields, and memory that is cleared in one piece."""
+"""Pixels, vectors and other structs, bit-fields, and memory that one call clears."""
 
 import numpy as np
 from pairs.form import counts, floats, fresh, ints, pair, zeros

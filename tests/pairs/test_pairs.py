@@ -1,4 +1,4 @@
-"""Each planted mistake is found where it is, and no corrected twin is reported."""
+"""Each planted mistake is found at its line, and no corrected twin is reported."""
 
 import collections
 import itertools

@@ -153,7 +153,7 @@ def parts_that_overlap(right):
 
 @pair
 def bytes_side_by_side(right):
-    """Neighbours in a word are no conflict."""
+    """Accesses to neighbouring bytes of a word do not conflict."""
     a, b = streams()
     x = cuda.to_device(np.zeros(N, "u1"))
     PARITY[1, N // 2, a](x, 0)

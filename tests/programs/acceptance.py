@@ -2,13 +2,13 @@
 
     python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
 
-Each .cu file with a kernel is one unit. It is compiled as `cuda.module(path)` would be, without its host code,
-with the kernels that are no templates and the instances of templates that launches in the file spell out. A
-project's include folders and macros are those of the nearest compile_flags.txt above the unit, an option a
-line, as clangd reads it, and the usual folders above the unit. Of the units that NVRTC accepts, the
-table counts those that the simulator accepts, and groups the others by the compiler's message. No
-download, and no program runs. With --results, NVRTC's results are kept from one run to the next, as
-long as the text is the same.
+Each .cu file with a kernel is one unit. It is compiled as by `cuda.module(path)`, without its host
+code, with the kernels that are not templates and the instances of templates in the file's launches.
+A project's include folders and macros are those of the nearest compile_flags.txt above the unit,
+one option per line, as clangd reads it, and the usual folders above the unit. Of the units that
+NVRTC accepts, the table counts those that the simulator accepts, and groups the others by the
+compiler's message. No download, and no program runs. With --results, NVRTC's results are kept from
+one run to the next, as long as the text is the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs CUB's own tests of blocks, warps and threads on the simulator: ``python tests/programs/cub_suite.py FOLDER [FILE ...]``
 
 FOLDER is a checkout of NVIDIA/cccl at the version of the toolkit's CUB (cub/version.cuh); FILE picks test files by parts of
-their names. A test file is compiled by `cuda.module` as it is, but for its launches: `k<<<g,
+their names. `cuda.module` compiles a test file without changes, except for its launches: `k<<<g,
 b>>>(x)` becomes a call of this program, which launches by numbalite. The host's half of a test
 (vectors, Catch2's macros, reference results) is in the same image, with the headers in cub_host in
 place of those of Catch2, thrust's containers and the C++ library. Random input is drawn anew. Each

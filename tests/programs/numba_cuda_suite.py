@@ -64,7 +64,7 @@ def main():
 
 
 def run(folder, name, limit):
-    """Runs one file in a process: test -> (how it ended, why)."""
+    """Runs one file in a process: test -> (outcome, reason)."""
     begin = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, __file__, "--child", str(folder), name],

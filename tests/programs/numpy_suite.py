@@ -5,8 +5,8 @@ numpy.fft and numpy.lib.stride_tricks that has a counterpart on the device is re
 that copies the arrays among its arguments to the device, calls NumPy's function on them, and copies
 the results and changed arguments back. Arrays that the device has no type for (objects, texts,
 sub-classes, other byte orders) stay:
-then NumPy computes. ARGs are pytest's; without them the files below are run. At the end, how many calls went to
-the device.
+then NumPy computes. ARGs are pytest's; without them the files below are run. At the end, the number
+of calls on the device.
 
 A view that a test expects to share memory is a copy here, and warnings are not raised on a device: such
 tests fail, and have to be read. So do tests of features that device arrays lack on purpose: objects
@@ -43,7 +43,7 @@ MAKE_HOST_ARRAYS = {
     "ndim",
 }
 RETURN_ARRAYS = {"numpy.real", "numpy.imag"}  # also of arrays without axes; others return numbers
-LONG = 100_000  # a test has a tuple of 2**31 arrays, for which there is no memory
+LONG = 100_000  # a test has a tuple of 2**31 arrays, which does not fit into memory
 calls: dict[str, int] = {}
 inside = False  # inside a call on the device: nested calls are not wrapped
 

@@ -3,9 +3,9 @@
 ``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the inserted
 words bind to the divisor alone, so precedence is unchanged and the types select the operator.
 
-Not marked are divisors that are nonzero numbers, macros that #if uses, and units in which the words could have
-another meaning: with pointers to members; with bit-fields, which are promoted by width; with templates of the
-operators themselves, whose parameters would deduce the divisor's type.
+Not marked are divisors that are nonzero numbers, macros that #if uses, and units in which the marks
+could have another meaning: with pointers to members; with bit-fields, which are promoted by width;
+with templates of the operators themselves, whose parameters would deduce the divisor's type.
 """
 
 from __future__ import annotations

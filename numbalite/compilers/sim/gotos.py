@@ -129,7 +129,7 @@ def _is_plain(tokens, part, value):
 
 
 def _type(tokens, part, value):
-    """(the words of the type, the tokens of the first declarator behind it)"""
+    """(the tokens of the type, the tokens of the first declarator after it)"""
     end = part.index(value) if value is not None else len(part)
     name = end - 1
     while name > 0 and tokens[part[name - 1]].text in ("*", "const"):

@@ -44,7 +44,7 @@ _INDEX = re.compile(
     r"getelementptr [^\n]*?\[\d+ x [^\n]*, i\d+ 0, i(?P<bits>\d+) (?P<index>[^ ,\n]+)"
 )
 _CALLED = re.compile(r"@([\w.$]+)\(")
-# Functions that use all of their arguments, as those of the C library do.
+# Functions that use all of their arguments, such as those of the C library.
 _LOOKS = re.compile(
     r"(?:__)?(?:atomic\w+|(?:max|min|abs|fma|pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|r?sqrt|r?cbrt|sin"
     r"|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|hypot|floor|ceil|round|rint|trunc|erfc?|fabs|fmax|fmin"
@@ -269,7 +269,7 @@ class _Function:
 
     @staticmethod
     def _is_idle(line):
-        """Does a line that mentions a pointer neither read nor write its target?"""
+        """Is the pointer on this line neither read nor written through?"""
         return (
             "dbg.declare" in line
             or "#dbg_" in line

@@ -1,6 +1,6 @@
 """Finds the static __shared__ variables that each kernel of a module uses, in LLVM IR.
 
-A GPU gives them to a kernel all together, those of the functions that it calls and of all their scopes too, and
+A GPU allocates those of a kernel and of all functions that it calls, in all scopes, together, and
 ptxas refuses a kernel whose variables are larger than a block's static shared memory. The front
 end's IR still has each function's calls: after the optimizer, inlined functions cannot be
 attributed to kernels. In images that look for mistakes, a variable is an object of the engine's

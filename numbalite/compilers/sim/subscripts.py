@@ -57,7 +57,7 @@ def _lines(known):
 
 
 def _is_indexed(tokens, partner, declared, at):
-    """Is this a name with an index behind it? A function's name is none."""
+    """Does an index follow this name? A function's name is none."""
     token, opening = tokens[at], at + 1
     if token.kind != "name" or token.text in scanner.KEYWORDS or len(token.text) > _LONGEST:
         return False

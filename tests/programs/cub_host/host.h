@@ -362,7 +362,8 @@ template <class I> void shuffle(I first, I last, default_random_engine &random) 
 inline cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaGetLastError() { return static_cast<cudaError_t>(suite::launch_status); }
 inline cudaError_t cudaDeviceSynchronize() { return static_cast<cudaError_t>(suite::launch_status); }
-inline cudaError_t cudaMalloc(void **out, size_t size) { /* no template, which the kernels' own would go before */
+inline cudaError_t cudaMalloc(void **out, size_t size) { /* not a template: an overload that is a
+template of the kernels would be preferred */
     return *out = suite::program.allocate(size), cudaSuccess;
 }
 template <class T> cudaError_t cudaMalloc(T **out, size_t size) {
