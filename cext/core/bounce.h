@@ -19,7 +19,7 @@ typedef struct nl_bounce_settings {
     size_t least;  /* minimum bytes of a copy, below which the driver's own copy is faster */
     size_t shared; /* see nl_bounce_shared */
     int polls;     /* how often a waiting thread polls before it sleeps */
-    int always;    /* for tests: also where device memory is host memory */
+    int always;    /* for tests: use it even if device memory is host memory */
 } nl_bounce_settings;
 
 /* A block of host memory and its destination. */

@@ -554,7 +554,7 @@ static PyMethodDef methods[] = {
      "host's)."},
     {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},
     {"probe", probe, METH_NOARGS,
-     "Why there is no usable GPU, None where there is one. Opens nothing."},
+     "The reason why no GPU is usable; None if one is. Opens nothing."},
     {"driver_version", driver_version, METH_NOARGS,
      "The CUDA version that the driver supports, 1000 * major + 10 * minor."},
     {"device_count", device_count, METH_NOARGS, "The number of devices."},

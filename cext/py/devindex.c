@@ -1,5 +1,5 @@
 /* py/devindex: d[key] with NumPy's basic indexing; Python code handles keys that contain arrays.
- * The key is read from left to right into a new layout. `...` stands for all dimensions that the
+ * The key is read from left to right into a new layout. `...` selects all dimensions that the
  * other items do not use. If integers select one element, it is read and returned as a NumPy
  * scalar (a record with fields as an object over its memory); otherwise the result is a view. The
  * messages are NumPy's, which users expect. */

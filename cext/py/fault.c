@@ -121,7 +121,7 @@ static int take_locked(const nl_py_kernel *k, CUstream stream, char *record, nl_
 
 /* Waits for the launch, then locks, reads and resets the record. Returns 1 if it contains a
  * fault, 0 if not, -1 with *err. If the launch itself failed, a fault is still reported, because
- * it is the cause: on the simulator, other threads wait in vain for the threads that the fault
+ * it is the cause: on the simulator, other threads wait for ever for the threads that the fault
  * ended. */
 static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;

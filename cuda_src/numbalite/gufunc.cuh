@@ -98,7 +98,7 @@ template <int Bytes, int Align> NUMBALITE_FUNCTION void core_move(void *to, cons
     __builtin_memcpy(to, from, Bytes);
 #else
     typedef typename word_of<Align>::type word;
-    static_assert(Bytes % Align == 0, "a core is a whole number of accesses");
+    static_assert(Bytes % Align == 0, "the size of a core is a multiple of the access size");
 #pragma unroll
     for (int i = 0; i < Bytes / Align; ++i)
         ((word *)to)[i] = ((const word *)from)[i];

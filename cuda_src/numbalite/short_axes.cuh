@@ -318,7 +318,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     const int64 step = p.dims[p.kept].input;
     const int length = (int)p.length;
     T total[V];
-    /* no conditions for small accesses: they are slower with them */
+    /* no bounds checks for small accesses, which would be slower with them */
     if (Ahead == 8 && sizeof(S) < 4) {
         bool has = false;
         reduce_columns<Ahead, S, V>(total, has, x, step, 0, length, op);

@@ -2,7 +2,7 @@
  * from CUDA C++) and the engine (cext/sim). Plain C without #include; both sides include it.
  *
  * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
- * each under the lowered name with which the driver is asked for it. It also exports the function
+ * each under the lowered name by which the driver looks it up. It also exports the function
  * `nl_sim_image_init`, which the engine calls once after loading, with the table of its functions.
  *
  * The image stores threadIdx etc. and __shared__ memory in its own thread-local storage, because

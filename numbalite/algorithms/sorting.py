@@ -90,10 +90,10 @@ def _stored(made, a, out, stream):
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
     if out is None:
-        lies = shapes.packed_like(a.shape, a.strides, a.itemsize)
-        if lies == made.strides or not made.size:
+        packed = shapes.packed_like(a.shape, a.strides, a.itemsize)
+        if packed == made.strides or not made.size:
             return made
-        out = device_array(a.shape, a.dtype, lies, stream=stream)
+        out = device_array(a.shape, a.dtype, packed, stream=stream)
     operands.copy(made, out, stream)
     return out
 

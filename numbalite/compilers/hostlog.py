@@ -240,7 +240,7 @@ def _worded(text):
     if ptx:
         return f"PTX (cuda::ptx::{ptx[1]}) cannot run on the CPU simulator"
     if _DYNAMIC.search(text):
-        return "dynamic initialization is not supported: nobody would run it on a GPU"
+        return "dynamic initialization is not supported: no GPU would run it"
     text = _DIVISOR.sub(r"\1", text)
     text = _FLAG.sub("", text).replace("numbalite::groups", "cooperative_groups")
     assertion = _ASSERTION.match(text)

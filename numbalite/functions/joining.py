@@ -123,12 +123,12 @@ def _room(parts, axis, shape, dtype):
     """A new array with the axis order of the parts."""
     if all(one.is_c_contiguous() for one in parts):
         return arguments.empty(shape, dtype, parts[0])
-    lies = [
+    axis_orders = [
         tuple(0 if n == 1 else step for n, step in zip(one.shape, one.strides, strict=True))
         for one in parts
     ]
     with assign.on_device_of(parts[0]):
-        return operands.empty_along(shape, dtype, *lies)
+        return operands.empty_along(shape, dtype, *axis_orders)
 
 
 @implements("stack")

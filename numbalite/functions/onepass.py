@@ -71,7 +71,7 @@ def run(
     axes = operands.axes_of(axis, a.ndim)
     kept = operands.without(a.shape, axes)
     with assign.on_device_of(a):
-        lies = [operands.without(a.strides, axes)] if order == "K" else []
-        made = operands.empty_along(kept, dtype, *lies)
+        axis_orders = [operands.without(a.strides, axes)] if order == "K" else []
+        made = operands.empty_along(kept, dtype, *axis_orders)
         reduce_axes(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
     return np.expand_dims(made, axes) if keepdims else made

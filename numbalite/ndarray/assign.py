@@ -147,11 +147,11 @@ def _from_host(target, host, stream):
         if host.shape == target.shape:
             target._write(host, stream)
             return
-        lies = _words(host, target) if host.size * 4 < target.size else None
-        if lies is None:
+        split = _words(host, target) if host.size * 4 < target.size else None
+        if split is None:
             target._write(np.broadcast_to(host, target.shape), stream)
             return
-        host, target = lies
+        host, target = split
     elif not (is_number(target.dtype) and is_number(host.dtype.newbyteorder("="))):
         _from_host(target, host.astype(target.dtype), stream)
         return

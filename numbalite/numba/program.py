@@ -44,7 +44,7 @@ def _options(arguments):
 
 def run(arguments: list[str]) -> int:
     """Runs ``FILE [args]``, a folder or an archive with a ``__main__.py``, ``-m MODULE [args]`` or
-    ``-c CODE [args]``; options of Python, such as ``-W ignore``, may stand before these."""
+    ``-c CODE [args]``; options of Python, such as ``-W ignore``, may precede these."""
     options, arguments = _options(arguments)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-m", "-c")):
         given = f"unknown option {arguments[0]}" if arguments else "what to run is missing"

@@ -85,7 +85,7 @@ def is_simulated() -> bool:
 
 
 simulator_is_available = False
-"""Is a simulator that was asked for available? For programs of numba's, to which it is."""
+"""Does a requested simulator count as available? For programs of numba, for which it does."""
 
 
 def _simulator_counts():

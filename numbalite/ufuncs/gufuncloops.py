@@ -45,9 +45,9 @@ class Fixed(NamedTuple):
 
     shape: tuple
     order: str
-    """"C" or "F": its elements lie in that order, without gaps."""
+    """"C" or "F": contiguous in that order."""
     align: int
-    """Bytes, a power of two: all cores of the operand lie at multiples of it."""
+    """Bytes, a power of two: all cores of the operand are aligned to it."""
 
 
 class Plan(NamedTuple):

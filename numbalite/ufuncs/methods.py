@@ -177,8 +177,8 @@ class ReductionMethods:
             mask = None if mask is None else operands.to_device(mask, stream)
             if mask is not None:
                 mask = operands.spread(mask, x.shape)
-            lies = x.strides if keepdims else operands.without(x.strides, axes)
-            target = call.target(shape, lies, loop, x, mask)
+            axis_order = x.strides if keepdims else operands.without(x.strides, axes)
+            target = call.target(shape, axis_order, loop, x, mask)
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.without(target.strides, axes))
@@ -380,11 +380,11 @@ class _Call:
             self.array = operands.to_device(self.array, self.stream)
         return self.array
 
-    def target(self, shape, lies, loop, *sources, exact=False):
+    def target(self, shape, axis_order, loop, *sources, exact=False):
         """The device array to write: the output, or a new array.
 
         A new array is needed if the output shares memory with a source (``exact``: unless all elements coincide), or if
-        kernels cannot write to it. Its axis order is that of the strides ``lies``; C order without them.
+        kernels cannot write to it. Its axis order is that of the strides ``axis_order``; C order without them.
         """
         if self.out_on_device and operands.is_aligned(self.out):
             same = exact and all(
@@ -395,9 +395,9 @@ class _Call:
             if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
                 return self.out
         dtype = self.out_dtype or loop
-        if lies is None:
+        if axis_order is None:
             return operands.empty(shape, dtype)
-        return operands.empty_along(shape, dtype, lies)
+        return operands.empty_along(shape, dtype, axis_order)
 
     def result(self, target):
         if self.out_on_device:

@@ -20,7 +20,7 @@ def test_calls_reach_the_table():
     assert _core.array_functions[np.shape](d) == (2, 3)
     moved = np.moveaxis(d, 0, 1)
     assert isinstance(moved, cuda.DeviceNDArray) and moved.address == d.address
-    broadcast = np.broadcast_arrays(d, np.ones(3))  # host arrays travel
+    broadcast = np.broadcast_arrays(d, np.ones(3))  # host arrays are copied
     assert all(isinstance(one, cuda.DeviceNDArray) for one in broadcast)
 
 

@@ -182,7 +182,7 @@ def test_take_and_put(data):
     same(lambda x: np.take(x, indices, axis, mode=mode), (device,), (host,))
     values = data.draw(st.sampled_from([9, [7, 8], [1, 2, 3, 4], []]))
     flat = np.ravel(np.asarray(indices, int))
-    if len(set(flat % host.size)) == len(flat):  # which one stays is anybody's
+    if len(set(flat % host.size)) == len(flat):  # which duplicate wins is undefined
 
         def put(x):
             x = x.copy()

@@ -28,9 +28,9 @@ CALLS = {
     "zeros": lambda x, order: np.zeros((2, 3), order=order, **like(x)),
     "full": lambda x, order: np.full((2, 3), 7, order=order, **like(x)),
     "eye": lambda x, order: np.eye(2, 3, order=order, **like(x)),
-    "unravel_index": lambda x, order: np.unravel_index(beside(x, LINES), (3, 4), order=order),
+    "unravel_index": lambda x, order: np.unravel_index(on_side_of(x, LINES), (3, 4), order=order),
     "ravel_multi_index": lambda x, order: np.ravel_multi_index(
-        (beside(x, LINES),) * 2, (3, 4), order=order
+        (on_side_of(x, LINES),) * 2, (3, 4), order=order
     ),
 }
 
@@ -39,7 +39,7 @@ def like(x):
     return {} if isinstance(x, np.ndarray) else {"like": x}
 
 
-def beside(x, array):
+def on_side_of(x, array):
     return array if isinstance(x, np.ndarray) else cuda.to_device(array)
 
 

@@ -427,16 +427,18 @@ def test_transposed_copies(dtype, monkeypatch):
 
 
 def test_layout_of_transposed_arrays():
-    lies = transposing.stack_of
-    assert lies((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
-    stacked = lies((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
+    stack_of = transposing.stack_of
+    assert stack_of((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
+    stacked = stack_of((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
     assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))
-    assert lies((64, 32), (8, 512), (128, 4), 4) == ((1, 32, 64), (0, 512, 8), (0, 4, 128))
-    assert lies((64, 32), (20, 1280), (128, 4), 4) is None  # too far apart
-    assert lies((64, 32), (128, 4), (128, 4), 4) is None  # they lie alike
-    assert lies((64, 31), (4, 256), (124, 4), 4) is None  # short
-    assert lies((64, 32), (-4, 256), (128, 4), 4) is None
-    assert lies((3, 64, 2, 32), (1 << 20, 4, 1 << 16, 256), (1 << 16, 128, 1 << 20, 4), 4) is None
+    assert stack_of((64, 32), (8, 512), (128, 4), 4) == ((1, 32, 64), (0, 512, 8), (0, 4, 128))
+    assert stack_of((64, 32), (20, 1280), (128, 4), 4) is None  # too far apart
+    assert stack_of((64, 32), (128, 4), (128, 4), 4) is None  # equal layouts
+    assert stack_of((64, 31), (4, 256), (124, 4), 4) is None  # short
+    assert stack_of((64, 32), (-4, 256), (128, 4), 4) is None
+    assert (
+        stack_of((3, 64, 2, 32), (1 << 20, 4, 1 << 16, 256), (1 << 16, 128, 1 << 20, 4), 4) is None
+    )
 
 
 def test_within_one_array():

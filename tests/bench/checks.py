@@ -142,7 +142,7 @@ def measure(size, rounds):
             with cuda.checks(*checks):
                 first, later = launch_time(launch, rounds)
             times[title] = later
-            if title == "memory":  # the first that needs the other image
+            if title == "memory":  # the first check compiles the instrumented image
                 compiling["all"].append(first - later)
         plain, times["none"] = unchecked(function, grid, block, arguments, launch, rounds)
         ratios = {title: time / plain for title, time in times.items()}

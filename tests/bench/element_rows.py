@@ -84,10 +84,10 @@ def compare(ours, variants, outputs, moved):
         variant()
         cuda.synchronize()
         assert_same(*outputs, "ours and the hand-written kernel's")
-    return beside(ours, variants)
+    return with_variants(ours, variants)
 
 
-def beside(ours, variants):
+def with_variants(ours, variants):
     """(numbalite, floor, limit): the floor is the fastest variant."""
     mine, *times = in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
     NOTES.append([round(t, 1) for t in times])
@@ -294,7 +294,7 @@ def sums(dtype, axis):
         np.testing.assert_allclose(
             theirs.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype)
         )
-    return beside(ours, variants)
+    return with_variants(ours, variants)
 
 
 def reduction_rows():

@@ -2,7 +2,7 @@
  * with what a careful author would do about it. element_rows.py runs several variants of each (elements
  * per thread, vectors per thread, ways) and takes the fastest.
  *
- * n counts elements; sizes are multiples of what a thread takes, so that nothing is checked in vain. */
+ * n counts elements; sizes are multiples of a thread's elements, so no bounds checks are needed. */
 
 template <class T, int V> struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) vec {
     T item[V];

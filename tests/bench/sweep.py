@@ -252,9 +252,9 @@ def on_device(shape, dtype, seed):
     return found
 
 
-def operands(library, hosts, dtype, lies):
+def operands(library, hosts, dtype, operand_views):
     """Both operands of a library; hosts is None where they are large."""
-    for seed, (shape, used) in enumerate(lies):
+    for seed, (shape, used) in enumerate(operand_views):
         if hosts is None:
             yield used(library.view(on_device(shape, dtype, seed)))
         else:
@@ -286,22 +286,26 @@ def is_right(made, expected):
     return np.allclose(made, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
-def measured(name, function, dtype, size, lies):
+def measured(name, function, dtype, size, operand_views):
     """{library: µs} of a case, or numbalite's error."""
     hosts = None
     if size <= 1000:
-        hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(lies)]
+        hosts = [values(shape, dtype, seed) for seed, (shape, _) in enumerate(operand_views)]
     found = {}
     for label, library in LIBRARIES.items():
         run = TORCH.get(name) if label == "torch" else function
         if run is None:
             continue
         try:
-            x, y = operands(library, hosts, dtype, lies)
+            x, y = operands(library, hosts, dtype, operand_views)
             if label == "numpy" and hosts:
                 expected = np.asarray(
                     function(
-                        np, *(used(h.copy()) for h, (_, used) in zip(hosts, lies, strict=True))
+                        np,
+                        *(
+                            used(h.copy())
+                            for h, (_, used) in zip(hosts, operand_views, strict=True)
+                        ),
                     )
                 )
                 made = library.host(run(np, x, y))
@@ -343,21 +347,21 @@ def cases(part, only, after):
 def compile_first(every):
     """Calls each function once for each layout and library, by as many threads as there are cores."""
 
-    def call(label, name, function, code, lies):
+    def call(label, name, function, code, operand_views):
         library, run = LIBRARIES[label], TORCH.get(name) if label == "torch" else function
         if run is not None:
             with contextlib.suppress(Exception):
-                run(library.xp, *operands(library, None, DTYPES[code], lies))
+                run(library.xp, *operands(library, None, DTYPES[code], operand_views))
 
-    shapes = [lies for size in SIZES[1:3] for lies in layouts(size).values()]
+    shapes = [operand_views for size in SIZES[1:3] for operand_views in layouts(size).values()]
     for _, _, code in every:  # made by one thread
-        for lies in shapes:
-            list(operands(LIBRARIES["numpy"], None, DTYPES[code], lies))
+        for operand_views in shapes:
+            list(operands(LIBRARIES["numpy"], None, DTYPES[code], operand_views))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for lies in shapes:
+        for operand_views in shapes:
             for case in every:
                 for label in LIBRARIES:
-                    pool.submit(call, label, *case, lies)
+                    pool.submit(call, label, *case, operand_views)
     synchronize()
 
 
@@ -368,8 +372,8 @@ def rows_of(case):
             size //= 2
         if name == "sort" and size > 1_000_000:
             continue
-        for layout, lies in layouts(size).items():
-            found = measured(name, function, DTYPES[code], size, lies)
+        for layout, operand_views in layouts(size).items():
+            found = measured(name, function, DTYPES[code], size, operand_views)
             yield {"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found}
 
 

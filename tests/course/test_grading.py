@@ -377,7 +377,7 @@ def test_the_table_of_marks(tmp_path):
 
 
 def test_the_fixtures(run_python, tmp_path, driver_kind):
-    """Times of the tests' kernels stand in a table after the run; wrong elements are named."""
+    """Times of the tests' kernels are printed as a table after the run; wrong elements are named."""
     (tmp_path / "test_mine.py").write_text("""
 import numpy as np
 import pytest

@@ -594,15 +594,15 @@ def test_streams_of_foreign_arrays():
 
 def test_external_streams_are_not_queried():
     """A handle is checked when it is used; then an invalid one raises an error."""
-    nobody = cuda.external_stream(0xDEADBEE0)
-    assert int(nobody) == nobody.handle == 0xDEADBEE0 and nobody.external
-    assert repr(nobody) == f"<External CUDA stream {0xDEADBEE0}>"
+    invalid = cuda.external_stream(0xDEADBEE0)
+    assert int(invalid) == invalid.handle == 0xDEADBEE0 and invalid.external
+    assert repr(invalid) == f"<External CUDA stream {0xDEADBEE0}>"
     if cuda.is_simulated():  # a real driver may crash
         for use in (
-            nobody.synchronize,
-            lambda: nobody.non_blocking,
-            lambda: plus_one[1, 1, nobody],
-            lambda: cuda.to_device(np.zeros(3), stream=nobody),
+            invalid.synchronize,
+            lambda: invalid.non_blocking,
+            lambda: plus_one[1, 1, invalid],
+            lambda: cuda.to_device(np.zeros(3), stream=invalid),
         ):
             with pytest.raises(errors.CudaAPIError, match="INVALID_HANDLE"):
                 use()

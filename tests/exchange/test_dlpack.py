@@ -495,7 +495,7 @@ for version in None, (1, 0):
     assert a.sum() == d.copy_to_host().sum() == 499500
     del a
     capsule = d.__dlpack__(max_version=version)
-    del capsule                                  # consumed by nobody
+    del capsule                                  # never consumed
     cuda.gpus[0].reset()
     with pytest.raises(RuntimeError, match="was reset"):
         np.from_dlpack(d)

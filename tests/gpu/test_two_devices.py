@@ -171,7 +171,7 @@ for number in 0, 1:                        # the device that the copy's stream i
         for pause in 0, 1:                 # which side is busy
             a, b = cuda.to_device(np.zeros(1000)), cuda.to_device(np.full(1000, 10.0), device=1)
             seen = cuda.to_device(np.zeros(1000), device=1)
-            on = [0, 0]                    # what each device uses beside the copy
+            on = [0, 0]                    # what each device uses besides the copy
             if name == "non-blocking":
                 on[number] = stream
             cuda.synchronize()
@@ -671,7 +671,7 @@ for name, stream in streams(0).items():
         same(view, np.full(10000, number + 4.0), 1)
         del view                           # its memory goes to the next round's array
     host, there = np.zeros(100), cuda.to_device(np.arange(100.0), device=1)
-    take_over[1, 128, stream](there, host)      # a host array beside it
+    take_over[1, 128, stream](there, host)      # a host array in the same call
     if stream:
         stream.synchronize()
     np.testing.assert_array_equal(host, np.arange(100))

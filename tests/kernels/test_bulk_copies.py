@@ -39,7 +39,7 @@ __global__ void tiles(const int *x, int *sums, int *out) {
                          :: "r"(AT(s[k])), "l"(x + 64 * k), "r"(256), "r"(AT(&full)) : "memory");
         }
         wait_for(&full, k);
-        __syncthreads(); // nobody still waits for this phase when the one after the next is over
+        __syncthreads(); // no thread still waits for this phase when the phase after the next ends
     }
     int v = s[0][63 - t] + s[1][t];
     __syncthreads();

@@ -338,7 +338,7 @@ def test_cooperative_grids_end():
     out = zeros(128, "i4")
     problem = failure(k[4, 32], zeros(), out, 2)
     assert problem.block == (2, 0, 0) and problem.others == 31
-    assert out.copy_to_host().sum() == 0, "nobody passes a barrier that not all have reached"
+    assert out.copy_to_host().sum() == 0, "no thread passes a barrier that not all have reached"
     k[4, 32](zeros(), out, -1)
     assert out.copy_to_host().tolist() == [2] * 128
     assert_alive()

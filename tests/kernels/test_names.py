@@ -41,7 +41,7 @@ SOURCES = {
         + KERNEL.format("min(1, 2) + min(1.f, 2.f) + min(1u, 2u) + atomicAdd((double*)0, 2.0)"),
         47,
     ),
-    "beside ours": (
+    "next to ours": (
         "struct array { float v[2]; };"
         + KERNEL.format(
             "array{{1, 2}}.v[1] + max(1, 2.5f) + grid<1>() + get<0>(make_tuple(3.f, 4.f))"

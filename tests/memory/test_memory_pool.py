@@ -210,10 +210,10 @@ def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
     one.copy_to_host(result, stream=stream)
     del one
     others = [make() for _ in range(5)]
-    beside = cuda.stream(non_blocking=True)
+    other_stream = cuda.stream(non_blocking=True)
     for other in others:
-        fill[64, 1024, beside](other, 9)
-    beside.synchronize()
+        fill[64, 1024, other_stream](other, 9)
+    other_stream.synchronize()
     stream.synchronize()
     assert (result == 7).all()
     assert all((other.copy_to_host() == 9).all() for other in others)

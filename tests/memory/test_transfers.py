@@ -71,13 +71,13 @@ def test_random_strides(seed, streamed):
         assert target[0].tobytes() == wanted.tobytes()
 
         other = random_view(rng, shape, dtype)
-        beside = cuda.to_device(other[0])
-        _core.DeviceArray._copy(seen(beside, *other[1:]), view, stream)  # on the device
+        source = cuda.to_device(other[0])
+        _core.DeviceArray._copy(seen(source, *other[1:]), view, stream)  # on the device
         wanted = other[0].copy()
         seen(wanted, *other[1:])[...] = seen(*host)
         if streamed:
             stream.synchronize()
-        assert beside.copy_to_host().tobytes() == wanted.tobytes()
+        assert source.copy_to_host().tobytes() == wanted.tobytes()
 
         element = noise(rng, (), dtype) if rng.random() < 0.7 else np.zeros((), dtype)
         _core.DeviceArray._fill(view, element, stream)

@@ -1,4 +1,4 @@
-"""The tests of the flag that stops a kernel: where they stand in PTX, and that NVRTC's and nvJitLink's code accepts them."""
+"""The tests of the flag that stops a kernel: their positions in PTX, and that NVRTC's and nvJitLink's code accepts them."""
 
 import re
 import textwrap

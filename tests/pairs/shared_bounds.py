@@ -154,7 +154,7 @@ def index_that_lands_in_the_next_variable(x: floats(TPB), out: zeros(TPB), sums:
     """
 
 
-# --- of the size that the launch gives -------------------------------------------------------------------
+# --- with the launch's number of bytes -------------------------------------------------------------------
 
 
 @pair(

@@ -51,7 +51,7 @@ def things():
 NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_device", "set_open_hook", "register_array_class",
        "pretend_foreign_capture", "reduction_limit", "limit_work_areas", "trace", "wrap", "external_stream", "from_interface", "profile_start", "profile_stop", "close", "open_ipc_array", "launch",
        "nvrtc_open", "device_pointer_value", "Graph",
-       "hold_context",  # to let go what was never held takes the context from all
+       "hold_context",  # releasing a context that is not held destroys it for all
        "set_allocator", "pool_set_limits", "host_register", "host_unregister", "prefetch", "advise"}
 
 def callables():

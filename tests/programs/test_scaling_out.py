@@ -195,8 +195,8 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 def mpiexec():
     pytest.importorskip("mpi4py")
-    beside = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    found = shutil.which("mpiexec", path=beside)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    found = shutil.which("mpiexec", path=path)
     if found is None:
         pytest.skip("needs mpiexec")
     return [found, "-n", "2", sys.executable]

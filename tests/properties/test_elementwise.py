@@ -128,7 +128,7 @@ def outs(draw, target, shape, dtype):
     return (mine.device() if place == "device" else mine.host), theirs.host
 
 
-# ---- where elements lie ----
+# ---- layouts ----
 @examples(30)
 @given(data=st.data())
 def check_layouts(target, data):

@@ -282,7 +282,7 @@ class Program:
         return self.random.choice(choices)
 
     def small(self, depth=1):
-        """A whole number that is not large, as text."""
+        """An integer that is not large, as text."""
         return f"({self.of.integer(depth)}) % {self.one(97, 1009, -89)}"
 
     def block(self, depth, most):

@@ -528,7 +528,7 @@ def _second_row(a):
 
 @pytest.mark.parametrize("dtype", ["f2", "c8", "c16", "?", "u8", "M8[s]"])
 def test_read_only_arrays_of_functions_on_the_cpu(dtype):
-    """The C++ of `const` elements includes what their type needs."""
+    """The C++ of an array of `const` elements includes the header of their type."""
 
     @njit
     def last(a):

@@ -578,7 +578,7 @@ def test_debug_checks_one_kernel():
         works(look[1, 16], x, out)
 
 
-# --- how checks are asked for
+# --- how checks are enabled
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -125,7 +125,7 @@ def test_identify(no_compilers, says, expected):
 
 
 def test_a_description_is_found_behind_other_bytes():
-    """In the image, constants may stand right before it."""
+    """In the image, constants may precede it directly."""
     said = b"constexpr const char *numbalite_sim::NLDESC() [index = 3, T = int]"
     assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
 

@@ -63,7 +63,7 @@ look("difference", np.inf)
 look("twice", 1.0)
 for a in (np.nan, np.inf, 7.0):
     look("harmless", a)
-with np.errstate(all="ignore"):  # the program's own numbers are nobody's business
+with np.errstate(all="ignore"):  # the program's own numbers are not checked
     print(np.float32(1) / np.zeros(2, "f4"), np.sqrt(np.full(2, -1.0)))
 '''
 LARGE = "infinity of finite numbers: the result is too large"

@@ -64,11 +64,11 @@ def test_graphs():
         np.add.reduce(d, out=other)
     for _ in range(3):
         d.copy_to_device(numbers(150_001))
-        beside = np.sum(d)
+        aside = np.sum(d)
         graph.launch(stream)
         stream.synchronize()
         expected = d.copy_to_host().sum()
-        assert int(beside) == int(out.copy_to_host()) == int(other.copy_to_host()) == expected
+        assert int(aside) == int(out.copy_to_host()) == int(other.copy_to_host()) == expected
 
 
 def test_after_a_reset(total):

@@ -60,7 +60,7 @@ def pieces(text):
 
 
 def listed(operand):
-    """The registers of an operand: several stand in braces."""
+    """The registers of an operand: several are in braces."""
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
 
 

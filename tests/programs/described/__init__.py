@@ -9,7 +9,7 @@ kernels themselves are not in this repository. A module of this package describe
 `oracle` gets the arrays and numbers that are not `out`, as they were before the launch, and returns
 the expected contents of the arrays marked as out: an array, or a tuple with None for arrays that
 are not compared. `within` is the largest error, as a part of the larger of 1 and the value; 0 means
-that the arithmetic is exact for these inputs (whole numbers that float holds, copies), so that
+that the arithmetic is exact for these inputs (integers that float represents, copies), so that
 every driver must give the same bits. `finds` is part of the report of cuda.checks, where the kernel
 has a mistake, and `because` describes the mistake. A kernel whose result depends on that has no
 oracle.
