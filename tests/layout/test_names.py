@@ -1,6 +1,7 @@
 """Names of exported C functions, and phrases that no text of the project contains."""
 
 import ast
+import json
 import pathlib
 import re
 
@@ -21,19 +22,28 @@ OTHER_PREFIXES = {
     ),
 }
 DEFINITION = re.compile(r"^(?!static|typedef|#)[A-Za-z_][\w \*]*?\b(nl_\w+)\([^;{}]*\)\s*\{", re.M)
-# Phrase -> what to write instead.
+# Pattern of a phrase -> what to write instead.
 PHRASES = {
-    "whoever": "the caller that, the thread that",
-    "as they lie": "the layout of the arrays",
-    "how it lies": "its layout",
-    "give back": "return",
-    "mended": "fixed",
+    "whoever|whomever": "the caller that, the thread that",
+    "nobody|somebody|anybody": "no caller, a user, the thread that",
+    "whom|hears|wants to": "the thread that, receives, must",
+    "told|says to|is said to|spoken of|speaks of": "reports, returns, documents",
+    "what is known of|known of": "the cached properties of",
+    "beside": "next to, compared with, like=",
+    "as they lie|how it lies|how they lie": "the layout of the arrays, contiguous, aligned",
+    "gives? back|given back": "returns, releases",
+    "mend|mends|mended": "fix, fixed",
     "behind the end": "past the end",
-    "what is known of": "the cached properties of",
-    "is said to": "is documented to",
+    "comes to|comes by|goes through|travels?": "reaches, passes through, is copied",
+    "the own": "its own, a private",
     "a second look": "a review",
-    "of somebody's": "of a user",
+    "whole numbers?": "integers",
+    "folded|folding": "reduced, reduction",
+    "in so many words|in vain|by lot|to and fro|take along": "the field's term",
+    "what somebody|who asks|lets? go": "the caller, releases",
 }
+PREFIXES = re.compile(r"\b(?:MOST|LEAST|FEW)_[A-Z]\w*")  # write MAX_, MIN_, SMALL_
+TABLES = "docs/mistakes.md"  # names of pairs of kernels, with results recorded on a GPU
 
 
 @pytest.mark.parametrize("path", [path for path in C_FILES if path.suffix == ".c"], ids=name)
@@ -53,8 +63,11 @@ def test_exported_names_begin_with_the_noun_of_their_file(path):
 
 
 def prose(path):
-    """The comments and docstrings of a file, roughly: all of it but strings in Python code."""
+    """The comments and docstrings of a file, roughly: the whole file except strings in Python code."""
     text = path.read_text(errors="replace")
+    if path.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     if path.suffix != ".py":
         return text
     found = re.findall(r"#.*", text)
@@ -66,16 +79,20 @@ def prose(path):
 
 def test_texts_use_the_terms_of_the_field():
     found = []
-    suffixes = {".c", ".h", ".cuh", ".cu", ".py", ".md"}
+    suffixes = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".ipynb"}
     for path in ours():
         if path.suffix in suffixes and path.name not in {
             "CHANGELOG.md",
+            pathlib.Path(TABLES).name,
             pathlib.Path(__file__).name,
         }:
             text = prose(path)
             found += [
                 f"{name(path)}: {phrase!r}: write {instead!r}"
                 for phrase, instead in PHRASES.items()
-                if re.search(rf"\b{phrase}\b", text)
+                if re.search(rf"\b(?:{phrase})\b", text)
+            ]
+            found += [
+                f"{name(path)}: {one}: write MAX_, MIN_ or SMALL_" for one in PREFIXES.findall(text)
             ]
     assert not found, "\n".join(found)
