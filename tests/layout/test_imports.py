@@ -25,7 +25,7 @@ LATER = {
     "numbalite.coverage": ("coverage.plugin", "the plug-in imports coverage.py"),
     "numbalite.cuda": (
         "algorithms.masks ndarray.serialize types ufuncs.cudaufunc",
-        "dask, type names and what computes are loaded when they are asked for",
+        "dask, type names and what computes are loaded when they are used",
     ),
     "numbalite.ndarray.arrays": ("runtime.ipc types", QUICK),
     "numbalite.runtime.contexts": (
@@ -77,7 +77,7 @@ LATER = {
     "numbalite.kernels.builder": ("cxx.devicelib", "its tables are long; most sources need none"),
     "numbalite.kernels.images": ("runtime.workers", "where dask.distributed is used"),
     "numbalite.kernels.kernel": ("kernels.inspection", "inspection loads subprocess"),
-    "numbalite.kernels.results": ("types.describe", "for types that nobody declares alone"),
+    "numbalite.kernels.results": ("types.describe", "for types that no user declares alone"),
     "numbalite.kernels.module": ("kernels.inspection kernels.project compilers.hints", FAILED),
     "numbalite.kernels.source": ("compilers.hints", FAILED),
     "numbalite.runtime.checks": ("compilers", "opening the simulator loads no compiler"),

@@ -464,6 +464,7 @@ def test_one_version():
 
     places = {
         "pyproject.toml": r'^version = "(.*)"',
+        "CITATION.cff": r"^version: (.*)",
         "conda/recipe.yaml": r'^  version: "(.*)"',
         "numbalite/jupyter/labextension/package.json": r'"version": "(.*)"',
         "numbalite/editor/vscode/package.json": r'"version": "(.*)"',
