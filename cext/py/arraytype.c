@@ -403,10 +403,8 @@ static PyGetSetDef devarray_getset[] = {
 
 #define KEYWORDS(function) (PyCFunction)(void (*)(void)) function, METH_VARARGS | METH_KEYWORDS
 static PyMethodDef devarray_methods[] = {
-    {"is_c_contiguous", devarray_is_c, METH_NOARGS,
-     "Whether the array is C-contiguous."},
-    {"is_f_contiguous", devarray_is_f, METH_NOARGS,
-     "Whether the array is Fortran-contiguous."},
+    {"is_c_contiguous", devarray_is_c, METH_NOARGS, "Whether the array is C-contiguous."},
+    {"is_f_contiguous", devarray_is_f, METH_NOARGS, "Whether the array is Fortran-contiguous."},
     {"_record", devarray_record, METH_NOARGS, "_record(): an array of one record as that record."},
     {"_call_key", devarray_call_key, METH_NOARGS, "What a library's call of it is found again by."},
     {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
