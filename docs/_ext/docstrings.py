@@ -1,11 +1,17 @@
-"""Our docstrings are plain text with ``code`` in backquotes; an indented paragraph is a program.
+"""Docstrings: plain text with ``code`` in backquotes, and numpydoc's sections.
 
-That is one step from reStructuredText: indented paragraphs become code blocks.
+An indented paragraph is a program and becomes a code block. The sections (Parameters, Returns, Raises, ...) are
+converted by sphinx.ext.napoleon, without its other changes to the summary.
 """
 
 import re
 
+from sphinx.ext.napoleon import Config
+from sphinx.ext.napoleon.docstring import NumpyDocstring
+
 LIST = re.compile(r"\s*([-*+]|\d+[.)])\s")
+UNDERLINE = re.compile(r"-{3,}$")
+CONFIG = Config(napoleon_use_rtype=False)
 
 
 def with_programs(lines):
@@ -28,8 +34,18 @@ def with_programs(lines):
     return out
 
 
+def split_sections(lines):
+    """(the text before the first section, the sections): a section's title is underlined."""
+    for i, line in enumerate(lines[1:], 1):
+        if UNDERLINE.match(line) and lines[i - 1].strip():
+            return lines[: i - 1], lines[i - 1 :]
+    return lines, []
+
+
 def process(app, what, name, obj, options, lines):
-    lines[:] = with_programs(lines)
+    text, sections = split_sections(list(lines))
+    converted = NumpyDocstring(sections, CONFIG, what=what).lines() if sections else []
+    lines[:] = [*with_programs(text), *converted]
 
 
 def setup(app):

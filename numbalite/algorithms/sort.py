@@ -224,6 +224,26 @@ def topk(
 
     A NaN counts as larger than all numbers. Of equal elements the first ones are returned.
 
+    Parameters
+    ----------
+    array
+        An array; host arrays give results on the host.
+    k : int
+        The number of elements.
+    axis : int
+        The axis along which elements are compared.
+    largest : bool
+        False: returns the smallest elements, in increasing order.
+    stream
+        The stream of the work; by default the array's own.
+
+    Returns
+    -------
+    tuple
+        The elements, and their indices along the axis.
+
+    Examples
+    --------
     >>> values, indices = cuda.topk(cuda.to_device(np.array([3, 9, 4])), 2)
     >>> print(values, indices)
     [9 4] [1 2]

@@ -599,15 +599,32 @@ def to_device(
 ) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
-    Shape, dtype and axis order are kept. A device array is returned unchanged, a device array of another library as a
-    view. ``copy=False`` only allocates; ``to`` is an array to copy into. ``device`` (number or object) is the
-    target device; default: the calling thread's device, or a device array's own. An array on another device is copied.
+    Shape, dtype and axis order are kept. With ``stream=0``, the host array may be changed on return. With a stream
+    and page-locked memory (`pinned_array`), the copy is asynchronous.
 
-    With ``stream=0``, the host array may be changed on return. With a stream and page-locked memory (`pinned_array`),
-    the copy is asynchronous.
+    Parameters
+    ----------
+    obj
+        An array. A device array is returned unchanged, a device array of another library as a view. An array on
+        another device is copied.
+    stream
+        The stream of the copy.
+    copy : bool
+        False: only allocates.
+    to : DeviceNDArray
+        An array to copy into.
+    device
+        The target device (number or object); default: the calling thread's device, or a device array's own.
 
-    TypeError for arrays of Python objects, CudaAPIError if the device has no memory left.
+    Raises
+    ------
+    TypeError
+        ``obj`` is an array of Python objects.
+    CudaAPIError
+        The device has no memory left.
 
+    Examples
+    --------
     >>> d = cuda.to_device(np.ones((2, 3), np.float32))
     >>> d.shape, d.dtype, d.nbytes
     ((2, 3), dtype('float32'), 24)
@@ -654,9 +671,16 @@ device_array = _core.device_array
 def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
     """A new uninitialized device array of the shape and dtype of another array.
 
-    ``ary`` may be a NumPy array, a device array or an array of another library. The new array has no gaps and the
-    axis order of ``ary``.
+    Parameters
+    ----------
+    ary
+        A NumPy array, a device array or an array of another library. The new array is contiguous, in the axis order
+        of ``ary``.
+    stream
+        The stream to which the new array is bound.
 
+    Examples
+    --------
     >>> cuda.device_array_like(np.zeros((2, 3), np.int16, order="F")).strides
     (2, 4)
     """

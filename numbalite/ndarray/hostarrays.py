@@ -274,6 +274,19 @@ def pinned_array(
     Copies from and to it run at the speed of the bus, and are asynchronous with a stream. In all other respects it is an
     ordinary array. Page-locked memory is not available to other programs: use it only for transfer buffers.
 
+    Parameters
+    ----------
+    shape
+        An int or a tuple of ints.
+    dtype
+        The dtype, or its name.
+    strides
+        The strides in bytes; by default those of a contiguous array.
+    order : str
+        "C" or "F", the axis order without ``strides``.
+
+    Examples
+    --------
     >>> host = cuda.pinned_array(1000, np.float32)
     >>> host[:] = 1
     >>> stream = cuda.stream()

@@ -322,8 +322,20 @@ def list_devices() -> _DeviceList:
 def select_device(device_id: int) -> Device:
     """Selects a device, by its number, for the calling thread; returns its object.
 
-    ``with cuda.gpus[n]:`` does so for a block. ValueError where there is no such device.
+    ``with cuda.gpus[n]:`` does so for a block.
 
+    Parameters
+    ----------
+    device_id : int
+        The device's number.
+
+    Raises
+    ------
+    ValueError
+        There is no such device.
+
+    Examples
+    --------
     >>> cuda.select_device(0).id
     0
     """
@@ -338,8 +350,17 @@ def set_default_device(device: DeviceLike) -> None:
     """Sets the default device (number or object) of all current and future threads that select no device.
 
     For processes with one device each, such as those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does
-    this for workers of dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default. IndexError
-    if there is no such device.
+    this for workers of dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default.
+
+    Parameters
+    ----------
+    device
+        The device, as a number or an object.
+
+    Raises
+    ------
+    IndexError
+        There is no such device.
     """
     global default_is_chosen
     _core.select_first_device(getattr(device, "id", device))  # type: ignore[arg-type]

@@ -160,9 +160,15 @@ _core.register_stream_class(Stream)
 def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
     """A new stream on the calling thread's device.
 
-    ``non_blocking=True``: its work is not ordered with the default stream's. ``priority``: lower
-    numbers run first; values outside `Stream.priority_range` are clamped.
+    Parameters
+    ----------
+    non_blocking : bool
+        True: the stream's work is not ordered with the default stream's.
+    priority : int
+        Lower numbers run first; values outside `Stream.priority_range` are clamped.
 
+    Examples
+    --------
     >>> stream = cuda.stream()
     >>> d = cuda.to_device(np.arange(3), stream=stream)
     >>> d.copy_to_host(stream=stream)
@@ -190,10 +196,20 @@ def per_thread_default_stream() -> Stream:
 def external_stream(ptr: int) -> Stream:
     """A stream of another library, from its handle (an int); numbalite never destroys it.
 
-    For ``torch.cuda.current_stream().cuda_stream``, ``cupy.cuda.get_current_stream().ptr`` and similar handles. The
-    other library must keep the stream alive. TypeError if the handle is no int. The driver checks the handle when the
-    stream is first used.
+    The other library must keep the stream alive. The driver checks the handle when the stream is first used.
 
+    Parameters
+    ----------
+    ptr : int
+        The handle, such as ``torch.cuda.current_stream().cuda_stream`` or ``cupy.cuda.get_current_stream().ptr``.
+
+    Raises
+    ------
+    TypeError
+        ``ptr`` is not an int.
+
+    Examples
+    --------
     >>> mine = cuda.stream()
     >>> cuda.external_stream(mine.handle).external
     True
@@ -204,8 +220,15 @@ def external_stream(ptr: int) -> Stream:
 
 
 def event(timing: bool = True) -> Event:
-    """A new event: a position in a stream for which other work can wait, with ``timing`` also a time measurement.
+    """A new event: a position in a stream for which other work can wait.
 
+    Parameters
+    ----------
+    timing : bool
+        True: the event also records the time.
+
+    Examples
+    --------
     >>> start, end = cuda.event(), cuda.event()
     >>> start.record()
     >>> d = cuda.to_device(np.zeros(1000))

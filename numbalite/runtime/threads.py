@@ -28,9 +28,20 @@ def most() -> int:
 def set_num_threads(n: int) -> None:
     """Sets the number of threads for parallel loops that the calling thread starts.
 
-    ``n``: 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs). ValueError for other values, TypeError
-    if it is no integer.
+    Parameters
+    ----------
+    n : int
+        From 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs).
 
+    Raises
+    ------
+    ValueError
+        ``n`` is out of this range.
+    TypeError
+        ``n`` is not an integer.
+
+    Examples
+    --------
     >>> before = numbalite.get_num_threads()
     >>> numbalite.set_num_threads(1)
     >>> numbalite.get_num_threads()
