@@ -71,7 +71,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*:HostModule", names, &data))
         return NULL;
     hostmodule *self = (hostmodule *)type->tp_alloc(type, 0);
-    /* dlopen would refuse data that is no shared object, with a less helpful message. */
+    /* dlopen would reject data that is not a shared object, with a less helpful message. */
     if (self != NULL && (data.len < 64 || memcmp(data.buf, "\177ELF", 4) != 0)) {
         PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
         Py_CLEAR(self);

@@ -52,7 +52,7 @@ class Accesses:
         return max(self.depths) == 0
 
     def are_hoisted(self, elsewhere: float) -> bool:
-        """Are some in a loop, and some before it, at this line or elsewhere?"""
+        """Did the compiler move some accesses out of a loop, to this line or another one?"""
         return min(*self.depths, elsewhere) < max(self.depths)
 
 

@@ -275,7 +275,7 @@ def test_misaligned_addresses(kernels):
 
 
 def test_structs_at_misaligned_addresses(kernels):
-    """Also where the compiler copies them number by number."""
+    """The error is the same if the compiler copies a struct member by member."""
     x, out = zeros(40), zeros(40)
     works(kernels.vectors[1, 4], x, out, 4, 0)
     for k, other in [(1, 0), (0, 2)]:

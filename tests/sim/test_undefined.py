@@ -42,7 +42,7 @@ def test_uninitialized_variables_may_be_passed(module):
 
 
 def test_functions_may_end_without_a_value(module, compiler):
-    if compiler.startswith("g++"):  # which would take the end for unreachable
+    if compiler.startswith("g++"):  # which assumes that the end is unreachable
         with pytest.raises(
             CompileError, match="no return statement in function returning non-void"
         ):
