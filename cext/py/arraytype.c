@@ -437,13 +437,11 @@ static PyMethodDef devarray_methods[] = {
 static PyMethodDef functions[] = {
     {"device_array", (PyCFunction)(void (*)(void))device_array, METH_FASTCALL | METH_KEYWORDS,
      "device_array(shape, dtype='float64', strides=None, order='C', stream=0)\n--\n\n"
-     "A new array on the calling thread's device, not initialised.\n\n"
-     "`shape` is an int or a tuple of ints, `dtype` anything that NumPy takes for one but "
-     "objects,\n"
-     "`order` \"C\" or \"F\"; `strides`, in bytes, may leave gaps. With `stream`, methods that are "
-     "given\n"
-     "none use that one. TypeError or ValueError for what makes no array, CudaAPIError where the\n"
-     "device's memory is full.\n\n"
+     "A new uninitialized array on the calling thread's device.\n\n"
+     "`shape` is an int or a tuple of ints, `dtype` any dtype of NumPy except objects,\n"
+     "`order` \"C\" or \"F\"; `strides`, in bytes, may leave gaps. `stream` is the default\n"
+     "stream of the array's methods. TypeError or ValueError for invalid arguments, CudaAPIError\n"
+     "if the device's memory is full.\n\n"
      ">>> d = cuda.device_array((2, 3), np.float32)\n"
      ">>> d[:] = 1\n"
      ">>> d.copy_to_host().sum()\n"

@@ -19,7 +19,7 @@ REALS = [*INTEGERS, *FLOATS]
 
 
 class Operation:
-    """An expression, the ufunc of NumPy's that it is, and the dtypes of its loops ("r": of the result)."""
+    """An expression, the equivalent NumPy ufunc, and the dtypes of its loops ("r": of the result)."""
 
     def __init__(
         self, oracle, expression, dtypes, args="x, y", result=None, ulps=0, scale=0.0, mix=True

@@ -1,2 +1,2 @@
-/* A number, or another one instead where a factorization has failed. */
+/* The number, or a replacement if the factorization failed. */
 template <typename T> T otherwise(T x, int info, T instead) { return info ? instead : x; }
