@@ -211,6 +211,7 @@ extern "C" {
 #ifndef NUMBALITE_HOST
 #include "phases.h"
 #include "mbarrier.h"
+#include "latch.h"
 #include "namedbarrier.h"
 #endif
 #include "ptx.h"

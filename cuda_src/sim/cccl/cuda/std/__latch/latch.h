@@ -1,0 +1,39 @@
+/* cuda/std/__latch/latch.h: latches that the checks know (sim/latch.h). Newer versions of libcu++, whose namespaces have
+ * other macros, keep their own latches, made of atomics. */
+#pragma once
+#include <cuda/std/atomic>
+#include <cuda/std/limits>
+#ifndef _LIBCUDACXX_BEGIN_NAMESPACE_STD
+#include_next <cuda/std/__latch/latch.h>
+#else
+
+_LIBCUDACXX_BEGIN_NAMESPACE_STD
+
+template <thread_scope scope = thread_scope_system> class __latch_base {
+    ptrdiff_t count;
+
+  public:
+    explicit __latch_base(ptrdiff_t expected) : count(expected) {
+        ::numbalite_sim::latch::init(&count, expected == 0);
+    }
+    __latch_base(const __latch_base &) = delete;
+    __latch_base &operator=(const __latch_base &) = delete;
+    static constexpr ptrdiff_t max() noexcept { return numeric_limits<ptrdiff_t>::max(); }
+    NUMBALITE_SIM_INLINE void count_down(ptrdiff_t by = 1, NUMBALITE_SIM_SITE) {
+        ::numbalite_sim::latch::count_down(&count, by, file, line);
+    }
+    NUMBALITE_SIM_INLINE bool try_wait(NUMBALITE_SIM_SITE) const noexcept {
+        return ::numbalite_sim::latch::is_zero(&count, false, file, line);
+    }
+    NUMBALITE_SIM_INLINE void wait(NUMBALITE_SIM_SITE) const { ::numbalite_sim::latch::wait(&count, file, line); }
+    NUMBALITE_SIM_INLINE void arrive_and_wait(ptrdiff_t by = 1, NUMBALITE_SIM_SITE) {
+        count_down(by, file, line);
+        wait(file, line);
+    }
+};
+
+using latch = __latch_base<>;
+
+_LIBCUDACXX_END_NAMESPACE_STD
+
+#endif

@@ -1,0 +1,41 @@
+/* sim/latch: the count of a latch, which threads bring to 0. For the checks it is a barrier of one
+ * phase (phases.h). Used by <cuda/latch> and by the latch of libcu++. */
+#ifndef NUMBALITE_SIM_LATCH_H
+#define NUMBALITE_SIM_LATCH_H
+
+namespace numbalite_sim {
+namespace latch {
+
+NUMBALITE_SIM_INLINE void complete(const long *count) {
+    mbarrier::nothing none;
+    phases::complete(count, 0, none);
+}
+/* Call after the count was stored. */
+NUMBALITE_SIM_INLINE void init(const long *count, bool is_zero) {
+    phases::init(count);
+    if (is_zero)
+        complete(count);
+}
+NUMBALITE_SIM_INLINE void count_down(long *count, long by, const char *file, int line) {
+    long left = __atomic_sub_fetch(count, by, __ATOMIC_SEQ_CST);
+    if (left < 0)
+        fault(719, "a latch is counted down more often than it expects", file, line);
+    phases::arrive(count, 0);
+    if (left == 0)
+        complete(count);
+}
+/* blocks: the caller repeats the question until the answer is true. */
+NUMBALITE_SIM_INLINE bool is_zero(const long *count, bool blocks, const char *file, int line) {
+    spin(file, line);
+    bool is_over = __atomic_load_n(count, __ATOMIC_SEQ_CST) == 0;
+    return phases::token(count, is_over, 0, is_over, blocks);
+}
+NUMBALITE_SIM_INLINE void wait(const long *count, const char *file, int line) {
+    while (!is_zero(count, true, file, line))
+        __nanosleep(0, file, line);
+}
+
+} // namespace latch
+} // namespace numbalite_sim
+
+#endif
