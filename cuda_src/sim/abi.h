@@ -147,7 +147,26 @@ enum {
     NL_SIM_ACCESS_EXCHANGE = 256, /* an atomic exchange whose old value is used */
     NL_SIM_ACCESS_UPDATE = 512,   /* the load of an atomic that a compare-and-swap completes */
     NL_SIM_ACCESS_UNTOLD = 64,    /* an access that is reported once more when it is made */
+    NL_SIM_ACCESS_OPERATION = 12, /* the bits from this one on are an nl_sim_operation */
 };
+
+/* An atomic operation whose old value is not used. Several of one kind on the same memory have the
+ * same result in each order, up to NL_SIM_OPERATION_EXACT. */
+typedef enum nl_sim_operation {
+    NL_SIM_OPERATION_NONE, /* another access */
+    NL_SIM_OPERATION_ADD,  /* integers; also subtraction */
+    NL_SIM_OPERATION_AND,
+    NL_SIM_OPERATION_OR,
+    NL_SIM_OPERATION_XOR,
+    NL_SIM_OPERATION_MIN, /* signed integers */
+    NL_SIM_OPERATION_MAX,
+    NL_SIM_OPERATION_UNSIGNED_MIN,
+    NL_SIM_OPERATION_UNSIGNED_MAX,
+    NL_SIM_OPERATION_EXACT = NL_SIM_OPERATION_UNSIGNED_MAX,
+    NL_SIM_OPERATION_ADD_REAL, /* rounds */
+    NL_SIM_OPERATION_COUNT,    /* atomicInc, atomicDec: their limits may differ */
+    NL_SIM_OPERATION_PUT,      /* a store, or an exchange */
+} nl_sim_operation;
 
 /* The shadow memory, for images that were compiled with a call at every memory access (check.h).
  * shadow[i] is the state of the byte at `low` + i, for i < span: 0 if it is not allocated,

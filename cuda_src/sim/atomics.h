@@ -33,25 +33,65 @@ template <> struct word<2> { typedef unsigned short type; };
 template <> struct word<4> { typedef unsigned int type; };
 template <> struct word<8> { typedef unsigned long long type; };
 
-/* For the profiler, the operation is one atomic: the following load is counted, the
- * compare-and-swap is not. */
-#if defined(NUMBALITE_SIM_CHECKED) && NUMBALITE_SIM_CHECKED & 1024 /* profile */
-NUMBALITE_SIM_OWN void begin_update() {
+/* Around a load and a compare-and-swap that implement one operation. For the profiler, they are one
+ * atomic: the load is counted, the compare-and-swap is not. If the caller does not use the old
+ * value, the load is reported as the operation `of` (nl_sim_operation). */
+#ifdef NUMBALITE_SIM_CHECKED
+NUMBALITE_SIM_OWN void begin_update(unsigned of = 0) {
+    operation = take_dropped() ? of : 0;
+#if NUMBALITE_SIM_CHECKED & 1024 /* profile */
     is_update = true;
+#endif
 }
+NUMBALITE_SIM_OWN void end_update() {
+    operation = 0;
+}
+#define NUMBALITE_SIM_OPERATION_OF(of) NL_SIM_OPERATION_##of
 #else
-NUMBALITE_SIM_INLINE void begin_update() {}
+NUMBALITE_SIM_INLINE void begin_update(unsigned) {}
+NUMBALITE_SIM_INLINE void end_update() {}
+#define NUMBALITE_SIM_OPERATION_OF(of) 0
+#endif
+
+/* The operation (nl_sim_operation) on values of type T, from that on signed integers; 0: none. */
+template <class T> NUMBALITE_SIM_INLINE constexpr unsigned operation_on(unsigned) {
+    return 0;
+}
+#ifdef NUMBALITE_SIM_CHECKED
+#define NUMBALITE_SIM_OPERATION_ON(T, result) \
+    template <> NUMBALITE_SIM_INLINE constexpr unsigned operation_on<T>(unsigned of) { \
+        return result; \
+    }
+constexpr unsigned unsigned_operation(unsigned of) {
+    return of == NL_SIM_OPERATION_MIN   ? NL_SIM_OPERATION_UNSIGNED_MIN
+           : of == NL_SIM_OPERATION_MAX ? NL_SIM_OPERATION_UNSIGNED_MAX
+                                        : of;
+}
+constexpr unsigned real_operation(unsigned of) {
+    return of == NL_SIM_OPERATION_ADD ? NL_SIM_OPERATION_ADD_REAL : 0;
+}
+NUMBALITE_SIM_OPERATION_ON(int, of)
+NUMBALITE_SIM_OPERATION_ON(long, of)
+NUMBALITE_SIM_OPERATION_ON(long long, of)
+NUMBALITE_SIM_OPERATION_ON(unsigned, unsigned_operation(of))
+NUMBALITE_SIM_OPERATION_ON(unsigned long, unsigned_operation(of))
+NUMBALITE_SIM_OPERATION_ON(unsigned long long, unsigned_operation(of))
+NUMBALITE_SIM_OPERATION_ON(float, real_operation(of))
+NUMBALITE_SIM_OPERATION_ON(double, real_operation(of))
+#undef NUMBALITE_SIM_OPERATION_ON
 #endif
 
 /* Atomically executes *address = change(*address); returns the old value. */
-template <class T, class Change> NUMBALITE_SIM_INLINE T update(T *address, Change change) {
+template <class T, class Change>
+NUMBALITE_SIM_INLINE T update(T *address, Change change, unsigned of = 0) {
     typedef typename word<sizeof(T)>::type Word;
     Word *place = reinterpret_cast<Word *>(address);
-    begin_update();
+    begin_update(of);
     Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(place, &old, bits<Word>(change(bits<T>(old))), true,
                                         __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
     }
+    end_update();
     return bits<T>(old);
 }
 
@@ -93,20 +133,21 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
             __atomic_fetch_##operation(address, value, __ATOMIC_SEQ_CST), change, file, line); \
     }
 /* Operations implemented by compare-and-swap; `old` is the current value. */
-#define NUMBALITE_SIM_UPDATE(s, name, T, expression) \
+#define NUMBALITE_SIM_UPDATE(s, name, T, expression, of) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value) { \
         NUMBALITE_SIM_SCOPE##s return numbalite_sim::update( \
-            address, [value](T old) -> T { return expression; }); \
+            address, [value](T old) -> T { return expression; }, NUMBALITE_SIM_OPERATION_OF(of)); \
     }
-#define NUMBALITE_SIM_EXTREME(s, name, T, operation) \
+#define NUMBALITE_SIM_EXTREME(s, name, T, comparison, of) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
-        NUMBALITE_SIM_SCOPE##s numbalite_sim::begin_update(); \
+        NUMBALITE_SIM_SCOPE##s numbalite_sim::begin_update(NUMBALITE_SIM_OPERATION_OF(of)); \
         T old = __atomic_load_n(address, __ATOMIC_RELAXED); \
-        while (value operation old && \
+        while (value comparison old && \
                !__atomic_compare_exchange_n(address, &old, value, true, __ATOMIC_SEQ_CST, \
                                             __ATOMIC_RELAXED)) { \
         } \
-        return numbalite_sim::changed(old, value operation old, file, line); \
+        numbalite_sim::end_update(); \
+        return numbalite_sim::changed(old, value comparison old, file, line); \
     }
 #define NUMBALITE_SIM_SWAP(s, name, T) \
     NUMBALITE_SIM_INLINE T name##s(T *address, T compare, T value, NUMBALITE_SIM_SITE) { \
@@ -117,20 +158,20 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
     NUMBALITE_SIM_INLINE T name##s(T *address, T value, NUMBALITE_SIM_SITE) { \
         NUMBALITE_SIM_SCOPE##s return numbalite_sim::exchange(address, value, file, line); \
     }
-#define NUMBALITE_SIM_BITWISE(s, T) \
+#define NUMBALITE_SIM_BITWISE(s, T, sign) \
     NUMBALITE_SIM_FETCH(s, atomicAnd, T, and, true) \
     NUMBALITE_SIM_FETCH(s, atomicOr, T, or, value != 0) \
     NUMBALITE_SIM_FETCH(s, atomicXor, T, xor, value != 0) \
-    NUMBALITE_SIM_EXTREME(s, atomicMin, T, <) \
-    NUMBALITE_SIM_EXTREME(s, atomicMax, T, >)
+    NUMBALITE_SIM_EXTREME(s, atomicMin, T, <, sign##MIN) \
+    NUMBALITE_SIM_EXTREME(s, atomicMax, T, >, sign##MAX)
 
 #define NUMBALITE_SIM_ATOMICS(s) \
     NUMBALITE_SIM_FETCH(s, atomicAdd, int, add, value != 0) \
     NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned, add, value != 0) \
     NUMBALITE_SIM_FETCH(s, atomicAdd, unsigned long long, add, value != 0) \
-    NUMBALITE_SIM_UPDATE(s, atomicAdd, float, old + value) \
+    NUMBALITE_SIM_UPDATE(s, atomicAdd, float, old + value, ADD_REAL) \
     template <int = 0> \
-    NUMBALITE_SIM_UPDATE(s, atomicAdd, double, old + value) \
+    NUMBALITE_SIM_UPDATE(s, atomicAdd, double, old + value, ADD_REAL) \
     NUMBALITE_SIM_INLINE float2 atomicAdd##s(float2 *address, float2 value) { \
         return float2{atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)}; \
     } \
@@ -140,12 +181,12 @@ template <class T> NUMBALITE_SIM_INLINE T changed(T old, bool change, const char
     } \
     NUMBALITE_SIM_FETCH(s, atomicSub, int, sub, value != 0) \
     NUMBALITE_SIM_FETCH(s, atomicSub, unsigned, sub, value != 0) \
-    NUMBALITE_SIM_BITWISE(s, int) \
-    NUMBALITE_SIM_BITWISE(s, unsigned) \
-    NUMBALITE_SIM_BITWISE(s, long long) \
-    NUMBALITE_SIM_BITWISE(s, unsigned long long) \
-    NUMBALITE_SIM_UPDATE(s, atomicInc, unsigned, old >= value ? 0 : old + 1) \
-    NUMBALITE_SIM_UPDATE(s, atomicDec, unsigned, old == 0 || old > value ? value : old - 1) \
+    NUMBALITE_SIM_BITWISE(s, int, ) \
+    NUMBALITE_SIM_BITWISE(s, unsigned, UNSIGNED_) \
+    NUMBALITE_SIM_BITWISE(s, long long, ) \
+    NUMBALITE_SIM_BITWISE(s, unsigned long long, UNSIGNED_) \
+    NUMBALITE_SIM_UPDATE(s, atomicInc, unsigned, old >= value ? 0 : old + 1, COUNT) \
+    NUMBALITE_SIM_UPDATE(s, atomicDec, unsigned, old == 0 || old > value ? value : old - 1, COUNT) \
     NUMBALITE_SIM_EXCHANGE(s, atomicExch, int) \
     NUMBALITE_SIM_EXCHANGE(s, atomicExch, unsigned) \
     NUMBALITE_SIM_EXCHANGE(s, atomicExch, unsigned long long) \

@@ -8,8 +8,8 @@
 
 namespace numbalite_sim {
 
-/* numbalite/compilers/sim/translation.py inserts a call of `drop_value` before an atomicExch whose
- * result is not used: it only writes. */
+/* For g++, numbalite/compilers/sim/translation.py inserts a call of `drop_value` before an
+ * atomicExch whose result is not used: it only writes. */
 NUMBALITE_SIM_OWN void drop_value() {
     value_is_dropped = true;
 }
@@ -31,6 +31,11 @@ NUMBALITE_SIM_OWN int phases::tell(unsigned step, const void *barrier, unsigned 
 }
 
 } // namespace numbalite_sim
+
+/* irpatch.py inserts this before a call of an atomic function whose result is not used. */
+NUMBALITE_SIM_HOOK inline void nl_sim_drop_value() {
+    numbalite_sim::value_is_dropped = true;
+}
 
 /* irpatch.py inserts this before a write to a bit-field, which also reads its neighbours. */
 NUMBALITE_SIM_HOOK inline void nl_sim_write_field(void *p, unsigned long size) {

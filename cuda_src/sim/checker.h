@@ -16,6 +16,9 @@ NUMBALITE_SIM_SHARED const nl_sim_checker *checker;
 NUMBALITE_SIM_SHARED __thread bool value_is_dropped;
 NUMBALITE_SIM_SHARED __thread bool is_narrow;
 NUMBALITE_SIM_SHARED __thread bool is_update; /* atomics.h */
+/* The operation that a load and a compare-and-swap implement, if its old value is not used
+ * (nl_sim_operation). */
+NUMBALITE_SIM_SHARED __thread unsigned operation;
 
 /* Lets other threads run, so that a thread that waits in a loop does not block them. */
 NUMBALITE_SIM_SHARED void let_others_run();

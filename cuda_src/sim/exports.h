@@ -172,6 +172,7 @@ static const nl_sim_checker absent = {
     allow_fence, nullptr, nullptr, nullptr, nullptr, nullptr,    nullptr,    nullptr, nullptr};
 const nl_sim_checker *checker = &absent;
 __thread bool value_is_dropped, is_narrow, is_update;
+__thread unsigned operation;
 
 NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     engine_call call;

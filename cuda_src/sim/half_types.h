@@ -152,7 +152,9 @@
     }
 #define NUMBALITE_SIM_SIXTEEN_ATOMICS(T, s) \
     NUMBALITE_SIM_INLINE T atomicAdd##s(T *address, T value) { \
-        return numbalite_sim::update(address, [value](T old) -> T { return __hadd(old, value); }); \
+        return numbalite_sim::update( \
+            address, [value](T old) -> T { return __hadd(old, value); }, \
+            NUMBALITE_SIM_OPERATION_OF(ADD_REAL)); \
     } \
     NUMBALITE_SIM_INLINE T##2 atomicAdd##s(T##2 * address, T##2 value) { \
         return T##2(atomicAdd##s(&address->x, value.x), atomicAdd##s(&address->y, value.y)); \

@@ -62,13 +62,20 @@ check(void *address, unsigned kind, const void *pc) {
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
     bool narrow = is_narrow;
+    unsigned running = operation;
+    if (running && kind & NL_SIM_ACCESS_COMPARE)
+        return;        /* its load was reported as the whole operation */
     is_narrow = false; /* reset, because other threads may run in the meantime */
-    if (is_update)
+    operation = 0;
+    if (running)
+        kind |= NL_SIM_ACCESS_WRITE | running << NL_SIM_ACCESS_OPERATION;
+    else if (is_update)
         kind |= NL_SIM_ACCESS_UPDATE;
-    is_update = false;
+    is_update = value_is_dropped = false;
     check_rarely(address, size, kind | NL_SIM_ACCESS_ATOMIC | (narrow ? NL_SIM_ACCESS_NARROW : 0u),
                  pc);
     is_narrow = narrow;
+    operation = running;
 }
 
 /* For any size; an address that is not a multiple of the size is checked byte by byte. */
@@ -188,16 +195,20 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
     return take_dropped() ? NUMBALITE_SIM_PUTS
                           : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_EXCHANGE;
 }
+static inline NUMBALITE_SIM_UNCHECKED unsigned update_kind(nl_sim_operation of) {
+    return NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC |
+           (take_dropped() ? of << NL_SIM_ACCESS_OPERATION : 0u);
+}
 
 } // namespace numbalite_sim
 
-#define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, operation) \
+#define NUMBALITE_SIM_ATOMIC_RMW(bits, T, name, change, of) \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) __asm__( \
         "__tsan_atomic" #bits "_" #name); \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_##name(volatile T *p, T v, int) { \
-        numbalite_sim::check_atomic(p, bits / 8, NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC, \
-                                    NUMBALITE_SIM_PC); \
-        return operation(p, v, __ATOMIC_SEQ_CST); \
+        numbalite_sim::check_atomic( \
+            p, bits / 8, numbalite_sim::update_kind(NL_SIM_OPERATION_##of), NUMBALITE_SIM_PC); \
+        return change(p, v, __ATOMIC_SEQ_CST); \
     }
 #define NUMBALITE_SIM_ATOMIC_SWAP(bits, T, name) \
     NUMBALITE_SIM_HOOK int nl_sim_atomic##bits##_##name(volatile T *p, T *expected, T v, int, \
@@ -229,12 +240,12 @@ static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
                                     NUMBALITE_SIM_PC); \
         return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); \
     } \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add) \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_sub, __atomic_fetch_sub) \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_and, __atomic_fetch_and) \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_or, __atomic_fetch_or) \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_xor, __atomic_fetch_xor) \
-    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_nand, __atomic_fetch_nand) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_add, __atomic_fetch_add, ADD) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_sub, __atomic_fetch_sub, ADD) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_and, __atomic_fetch_and, AND) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_or, __atomic_fetch_or, OR) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_xor, __atomic_fetch_xor, XOR) \
+    NUMBALITE_SIM_ATOMIC_RMW(bits, T, fetch_nand, __atomic_fetch_nand, NONE) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, strong) \
     NUMBALITE_SIM_ATOMIC_SWAP(bits, T, weak) \
     NUMBALITE_SIM_HOOK T nl_sim_atomic##bits##_swap(volatile T *p, T expected, T v, int, \

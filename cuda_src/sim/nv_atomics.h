@@ -122,12 +122,14 @@ __nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALIT
                                           file, line);
 }
 
-#define NUMBALITE_SIM_OPERATION(name, expression) \
+#define NUMBALITE_SIM_OPERATION(name, expression, of) \
     template <class T> \
     NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, \
                                                     int order, NUMBALITE_SIM_SCOPE) { \
         return numbalite_sim::between_fences<T>(order, scope, [=]() -> T { \
-            return numbalite_sim::update(address, [value](T old) -> T { return expression; }); \
+            return numbalite_sim::update( \
+                address, [value](T old) -> T { return expression; }, \
+                numbalite_sim::operation_on<T>(NUMBALITE_SIM_OPERATION_OF(of))); \
         }); \
     } \
     template <class T> \
@@ -135,13 +137,13 @@ __nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALIT
                                                  int scope = __NV_THREAD_SCOPE_SYSTEM) { \
         __nv_atomic_fetch_##name(address, value, order, scope); \
     }
-NUMBALITE_SIM_OPERATION(add, old + value)
-NUMBALITE_SIM_OPERATION(sub, old - value)
-NUMBALITE_SIM_OPERATION(and, old &value)
-NUMBALITE_SIM_OPERATION(or, old | value)
-NUMBALITE_SIM_OPERATION(xor, old ^ value)
-NUMBALITE_SIM_OPERATION(min, value < old ? value : old)
-NUMBALITE_SIM_OPERATION(max, old < value ? value : old)
+NUMBALITE_SIM_OPERATION(add, old + value, ADD)
+NUMBALITE_SIM_OPERATION(sub, old - value, ADD)
+NUMBALITE_SIM_OPERATION(and, old &value, AND)
+NUMBALITE_SIM_OPERATION(or, old | value, OR)
+NUMBALITE_SIM_OPERATION(xor, old ^ value, XOR)
+NUMBALITE_SIM_OPERATION(min, value < old ? value : old, MIN)
+NUMBALITE_SIM_OPERATION(max, old < value ? value : old, MAX)
 #undef NUMBALITE_SIM_OPERATION
 
 NUMBALITE_SIM_INLINE void __nv_atomic_thread_fence(int order,

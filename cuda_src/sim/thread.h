@@ -91,10 +91,12 @@ NUMBALITE_SIM_OWN void grid_barrier(const char *file = __builtin_FILE(),
 NUMBALITE_SIM_OWN void yield(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     engine_call call;
 #ifdef NUMBALITE_SIM_CHECKED
-    bool narrow = is_narrow; /* saved, because other threads run in the meantime */
-    is_narrow = false;
+    /* saved, because other threads run in the meantime */
+    bool narrow = is_narrow, drops = value_is_dropped;
+    is_narrow = value_is_dropped = false;
     ops->yield(rank(), nl_sim_site{file, line});
     is_narrow = narrow;
+    value_is_dropped = drops;
 #else
     ops->yield(rank(), nl_sim_site{file, line});
 #endif

@@ -8,6 +8,7 @@ import pytest
 from kit.sample import some
 
 from numbalite import cuda
+from numbalite.compilers import cccl
 from numbalite.errors import KernelError
 
 pytestmark = pytest.mark.sim
@@ -17,9 +18,13 @@ HEAD = r"""
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/atomic>
 #include <cuda/barrier>
+#include <cuda/latch>
 #include <cuda/pipeline>
+#include <cuda/semaphore>
 namespace cg = cooperative_groups;
 typedef cuda::barrier<cuda::thread_scope_block> block_barrier;
+typedef cuda::latch<cuda::thread_scope_block> block_latch;
+typedef cuda::binary_semaphore<cuda::thread_scope_block> block_semaphore;
 typedef unsigned long long word;
 __device__ unsigned at(void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 __device__ void make(word* b, unsigned n) {
@@ -461,6 +466,68 @@ twins(
         )
     },
 )
+LATCH = """__shared__ alignas(8) char room[sizeof(block_latch)]; auto& l = *reinterpret_cast<block_latch*>(room);
+    if (t == 0) new (room) block_latch(32); __syncthreads();"""
+twins(
+    "latch",
+    NONE,
+    LATCH
+    + """
+    if (t < 32) { x[t] = t; l.count_down(); }
+    else { l.wait(); out[t] = x[63 - t]; }""",
+    {
+        "counted_early": ("x[t] = t; l.count_down();", "l.count_down(); x[t] = t;"),
+        "not_waited_for": ("l.wait();", ""),
+        "initialized_without_a_barrier": ("__syncthreads();", ""),
+        "asked_once": ("l.wait();", "(void)l.try_wait();"),
+    },
+)
+twins(
+    "latch_of_all",
+    NONE,
+    LATCH.replace("32", "blockDim.x") + "x[t] = t; l.arrive_and_wait(); out[t] = x[63 - t];",
+    {"written_again": ("out[t] = x[63 - t];", "out[t] = x[63 - t]; x[t] = 0;")},
+)
+twins(
+    "latch_in_a_loop",
+    NONE,
+    LATCH.replace("32", "1")
+    + """
+    if (t == 40) { x[0] = t; l.count_down(); }
+    if (t == 3) { while (!l.try_wait()) {} out[t] = x[0]; }""",
+    {"counted_early": ("x[0] = t; l.count_down();", "l.count_down(); x[0] = t;")},
+)
+twins(
+    "latch_asked_once",
+    ATOMICS,
+    LATCH.replace("32", "1")
+    + """
+    if (t == 40) { x[0] = t; l.count_down(); }
+    if (t == 3 && l.try_wait()) out[t] = x[0];""",
+    {"ignored": ("t == 3 && l.try_wait()", "t == 3 && (l.try_wait() || true)")},
+)
+SEMAPHORE = """__shared__ alignas(8) char room[sizeof(block_semaphore)];
+    auto& s = *reinterpret_cast<block_semaphore*>(room);
+    if (t == 0) new (room) block_semaphore(0); __syncthreads();"""
+twins(
+    "semaphore",
+    ATOMICS,
+    SEMAPHORE
+    + """
+    if (t == 3) { x[0] = 5; s.release(); }
+    if (t == 40) { s.acquire(); out[t] = x[0]; }""",
+    {
+        "not_acquired": ("s.acquire();", ""),
+        "released_early": ("x[0] = 5; s.release();", "s.release(); x[0] = 5;"),
+        "that_has_one": ("block_semaphore(0)", "block_semaphore(1)"),
+    },
+)
+twins(
+    "semaphore_as_a_lock",
+    ATOMICS,
+    SEMAPHORE.replace("(0)", "(1)") + "if (t % 32 == 0) { s.acquire(); x[0] += 5; s.release(); }",
+    {"released_early": ("x[0] += 5; s.release();", "s.release(); x[0] += 5;")},
+)
 twins(
     "flag",
     ATOMICS,
@@ -510,7 +577,7 @@ twins(
 )
 twins(
     "count",
-    ATOMICS,
+    NONE,
     "atomicAdd(&out[0], 1);",
     {"of_block_scope": ("atomicAdd(", "atomicAdd_block(")},
     grid=2,
@@ -520,11 +587,13 @@ twins(
     ATOMICS,
     """
     if (blockIdx.x == 0 && t == 0) { out[0] = 5; __threadfence(); atomicExch(&x[100], 1); }
-    if (blockIdx.x == 1 && t == 0) { while (atomicAdd(&x[100], 0) == 0) {} out[1] = out[0]; }
+    if (blockIdx.x == 1 && t == 0) { while (atomicAdd(&x[100], 0) == 0) {} __threadfence(); out[1] = out[0]; }
     """,
     {
-        "of_block_scope": ("__threadfence", "__threadfence_block"),
-        "missing": ("__threadfence();", ""),
+        "of_block_scope": ("5; __threadfence", "5; __threadfence_block"),
+        "missing": ("5; __threadfence();", "5;"),
+        "of_block_scope_at_the_reader": ("{} __threadfence", "{} __threadfence_block"),
+        "missing_at_the_reader": ("{} __threadfence();", "{}"),
     },
     grid=2,
 )
@@ -534,9 +603,9 @@ twins(
     MAKE
     + """
     if (t == 0) { out[0] = 5; __threadfence(); (void)b.arrive(); atomicExch(&x[100], 1); }
-    if (t == 40) { while (atomicAdd(&x[100], 0) == 0) {} out[1] = out[0]; }
+    if (t == 40) { while (atomicAdd(&x[100], 0) == 0) {} __threadfence(); out[1] = out[0]; }
     """,
-    {"alone": ("__threadfence();", "")},
+    {"alone": ("5; __threadfence();", "5;")},
 )
 twins(
     "each_block_by_itself",
@@ -614,18 +683,38 @@ def module():
     return cuda.module("\n".join(text), opt=1)
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_the_verdict(name):
-    verdict, _, shape, _ = KERNELS[name]
+def launch(unit, name):
     x, out = (cuda.to_device(np.zeros(512, np.int32)) for _ in range(2))
     checks = cuda.checks("race", "hang", exact=True, budget=0.5, limit=10)
     error = None
     try:
         with checks:
-            module()[name][shape](x, out)
+            unit[name][KERNELS[name][2]](x, out)
     except KernelError as problem:
         error = problem
-    assert checks.verdict.kind == verdict, error or checks.verdict
+    return checks, error
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_verdict(name):
+    checks, error = launch(module(), name)
+    assert checks.verdict.kind == KERNELS[name][0], error or checks.verdict
+
+
+@pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed")
+def test_barriers_and_latches_of_the_toolkit_have_the_same_verdicts():
+    """With CUB, the toolkit's own libcu++ replaces the simulator's part of it."""
+    names = [n for n in KERNELS if n.startswith(("barrier", "latch", "semaphore"))]
+    names = [n for n in names if not KERNELS[n][3]]
+    assert {"barrier", "latch", "semaphore"} <= set(names)
+    texts = [
+        f"__global__ void {n}(int* x, int* out) {{ int t = threadIdx.x;\n{KERNELS[n][1]}\n}}"
+        for n in names
+    ]
+    unit = cuda.module("\n".join(["#include <cub/block/block_reduce.cuh>", HEAD, *texts]), opt=1)
+    for name in names:
+        checks, error = launch(unit, name)
+        assert checks.verdict.kind == KERNELS[name][0], (name, error or checks.verdict)
 
 
 def test_the_remedy_of_barriers_with_phases():

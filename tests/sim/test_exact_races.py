@@ -12,6 +12,7 @@ from numbalite.errors import KernelError
 pytestmark = pytest.mark.sim
 KERNELS = r"""
 #include <cooperative_groups.h>
+#include <cuda/atomic>
 namespace cg = cooperative_groups;
 __global__ void reversal(const int* x, int* out) {
     __shared__ int s[64];
@@ -40,6 +41,55 @@ __global__ void read_after_a_barrier(const int* x, int* out) {
     atomicAdd(&sum, x[threadIdx.x]);
     __syncthreads();
     out[threadIdx.x] = sum;
+}
+__global__ void reductions(const int* x, int* out) {
+    atomicMin(&out[0], x[threadIdx.x]); atomicMax(&out[1], x[threadIdx.x]);
+    atomicMin((unsigned*)&out[2], 5u); atomicMax((long long*)&out[4], 7ll);
+    atomicAnd(&out[6], 5); atomicOr(&out[7], 6); atomicXor(&out[8], 7);
+    atomicAdd(&out[9], 2); atomicSub(&out[9], 1); atomicAdd((unsigned long long*)&out[10], 3ull);
+    __nv_atomic_add(&out[12], 4, __NV_ATOMIC_RELAXED);
+    cuda::atomic_ref<int, cuda::thread_scope_device> r(out[13]), s(out[14]);
+    r.fetch_add(1); r += 3; ++r; s.fetch_max(x[threadIdx.x], cuda::memory_order_relaxed);
+    asm volatile("red.global.add.u32 [%0], 1;" ::"l"(&out[15]) : "memory");
+}
+__global__ void sums_that_are_not_read(const int* x, int* out) {
+    float* sums = reinterpret_cast<float*>(out);
+    atomicAdd(&sums[0], 0.1f); atomicAdd((double*)&sums[2], 0.1);
+    atomicInc((unsigned*)&out[4], 9u); atomicExch(&out[5], threadIdx.x);
+}
+__global__ void sum_of_reals_that_is_read(const int* x, int* out) {
+    __shared__ float sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, 0.1f);
+    __syncthreads();
+    out[threadIdx.x] = (int)sum;
+}
+__global__ void two_operations(const int* x, int* out) {
+    atomicAdd(&out[0], 1); atomicMax(&out[0], x[threadIdx.x]);
+}
+__global__ void two_sizes(const int* x, int* out) {
+    if (threadIdx.x % 2) atomicAdd(&out[0], 1);
+    else atomicAdd((unsigned long long*)&out[0], 1ull);
+}
+__global__ void old_value_in_an_index(const int* x, int* out) {
+    out[1 + atomicAdd(&out[0], 1)] = x[threadIdx.x];
+}
+__global__ void old_value_in_a_branch(const int* x, int* out) {
+    cuda::atomic_ref<int> r(out[0]);
+    if (r.fetch_add(1) == 5) out[1] = 1;
+}
+__global__ void load_during_a_reduction(const int* x, int* out) {
+    atomicAdd(&out[0], 1);
+    if (threadIdx.x == 40) out[1] = cuda::atomic_ref<int>(out[0]).load();
+}
+__device__ int user(int* x, int v) { int old = atomicAdd(x, v); if (old == 7) x[1] = 1; return old; }
+__global__ void old_value_in_a_function(const int* x, int* out) { user(out, 1); }
+__global__ void reduction_that_releases_nothing(const int* x, int* out) {
+    if (threadIdx.x == 0) { out[1] = 5; __threadfence(); }
+    atomicAdd(&out[0], 1);
+    __threadfence();
+    if (threadIdx.x == 40) out[2] = out[1];
 }
 __global__ void third_reader(const int* x, int* out) {
     __shared__ int s;
@@ -114,8 +164,16 @@ RACY = {
     "half_a_tile": "no barrier",
     "grid_before_the_last_step": "x.",
     "overlapping_bytes": "out",
+    "reduction_that_releases_nothing": "out.1.",
 }
-ATOMIC = {"histogram", "read_after_a_barrier", "active_lanes"}
+ATOMIC = {
+    "sum_of_reals_that_is_read",
+    "two_operations",
+    "two_sizes",
+    "active_lanes",
+    "load_during_a_reduction",
+}
+ATOMIC |= {"old_value_in_an_index", "old_value_in_a_branch", "old_value_in_a_function"}
 
 
 @functools.cache
@@ -158,11 +216,63 @@ def test_barriers_alone_decide_every_schedule(name):
 
 
 @pytest.mark.parametrize("name", sorted(ATOMIC))
-def test_atomics_of_several_threads_are_not_decided_by_one_schedule(name):
+def test_values_that_atomics_return_are_not_decided_by_one_schedule(name):
     checks, error = launch(name)
     assert error is None
     assert checks.verdict.kind == "depends on atomics"
     assert str(checks.verdict).startswith("depends on atomics: ")
+
+
+@cuda.jit
+def python_reductions(x, out):
+    i = cuda.grid(1)
+    cuda.atomic.add(out, x[i] % 4, 1)
+    cuda.atomic.max(out, 5, x[i])
+    cuda.atomic.min(out, 6, x[i])
+
+
+@cuda.jit
+def python_ticket(x, out):
+    out[1 + cuda.atomic.add(out, 0, 1)] = x[cuda.grid(1)]
+
+
+@pytest.mark.parametrize(
+    "kernel, verdict",
+    [(python_reductions, "no schedule races"), (python_ticket, "depends on atomics")],
+)
+def test_reductions_of_python_kernels_are_decided(kernel, verdict):
+    x, out = (cuda.to_device(a) for a in (np.arange(64, dtype=np.int32), np.zeros(80, np.int32)))
+    with cuda.checks("race", exact=True, budget=0) as checks:
+        kernel[2, 32](x, out)
+    assert checks.verdict.kind == verdict
+    if kernel is python_reductions:
+        assert out.copy_to_host()[:7].tolist() == [16, 16, 16, 16, 0, 63, 0]
+
+
+def test_reductions_have_their_results():
+    x, out = (cuda.to_device(a) for a in (np.arange(64, dtype=np.int32), np.zeros(64, np.int32)))
+    for checks in (cuda.checks("race", exact=True), cuda.checks("race"), cuda.checks()):
+        out.copy_to_device(np.zeros(64, np.int32))
+        with checks:
+            module()["reductions"][1, 64](x, out)
+        assert out.copy_to_host()[:16].tolist() == [
+            0,
+            63,
+            0,
+            0,
+            7,
+            0,
+            0,
+            6,
+            0,
+            64,
+            192,
+            0,
+            256,
+            320,
+            63,
+            64,
+        ]
 
 
 def test_the_default_accepts_what_is_harmless_in_most_programs():
@@ -181,7 +291,7 @@ def test_a_launch_that_fails_for_another_reason_is_undecided():
 def test_there_is_a_verdict_for_each_kernel():
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     with cuda.checks("race", exact=True) as checks:
-        for name in ("reversal", "bytes", "reversal", "histogram"):
+        for name in ("reversal", "bytes", "reversal", "two_operations"):
             module()[name][1, 64](x, out)
         with pytest.raises(RuntimeError, match="when its block has ended"):
             _ = checks.verdict

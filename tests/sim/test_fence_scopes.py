@@ -26,6 +26,26 @@ template <int read> __device__ void tell(int* out, void (*fence)(), void (*secon
 }
 __device__ void none() {}
 """
+# How a thread waits for a flag, and what makes its later reads ordered.
+READS = {
+    "atomic": "while (atomicAdd(&out[1], 0) == 0) {}",
+    "volatile": "while (*(volatile int*)&out[1] == 0) {}",
+    "relaxed": "while (cuda::atomic_ref<int>(out[1]).load(cuda::memory_order_relaxed) == 0) {}",
+    "compare": "while (atomicCAS(&out[1], 1, 2) != 1) {}",
+    "asm": 'for (int seen = 0; !seen;) asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(&out[1]));',
+}
+AFTER = {
+    "": False,
+    "__threadfence();": True,
+    "cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);": True,
+    "__threadfence_block();": False,
+    "__syncwarp();": True,
+    "__syncthreads();": True,
+}
+ACQUIRES = {
+    "load": "while (cuda::atomic_ref<int>(out[1]).load(cuda::memory_order_acquire) == 0) {}",
+    "asm_acquire": 'for (int seen = 0; !seen;) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(&out[1]) : "memory");',
+}
 NARROW = {
     "threadfence_block": "__threadfence_block();",
     "membar_cta": 'asm volatile("membar.cta;" ::: "memory");',
@@ -59,6 +79,39 @@ def run(module, name, grid):
     with cuda.checks("race"):
         getattr(module, name)[grid, 64](out)
     return out[2]
+
+
+@pytest.fixture(scope="module")
+def readers():
+    text, right = "#include <cuda/atomic>\n", {}
+    for read, loop in {**READS, **ACQUIRES}.items():
+        for n, (fence, orders) in enumerate(AFTER.items()):
+            right[f"{read}{n}"] = orders or read in ACQUIRES
+            text += f"""__global__ void {read}{n}(int* out) {{
+                if (blockIdx.x == 0) {{ out[0] = 5; __threadfence(); atomicExch(&out[1], 1); return; }}
+                {loop} {fence} out[2 + threadIdx.x] = out[0];
+            }}\n"""
+    return cuda.module(text, opt=1), right
+
+
+def test_a_reader_without_a_fence_is_not_ordered(readers):
+    module, right = readers
+    for name, orders in right.items():
+        out, error = np.zeros(8, np.int32), None
+        checks = cuda.checks("race", exact=True, budget=0)
+        try:
+            with checks:
+                module[name][2, 1](out)
+        except KernelError as problem:
+            error = problem
+        assert (error is None) == orders, (name, error)
+        assert checks.verdict.kind == ("depends on atomics" if orders else "races")
+        if error:
+            assert "reads out[0]" in str(error) and "__threadfence()" in str(error)
+        else:
+            assert out[2] == 5
+        with cuda.checks("race"):  # accepts it: most GPUs order a load after a flag
+            module[name][2, 1](out)
 
 
 @pytest.mark.parametrize("name", NARROW)

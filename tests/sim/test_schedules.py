@@ -19,7 +19,10 @@ __global__ void waits_for_the_flag(int* x, int* out) {
         __threadfence();
         atomicExch(&x[1], 1);
     }
-    if (threadIdx.x == 32 && atomicAdd(&x[1], 0) == 1) out[0] = x[0];
+    if (threadIdx.x == 32 && atomicAdd(&x[1], 0) == 1) {
+        __threadfence();
+        out[0] = x[0];
+    }
 }
 __global__ void ignores_the_flag(int* x, int* out) {
     if (threadIdx.x == 0) {
@@ -28,7 +31,8 @@ __global__ void ignores_the_flag(int* x, int* out) {
         atomicExch(&x[1], 1);
     }
     if (threadIdx.x == 32) {
-        atomicAdd(&x[1], 0);
+        out[1] = atomicAdd(&x[1], 0);
+        __threadfence();
         out[0] = x[0];
     }
 }
@@ -39,7 +43,8 @@ __global__ void ignores_the_flag_of_a_block(int* x, int* out) {
         atomicExch(&x[1], 1);
     }
     if (blockIdx.x == 3) {
-        atomicAdd(&x[1], 0);
+        out[1] = atomicAdd(&x[1], 0);
+        __threadfence();
         out[0] = x[0];
     }
 }
@@ -47,7 +52,8 @@ __global__ void last_block_by_order(int* x, int* out) {
     /* right only if block 2 is the last to come */
     out[blockIdx.x] = x[blockIdx.x];
     __threadfence();
-    atomicAdd(&x[9], 1);
+    out[4 + blockIdx.x] = atomicAdd(&x[9], 1);
+    __threadfence();
     if (blockIdx.x == 2) out[3] = out[0] + out[1];
 }
 __global__ void last_block(int* x, int* out) {

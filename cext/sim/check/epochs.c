@@ -15,6 +15,7 @@
 
 #include <string.h>
 #include "base/mem.h"
+#include "sim/abi.h"
 #include "sim/check/shadow.h"
 
 enum {
@@ -28,6 +29,7 @@ enum {
     KIND = STRONG | NL_SIM_MARK_WRITE | NL_SIM_MARK_NARROW,
     HAS_FENCED = 1, /* flag of a block */
     HAS_ENDED = 2,
+    OPERATION = 15, /* the bits of nl_sim_visit.operation without the size */
 };
 
 typedef struct item {
@@ -41,6 +43,7 @@ typedef struct segment {
     uint32_t block, barrier; /* the block's last barrier when the first item was stored */
     uint16_t era, kind;
     uint16_t count, capacity; /* count: of items, or `capacity` if each thread has one */
+    unsigned operation;       /* of nl_sim_visit */
     item items[];
 } segment;
 
@@ -289,7 +292,7 @@ static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kin
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
-        int same = s->kind == kind && s->block != v->mark.block;
+        int same = s->kind == kind && s->operation == v->operation && s->block != v->mark.block;
         int drops = same && ((is_fixed(e, s->block) && has_fixed) || !find_unordered(v, s, 1));
         if (same && is_fixed(e, s->block))
             has_fixed = 1;
@@ -304,7 +307,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
     uint16_t kind = v->mark.who & KIND;
     for (segment **at = &c->more; *at; at = &(*at)->next) {
         segment *s = *at;
-        if (s->kind != kind || s->block != v->mark.block)
+        if (s->kind != kind || s->operation != v->operation || s->block != v->mark.block)
             continue;
         if (at != &c->more) { /* to the front */
             *at = s->next;
@@ -323,6 +326,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
                    .barrier = v->order->barrier,
                    .era = v->mark.era,
                    .kind = kind,
+                   .operation = v->operation,
                    .capacity = FEW};
     c->more = s;
     return put(e, v, &c->more);
@@ -410,26 +414,36 @@ int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_confli
     return 0;
 }
 
-static int competes_in(const nl_sim_visit *v, const cell *c) {
+static nl_sim_competition competition_in(const nl_sim_visit *v, const cell *c) {
+    nl_sim_competition found = NL_SIM_COMPETES_WITH_NONE;
     for (const segment *s = c->more; s; s = s->next) {
-        if ((s->kind & STRONG) && ((s->kind | v->mark.who) & NL_SIM_MARK_WRITE) &&
-            s->era == v->mark.era && find_unordered(v, s, 1))
-            return 1;
+        int same = v->operation && s->operation == v->operation;
+        if (same && (v->operation & OPERATION) <= NL_SIM_OPERATION_EXACT)
+            continue;
+        if (!(s->kind & STRONG) || !((s->kind | v->mark.who) & NL_SIM_MARK_WRITE) ||
+            s->era != v->mark.era || !find_unordered(v, s, 1))
+            continue;
+        if (!same)
+            return NL_SIM_COMPETES;
+        found = NL_SIM_COMPETES_FOR_VALUE;
     }
-    return 0;
+    return found;
 }
 
-int nl_sim_epochs_competes(nl_sim_epochs *e, const nl_sim_visit *v) {
+nl_sim_competition nl_sim_epochs_compete(nl_sim_epochs *e, const nl_sim_visit *v) {
+    nl_sim_competition most = NL_SIM_COMPETES_WITH_NONE;
     for (uintptr_t at = v->address; at < v->address + v->size; at++) {
         const cell *c = find_cell(e, at);
         if (!c)
-            return 0;
-        if (competes_in(v, is_split(c) ? &e->bytes[c->write.block][at % GRANULE] : c))
-            return 1;
+            break;
+        nl_sim_competition one =
+            competition_in(v, is_split(c) ? &e->bytes[c->write.block][at % GRANULE] : c);
+        if (one > most)
+            most = one;
         if (!is_split(c))
             at |= GRANULE - 1;
     }
-    return 0;
+    return most;
 }
 
 int nl_sim_epochs_renew(nl_sim_epochs *e, uintptr_t address, size_t size) {

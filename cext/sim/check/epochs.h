@@ -24,7 +24,12 @@ int nl_sim_epochs_access(nl_sim_epochs *epochs, nl_sim_visit *visit,
 /* For an atomic or volatile access: is there an unordered atomic or volatile access of another
  * thread to these bytes, and does one of the two write? Then their order depends on the
  * schedule. */
-int nl_sim_epochs_competes(nl_sim_epochs *epochs, const nl_sim_visit *visit);
+typedef enum nl_sim_competition {
+    NL_SIM_COMPETES_WITH_NONE,
+    NL_SIM_COMPETES_FOR_VALUE, /* the order only determines the value in memory */
+    NL_SIM_COMPETES,           /* a thread reads a value that the order determines */
+} nl_sim_competition;
+nl_sim_competition nl_sim_epochs_compete(nl_sim_epochs *epochs, const nl_sim_visit *visit);
 /* note_fence: a thread of the block makes a fence, so accesses of the block can later become
  * ordered before accesses of others. note_end: the block has ended. */
 void nl_sim_epochs_note_fence(nl_sim_epochs *epochs, uint32_t block);

@@ -4,8 +4,9 @@
  * any address, releases the snapshot: a thread that later reads that address with an atomic is
  * ordered after these accesses. A barrier after fences makes their snapshots available to all
  * threads of the block. Programs commonly do this: all threads make a fence, and after the barrier
- * one of them signals the other blocks. An atomic read acquires without a fence: CUDA does not
- * guarantee that, but real programs rely on it.
+ * one of them signals the other blocks. An atomic read acquires with the next fence or barrier of
+ * its thread (observe), which is what CUDA guarantees, or without (acquire): many real programs
+ * rely on that.
  *
  * If there is no memory for a clock, ordered accesses look unordered. Then `starved` is set, and
  * the caller must not report conflicts from then on. */
@@ -31,8 +32,10 @@ static void forget_fence(nl_sim_fenced *f) {
 void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads; i++) {
         nl_sim_vectorclock_release(&o->thread_clock[i]);
-        for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++)
+        for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++) {
             forget_fence(&o->fenced[scope][i]);
+            nl_sim_vectorclock_release(&o->observed[scope][i]);
+        }
     }
     nl_sim_vectorclock_release(&o->clock);
     nl_sim_vectorclock_release(&o->released_clock);
@@ -54,6 +57,7 @@ void nl_sim_happensbefore_begin(nl_sim_happensbefore *o, uint32_t block, unsigne
     o->barrier = ++o->time;
     memset(o->fences, 0, sizeof o->fences);
     o->acquired = 0;
+    o->observers = 0;
     o->warp_fences = 0;
     o->released = 0;
     memset(o->unfenced, 0, sizeof o->unfenced);
@@ -134,7 +138,19 @@ static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uns
     }
 }
 
+/* The thread makes a fence, or waits at a barrier: what it has observed happens before the rest. */
+static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
+                             nl_sim_happensbefore_scope scope) {
+    for (int i = scope; o->observers && i < NL_SIM_ORDER_SCOPES; i++) {
+        nl_sim_happensbefore_acquire_from(o, thread, o->observed[i][thread]);
+        nl_sim_vectorclock_release(&o->observed[i][thread]);
+    }
+}
+
 void nl_sim_happensbefore_barrier(nl_sim_happensbefore *o) {
+    for (unsigned i = 0; i < o->threads && o->observers; i++)
+        acquire_observed(o, i, NL_SIM_ORDER_WIDE);
+    o->observers = 0;
     if (o->acquired) {
         join_clocks(o, &o->clock, 0, o->threads);
         for (unsigned i = 0; i < o->threads; i++)
@@ -192,6 +208,9 @@ static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lan
 void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t lanes) {
     uint32_t joined[NL_SIM_ORDER_LANES] = {0};
     unsigned first = warp * NL_SIM_ORDER_LANES;
+    FOR_LANES(lane, o->observers ? lanes : 0) {
+        acquire_observed(o, first + lane, NL_SIM_ORDER_WIDE);
+    }
     FOR_LANES(lane, lanes) {
         const uint32_t *row = o->row[warp][lane];
         for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++)
@@ -232,6 +251,8 @@ static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
 void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned count) {
     nl_sim_vectorclock *clock = NULL;
     unsigned end = first + count;
+    for (unsigned i = first; i < end && o->observers; i++)
+        acquire_observed(o, i, NL_SIM_ORDER_WIDE);
     join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
         raise(o, &clock, nl_sim_vectorclock_thread(o->block, i), nl_sim_happensbefore_now(o, i));
@@ -263,6 +284,7 @@ static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fence
 void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
                                 nl_sim_happensbefore_scope scope) {
     nl_sim_fenced *f = &o->fenced[scope][thread];
+    acquire_observed(o, thread, scope);
     forget_fence(f);
     take_snapshot(o, thread, f);
     if (scope == NL_SIM_ORDER_WIDE) {
@@ -352,8 +374,24 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
         nl_sim_happensbefore_acquire_from(o, thread, p->of_block);
 }
 
+/* A fence of block scope suffices for what a thread of the block has released, even if it has
+ * observed the release of another block before. */
+void nl_sim_happensbefore_observe(nl_sim_happensbefore *o, unsigned thread,
+                                  const nl_sim_happensbefore_handover *h, uintptr_t address) {
+    const nl_sim_handed *p = nl_sim_happensbefore_find(h, address);
+    if (!p)
+        return;
+    nl_sim_happensbefore_scope scope =
+        p->maker == o->block ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE;
+    join(o, &o->observed[scope][thread], p->clock);
+    if (p->block == o->block)
+        join(o, &o->observed[NL_SIM_ORDER_NARROW][thread], p->of_block);
+    o->observers++;
+}
+
 void nl_sim_happensbefore_release_to(nl_sim_happensbefore *o, unsigned thread,
                                      nl_sim_vectorclock **clock) {
+    acquire_observed(o, thread, NL_SIM_ORDER_WIDE);
     nl_sim_fenced snapshot = {.barrier = 0};
     take_snapshot(o, thread, &snapshot);
     add_snapshot(o, &snapshot, thread, clock);

@@ -48,6 +48,10 @@ typedef struct nl_sim_happensbefore {
     uint32_t thread_time[NL_SIM_ORDER_THREADS];
     uint8_t unfenced[NL_SIM_ORDER_THREADS]; /* NL_SIM_ORDER_WRITES... */
     nl_sim_vectorclock *thread_clock[NL_SIM_ORDER_THREADS];
+    /* What was released at addresses that the thread has read by atomics since its last fence, for
+     * all threads and for those of its block: it happens before what follows the next fence. */
+    nl_sim_vectorclock *observed[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
+    unsigned observers; /* number of threads that have observed a clock since the last barrier */
     /* A wide fence replaces the snapshot of an earlier narrow one. */
     nl_sim_fenced fenced[NL_SIM_ORDER_SCOPES][NL_SIM_ORDER_THREADS];
     uint32_t row[NL_SIM_ORDER_WARPS][NL_SIM_ORDER_LANES][NL_SIM_ORDER_LANES];
@@ -83,7 +87,10 @@ static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *ord
             order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
            !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
 }
-/* Called for an atomic or volatile access of `thread`. */
+/* Called for an atomic or volatile access of `thread` that reads. observe: the order begins with
+ * the thread's next fence or barrier. acquire: it begins at once. */
+void nl_sim_happensbefore_observe(nl_sim_happensbefore *order, unsigned thread,
+                                  const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,

@@ -76,6 +76,10 @@ struct nl_sim_race {
     /* exact search: the schedule determines the order of some atomic accesses */
     int depends;
     int has_narrow_fences; /* a thread has made a fence of block scope */
+    /* exact search: a byte for each four bytes of memory, 1 if unordered atomics have made its
+     * value depend on the schedule */
+    int has_uncertain;
+    nl_sim_shadow uncertain;
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
@@ -150,6 +154,7 @@ void nl_sim_race_close(nl_sim_race *race) {
     if (!race)
         return;
     forget_pages(race);
+    nl_sim_shadow_clear(&race->uncertain);
     nl_sim_epochs_close(race->epochs);
     nl_sim_phases_close(race->phases);
     nl_mem_free(race->bytes);
@@ -198,6 +203,45 @@ static void note_dependence(nl_sim_worker *w, uintptr_t barrier) {
     w->race->depends = 1;
     if (w->job->schedule)
         nl_sim_schedule_note_contention(w->job->schedule, barrier);
+}
+
+/* The order of atomics determines a value. That matters only if a thread reads it. */
+static void mark_uncertain(nl_sim_race *race, uintptr_t address, size_t size, char is_uncertain) {
+    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
+        char *cell = nl_sim_shadow_find(&race->uncertain, at, 1);
+        race->has_uncertain |= is_uncertain;
+        if (cell)
+            *cell = is_uncertain;
+        else
+            race->starved = 1;
+    }
+}
+
+static void note_read_of_uncertain(nl_sim_worker *w, uintptr_t address, size_t size) {
+    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
+        const char *cell = nl_sim_shadow_find(&w->race->uncertain, at, 1);
+        if (cell && *cell)
+            note_dependence(w, at);
+    }
+}
+
+/* The operation of nl_sim_visit. */
+static unsigned operation_of(unsigned kind, size_t size) {
+    unsigned operation =
+        kind & NL_SIM_ACCESS_BLIND ? NL_SIM_OPERATION_PUT : kind >> NL_SIM_ACCESS_OPERATION;
+    return operation ? operation | (unsigned)size << 4 : 0;
+}
+
+/* Does the schedule determine the order of the access and others of its memory? */
+static void note_competition(nl_sim_worker *w, const visit *v) {
+    nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
+    if (found == NL_SIM_COMPETES_FOR_VALUE)
+        mark_uncertain(w->race, v->address, v->size, 1);
+    if (found != NL_SIM_COMPETES)
+        return;
+    w->race->depends = 1;
+    if (w->job->schedule)
+        nl_sim_schedule_note_competition(w->job->schedule);
 }
 
 /* The thread does something else than to wait for a phase. */
@@ -572,20 +616,24 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                         .era = race->era},
                .thread = thread,
                .kind = kind,
+               .operation = race->epochs ? operation_of(kind, size) : 0,
                .shared = shared,
                .address = address,
                .size = size,
                .pc = pc};
-    if (strong && !is_phase && race->epochs && nl_sim_epochs_competes(race->epochs, &v)) {
-        race->depends = 1;
-        if (w->job->schedule)
-            nl_sim_schedule_note_competition(w->job->schedule);
-    }
+    if (strong && !is_phase && race->epochs)
+        note_competition(w, &v);
+    if (race->has_uncertain && !v.operation && (strong || !(kind & NL_SIM_ACCESS_WRITE)))
+        note_read_of_uncertain(w, address, size);
     if (is_phase) {
         ; /* the order of phases, not of accesses */
     } else if (strong) {
         drop_foreign(&v);
-        nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
+        /* A thread that does not use the old value does not know what came before. */
+        if (!race->epochs)
+            nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
+        else if (!v.operation)
+            nl_sim_happensbefore_observe(&b->order, thread, &race->handover, address);
         nl_sim_flags_access(&race->flags, &b->flag_of[thread],
                             (nl_sim_flag_thread){b->order.block, thread, 1}, address,
                             (kind & NL_SIM_ACCESS_WRITE) != 0);
@@ -879,6 +927,8 @@ void nl_sim_race_settle(nl_sim_worker *w) {
 void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
     if (w->race->epochs) {
         w->race->starved |= nl_sim_epochs_renew(w->race->epochs, address, size) < 0;
+        if (w->race->has_uncertain)
+            mark_uncertain(w->race, address, size, 0);
         return;
     }
     for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {

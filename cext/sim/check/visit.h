@@ -36,6 +36,9 @@ typedef struct nl_sim_visit {
     const nl_sim_happensbefore *order;
     nl_sim_mark mark;
     unsigned thread, kind;
+    /* exact search: the operation (nl_sim_operation) and the size of an atomic whose old value is
+     * not used; 0: another access */
+    unsigned operation;
     int shared;
     uintptr_t address;
     size_t size;

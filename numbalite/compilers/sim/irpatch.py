@@ -39,6 +39,7 @@ Images with checks:
   instruction with a line number: an endless loop is then not removed, and the report has its line.
 * "unwritten": accesses to local variables are recorded (locals.py).
 * "profile": calls at loops (loops.py), and one call for each load and store of a struct copy.
+* "race": before a call of an atomic function whose result is not used, nl_sim_drop_value (cuda_src/sim/check.h).
 * All checks of memory accesses: copies of structs of 3, 5, 6 or 7 bytes become calls, because the optimizer
   creates accesses that clang's instrumentation omits. For "unwritten", so do copies of 2, 4 and 8 bytes, which the
   optimizer makes a single number. Before a bit-field is stored, its storage unit is marked as
@@ -103,6 +104,20 @@ _FIELD = re.compile(
     re.MULTILINE,
 )
 _WRITE_FIELD = "nl_sim_write_field"
+_DROP = "nl_sim_drop_value"
+_UNUSED_ATOMIC = re.compile(
+    r"^  (?P<result>%[\w.]+) = (?:tail )?call [^@\n]*@(?:"
+    # CUDA's functions (sim/atomics.h) and those of Python kernels (numbalite/atomics.cuh)
+    r"_Z\d+atomic(?:Add|Sub|And|Or|Xor|Min|Max|Inc|Dec|Exch)(?:_block|_system)?"
+    r"(?:P(?P<own>[ijlmxyf])(?P=own)(?:PKci)?|ILi0EEdPdd|P\d?6__half\w+|P\d?13__nv_bfloat16\w+)"
+    r"|_ZN9numbalite\d+atomic_(?:add|sub|and|or|xor|min|max|nanmin|nanmax|inc|dec|exch)E"
+    r"P(?P<python>[ijlmxyfd])(?P=python)"
+    r"|_Z\d+__nv_atomic_(?:fetch_(?:add|sub|and|or|xor|min|max)|exchange_n)I\w+"
+    r"|_ZNK4cuda16numbalite_detail10operationsI\w+E"
+    r"(?:\d(?:fetch_(?:add|sub|and|or|xor|min|max)|exchange)|pp|mm|pL|mI|aN|oR|eO)E\w+"
+    r")\([^\n]*$",
+    re.MULTILINE,
+)
 _ACCESSES = {"memory", "unwritten", "race", "profile"}
 _ALIGNED = "nl_sim_aligned"
 _LABEL = re.compile(r"label %([\w.]+)")
@@ -144,6 +159,8 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
         functions[-1] += indices.declarations(functions)
     if "profile" in checks:
         functions = _with_loops(functions, watched)
+    if "race" in checks:
+        functions = [_tell_unused(f) for f in functions]
     functions = [_function(f, checks, defined, watched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _without_unasked(head, functions)
@@ -346,6 +363,17 @@ def _with_loops(functions, watched):
     if number:
         marked[-1] += loops.declarations(functions)
     return marked
+
+
+def _tell_unused(text):
+    """Inserts nl_sim_drop_value before calls of atomic functions whose results are not used."""
+
+    def tell(match):
+        if len(re.findall(rf"{re.escape(match['result'])}(?![\w.])", text)) > 1:
+            return match[0]
+        return f"  call void @{_DROP}(){syntax.debug_of(match[0])}\n{match[0]}"
+
+    return _UNUSED_ATOMIC.sub(tell, text) if "atomic" in text or "cuda16" in text else text
 
 
 def _is_users(text, watched):

@@ -62,6 +62,8 @@ class Memory:
             out += [self.set(one, f"nl_parts[{i}]") for i, one in enumerate(parts)]
         else:
             out.append(self.set(to, f"{PTX}load<{TYPES[kind]}, {access}>(nl_at)"))
+        if "acquire" in modifiers:
+            out.append(fence(modifiers))
         return " ".join(out)
 
     do_ldu = do_ld

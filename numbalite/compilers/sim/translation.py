@@ -200,7 +200,7 @@ class _Translation:
                 self._asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":
                 self._refuse(at, _NOT_OF_A_GPU[token.text])
-            elif self.checked and token.text.startswith("atomicExch") and self._is_statement(at):
+            elif self._is_unused_exchange(at):
                 self.edits.append((token.start, token.start, _DROPPED_VALUE))
             elif token.text in ("__constant__", "__device__") and scopes[at]:
                 self._variable_of_a_function(at)
@@ -306,6 +306,15 @@ class _Translation:
 
     def _opens(self, at):
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
+
+    def _is_unused_exchange(self, at):
+        """Is it, for g++, a call of atomicExch whose result is unused? For clang, irpatch.py finds all such atomics."""
+        if not self.checked or self.spared is None or not self._is_statement(at):
+            return False
+        inside = self.tokens[at + 2 : self.partner[at + 1]]
+        return self.tokens[at].text.startswith("atomicExch") and not any(
+            token.text.startswith("atomic") for token in inside
+        )
 
     def _is_statement(self, at):
         """Is the call whose name is at `at` a whole statement, so that its result is unused?"""
