@@ -32,16 +32,16 @@
 #include "sim/check/epochs.h"
 #include "sim/check/flags.h"
 #include "sim/check/happensbefore.h"
+#include "sim/check/pairs.h"
 #include "sim/check/phases.h"
+#include "sim/check/uncertain.h"
 #include "sim/check/visit.h"
-#include "sim/engine/deadlock.h"
 #include "sim/engine/job.h"
 #include "sim/engine/schedule.h"
 #include "sim/engine/worker.h"
 
 enum {
     GRANULE = NL_SIM_SHADOW_GRANULE,
-    KNOWN_PAIRS = 512,
     GUARDS = 32, /* maximum of guards */
     LATEST = 4,  /* plain reads of a thread that are stored to find guards */
     UPDATES = 32,
@@ -62,35 +62,26 @@ typedef struct cell {
     mark read[2];
 } cell;
 
-typedef struct pair {
-    int32_t earlier, later;
-    nl_sim_race_scope scope;
-} pair;
-
 struct nl_sim_race {
     uintptr_t code;
     nl_sim_race_report *report;
     uint16_t era;
     int starved;           /* memory has run out: no conflict is certain any more */
     nl_sim_epochs *epochs; /* for an exact search, which does not use `cells`; otherwise NULL */
-    /* exact search: the schedule determines the order of some atomic accesses */
-    int depends;
+    int depends;           /* exact search: the schedule orders some atomic accesses */
     int has_narrow_fences; /* a thread has made a fence of block scope */
-    /* exact search: a byte for each four bytes of memory, 1 if unordered atomics have made its
-     * value depend on the schedule */
-    int has_uncertain;
-    nl_sim_shadow uncertain;
+    nl_sim_uncertain uncertain; /* exact search */
     nl_sim_shadow cells;
     cell (*bytes)[GRANULE];
     uint32_t byte_count, byte_capacity;
     nl_sim_happensbefore_handover handover;
     nl_sim_phases *phases;
-    unsigned pair_count;
-    pair pairs[KNOWN_PAIRS]; /* hash table of reported pairs of instructions */
+    nl_sim_pairs pairs; /* that were reported */
     unsigned guard_count;
     int32_t guards[GUARDS];
     unsigned update_count;
-    pair updates[UPDATES]; /* a read, and a write by the same thread to the address that it read */
+    nl_sim_pair
+        updates[UPDATES]; /* a read, and a write by the same thread to the address that it read */
     nl_sim_flags flags;
 };
 
@@ -101,10 +92,9 @@ typedef struct latest {
     uint32_t time;
 } latest;
 
-/* A conflict that may still turn out to be none. */
+/* A conflict that may still turn out to be none. plain: neither access is atomic. */
 typedef struct waiting {
-    int on;
-    int plain; /* neither access is atomic */
+    int on, plain;
     uintptr_t granule;
     nl_sim_race_conflict conflict;
 } waiting;
@@ -154,7 +144,7 @@ void nl_sim_race_close(nl_sim_race *race) {
     if (!race)
         return;
     forget_pages(race);
-    nl_sim_shadow_clear(&race->uncertain);
+    nl_sim_uncertain_clear(&race->uncertain);
     nl_sim_epochs_close(race->epochs);
     nl_sim_phases_close(race->phases);
     nl_mem_free(race->bytes);
@@ -205,26 +195,6 @@ static void note_dependence(nl_sim_worker *w, uintptr_t barrier) {
         nl_sim_schedule_note_contention(w->job->schedule, barrier);
 }
 
-/* The order of atomics determines a value. That matters only if a thread reads it. */
-static void mark_uncertain(nl_sim_race *race, uintptr_t address, size_t size, char is_uncertain) {
-    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
-        char *cell = nl_sim_shadow_find(&race->uncertain, at, 1);
-        race->has_uncertain |= is_uncertain;
-        if (cell)
-            *cell = is_uncertain;
-        else
-            race->starved = 1;
-    }
-}
-
-static void note_read_of_uncertain(nl_sim_worker *w, uintptr_t address, size_t size) {
-    for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
-        const char *cell = nl_sim_shadow_find(&w->race->uncertain, at, 1);
-        if (cell && *cell)
-            note_dependence(w, at);
-    }
-}
-
 /* The operation of nl_sim_visit. */
 static unsigned operation_of(unsigned kind, size_t size) {
     unsigned operation =
@@ -236,7 +206,7 @@ static unsigned operation_of(unsigned kind, size_t size) {
 static void note_competition(nl_sim_worker *w, const visit *v) {
     nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
     if (found == NL_SIM_COMPETES_FOR_VALUE)
-        mark_uncertain(w->race, v->address, v->size, 1);
+        w->race->starved |= nl_sim_uncertain_mark(&w->race->uncertain, v->address, v->size, 1) < 0;
     if (found != NL_SIM_COMPETES)
         return;
     w->race->depends = 1;
@@ -260,23 +230,6 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
                                                                               : NL_SIM_RACE_BLOCK;
 }
 
-/* The entry of this pair of instructions; a new entry if the table has space, otherwise NULL. */
-static pair *find_pair(nl_sim_race *race, int32_t earlier, int32_t later) {
-    uint32_t at = ((uint32_t)earlier * 31 + (uint32_t)later) * 2654435761u >> 16;
-    for (;; at++) {
-        pair *p = &race->pairs[at % KNOWN_PAIRS];
-        if (p->earlier == earlier && p->later == later)
-            return p;
-        if (p->earlier == 0 && p->later == 0) {
-            if (race->pair_count == KNOWN_PAIRS / 2)
-                return NULL;
-            race->pair_count++;
-            *p = (pair){earlier, later, NL_SIM_RACE_WARP};
-            return p;
-        }
-    }
-}
-
 /* Reports the first conflict of two instructions, and later conflicts of the pair with a larger
  * scope, because those need a stronger synchronization. */
 static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
@@ -285,14 +238,14 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
         return;
     int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
-    unsigned count_before = race->pair_count;
-    pair *p = find_pair(race, earlier, later);
+    unsigned count_before = race->pairs.count;
+    nl_sim_pair *p = nl_sim_pairs_find(&race->pairs, earlier, later);
     nl_sim_race_scope scope = nl_sim_race_scope_of(c);
-    c->is_reported = p && race->pair_count == count_before;
-    if (c->is_reported && p->scope >= scope)
+    c->is_reported = p && race->pairs.count == count_before;
+    if (c->is_reported && p->scope >= (int)scope)
         return;
     if (p)
-        p->scope = scope;
+        p->scope = (int)scope;
     race->report(w, c);
 }
 
@@ -391,7 +344,7 @@ static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned 
             return;
     }
     if (race->update_count < UPDATES)
-        race->updates[race->update_count++] = (pair){.earlier = read->pc, .later = pc};
+        race->updates[race->update_count++] = (nl_sim_pair){.earlier = read->pc, .later = pc};
 }
 
 /* Are the read and the write parts of one statement, as in `if (x > *p) *p = x`? Then the two
@@ -623,16 +576,18 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .pc = pc};
     if (strong && !is_phase && race->epochs)
         note_competition(w, &v);
-    if (race->has_uncertain && !v.operation && (strong || !(kind & NL_SIM_ACCESS_WRITE)))
-        note_read_of_uncertain(w, address, size);
+    if (!v.operation && (strong || !(kind & NL_SIM_ACCESS_WRITE))) {
+        uintptr_t found = nl_sim_uncertain_find(&race->uncertain, address, size);
+        if (found)
+            note_dependence(w, found);
+    }
     if (is_phase) {
         ; /* the order of phases, not of accesses */
     } else if (strong) {
         drop_foreign(&v);
-        /* A thread that does not use the old value does not know what came before. */
         if (!race->epochs)
             nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
-        else if (!v.operation)
+        else if (!v.operation) /* else it does not know what came before */
             nl_sim_happensbefore_observe(&b->order, thread, &race->handover, address);
         nl_sim_flags_access(&race->flags, &b->flag_of[thread],
                             (nl_sim_flag_thread){b->order.block, thread, 1}, address,
@@ -927,8 +882,7 @@ void nl_sim_race_settle(nl_sim_worker *w) {
 void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
     if (w->race->epochs) {
         w->race->starved |= nl_sim_epochs_renew(w->race->epochs, address, size) < 0;
-        if (w->race->has_uncertain)
-            mark_uncertain(w->race, address, size, 0);
+        w->race->starved |= nl_sim_uncertain_mark(&w->race->uncertain, address, size, 0) < 0;
         return;
     }
     for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {

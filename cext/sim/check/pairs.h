@@ -1,0 +1,23 @@
+/* sim/check/pairs: pairs of instructions whose accesses conflict: a hash table of fixed size. */
+#ifndef NL_SIM_CHECK_PAIRS_H
+#define NL_SIM_CHECK_PAIRS_H
+
+#include <stdint.h>
+
+enum { NL_SIM_PAIRS = 512 };
+
+/* Positions in the image. Both 0: free. */
+typedef struct nl_sim_pair {
+    int32_t earlier, later;
+    int scope; /* the largest nl_sim_race_scope of a report */
+} nl_sim_pair;
+
+typedef struct nl_sim_pairs {
+    unsigned count;
+    nl_sim_pair table[NL_SIM_PAIRS];
+} nl_sim_pairs;
+
+/* The entry of this pair; a new entry if the table has space, otherwise NULL. */
+nl_sim_pair *nl_sim_pairs_find(nl_sim_pairs *pairs, int32_t earlier, int32_t later);
+
+#endif
