@@ -14,14 +14,24 @@ VARIABLES, STEPS, STATES = 3, 5, 20000
 BUDGET, LARGE_BUDGET = 0.3, 20.0  # seconds
 HEAD = """
 #include <cuda/barrier>
+#include <cuda/latch>
+typedef cuda::latch<cuda::thread_scope_block> latch;
 typedef cuda::barrier<cuda::thread_scope_block> barrier;
 """
-CODE = {"r": "x += g[{}];", "w": "g[{}] = 1;", "a": "atomicAdd(&g[{}], 1);"}
+CODE = {
+    "r": "x += g[{}];",
+    "w": "g[{}] = 1;",
+    "a": "atomicAdd(&g[{}], 1);",
+    "m": "atomicMax(&g[{}], 1);",
+    "u": "x += atomicAdd(&g[{}], 1);",
+}
+ATOMICS = "amu"
 
 # A program has steps, which threads of a block make one after the other:
 #   ("barrier",): __syncthreads
 #   ("warp", threads): __syncwarp of these threads
-#   ("access", {thread: (kind, variable)}): r, w, or a for an atomic
+#   ("access", {thread: (kind, variable)}): r, w, or an atomic (of the last one, the old value is used)
+#   ("count", threads), ("await", threads): at the block's latch, which has `count`
 #   ("arrive", threads): at the block's cuda::barrier, for `count` arrivals
 #   ("wait", threads), ("spin", threads): until the phase of the thread's last arrival has ended
 #   ("poll", {thread: variable}): reads the variable if the phase has ended
@@ -32,6 +42,7 @@ def random_program(seed):
     r = random.Random(seed)
     blocks, threads = r.choice([(1, n) for n in range(2, 9)] + [(2, 2), (2, 3), (2, 4)])
     phased, count, steps = seed % 2, r.randint(1, threads), []
+    latched, left = seed % 6 == 0, count
     arrived = set()
 
     def members(of, least=1):
@@ -39,12 +50,21 @@ def random_program(seed):
 
     def access():
         who = members(range(threads))
-        what = lambda: (r.choices("rwa", (4, 1, 0 if phased else 2))[0], r.randrange(VARIABLES))
+        weights = (4, 1, 0, 0, 0) if phased else (4, 1, 2, 0, 0) if seed % 4 else (4, 1, 2, 1, 1)
+        what = lambda: (r.choices("rwamu", weights)[0], r.randrange(VARIABLES))
         same = what() if r.random() < 0.5 else None
         return ("access", {t: same or what() for t in who})
 
     def synchronize():
+        nonlocal left
         kind = r.random()
+        if latched and kind < 0.7:
+            who = r.sample(range(threads), min(left, r.randint(0, threads)))
+            left -= len(who)
+            counts = (("count", frozenset(who)),) if who else ()
+            return *counts, *(
+                [("await", frozenset(members(range(threads))))] if left == 0 or kind < 0.1 else []
+            )
         if phased and kind < 0.5:
             who = r.sample(range(threads), count) if r.random() < 0.7 else members(range(threads))
             arrived.update(who)
@@ -72,6 +92,9 @@ def text_of(name, program):
     if any(step[0] == "arrive" for step in steps):
         lines += ["__shared__ barrier b; barrier::arrival_token token;",
                   f"if (t == 0) init(&b, {count}); __syncthreads();"]  # fmt: skip
+    if any(step[0] in ("count", "await") for step in steps):
+        lines += ["__shared__ alignas(8) char room[sizeof(latch)]; latch& l = *(latch*)room;",
+                  f"if (t == 0) new (room) latch({count}); __syncthreads();"]  # fmt: skip
     for step in steps:
         if step[0] == "barrier":
             lines.append("__syncthreads();")
@@ -80,6 +103,8 @@ def text_of(name, program):
         each = {
             "warp": f"__syncwarp({mask});",
             "arrive": "token = b.arrive();",
+            "count": "l.count_down();",
+            "await": "l.wait();",
             "wait": "{ auto k = token; b.wait(std::move(k)); }",
             "spin": "for (;;) { auto k = token; if (b.try_wait(std::move(k))) break; }",
         }
@@ -114,7 +139,7 @@ def outcomes(program):
     threads conflict), "deadlock"."""
     blocks, threads, count, steps = program
     paths = [path_of(steps, t) for t in range(threads)] * blocks
-    start = ((0,) * len(paths), ((count, 0),) * blocks, (0,) * len(paths))
+    start = ((0,) * len(paths), ((count, 0, count),) * blocks, (0,) * len(paths))
     todo, seen, found = [start], set(), set()
     while todo:
         state = todo.pop()
@@ -123,9 +148,9 @@ def outcomes(program):
         seen.add(state)
         at, barriers, tokens = state
         following = [p[n] if n < len(p) else None for p, n in zip(paths, at)]
-        accesses = [f for f in following if f and f[0] in "rwa"]
+        accesses = [f for f in following if f and f[0] in CODE]
         for i, (a, v) in enumerate(accesses):
-            if any(v == w and a + b not in ("rr", "aa") for b, w in accesses[i + 1 :]):
+            if any(v == w and conflict(a, b) for b, w in accesses[i + 1 :]):
                 found.add("race")
         more = list(successors(program, at, barriers, tokens, following))
         if not more and any(following):
@@ -134,21 +159,29 @@ def outcomes(program):
     return found
 
 
+def conflict(a, b):
+    return a + b != "rr" and not (a in ATOMICS and b in ATOMICS)
+
+
 def successors(program, at, barriers, tokens, following):
     blocks, threads, count, steps = program
     step = lambda who, by=1: tuple(n + by * (k in who) for k, n in enumerate(at))
     for t, f in enumerate(following):
         block = t // threads
-        pending, phase = barriers[block]
+        pending, phase, left = barriers[block]
         is_over = phase != tokens[t]
         if f is None:
             continue
-        if f[0] in "rwa" or (f[0] in ("wait", "spin") and is_over):
+        ends = (f[0] in ("wait", "spin") and is_over) or (f[0] == "await" and left == 0)
+        if f[0] in CODE or ends:
             yield step([t]), barriers, tokens
+        elif f[0] == "count":
+            now = (pending, phase, left - 1)
+            yield step([t]), (*barriers[:block], now, *barriers[block + 1 :]), tokens
         elif f[0] == "poll":
             yield step([t], 1 if is_over else 2), barriers, tokens
         elif f[0] == "arrive":
-            now = (pending - 1, phase) if pending > 1 else (count, phase + 1)
+            now = (pending - 1, phase, left) if pending > 1 else (count, phase + 1, left)
             yield (step([t]), (*barriers[:block], now, *barriers[block + 1 :]),
                    (*tokens[:t], phase, *tokens[t + 1 :]))  # fmt: skip
     for block in range(blocks):
