@@ -77,7 +77,7 @@ class Finfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> Finfo:
-    """Limits of a dtype of real or complex numbers, or of an array's."""
+    """The limits of a real or complex floating-point dtype, or of an array's dtype."""
     found = np.finfo(getattr(type, "dtype", type))
     limits: Any = (getattr(found, name) for name in ("eps", "max", "min", "smallest_normal"))
     eps, largest, least, smallest_normal = map(float, limits)

@@ -69,7 +69,7 @@ class CompileError(NumbaliteError, RuntimeError):
         return type(self), (*self.args, self.log, self.source)
 
     # IPython's display: the mistake in the source, without numbalite's frames.
-    _render_traceback_ = frontend.traceback("compile_error")
+    _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
 class SignatureError(NumbaliteError, TypeError, ValueError):
@@ -96,7 +96,7 @@ class TranslationError(SignatureError):
         return type(self), (*self.args, self.file, self.line)
 
     # IPython's display: the message, without numbalite's frames.
-    _render_traceback_ = frontend.traceback("compile_error")
+    _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
 class DeprecationError(NumbaliteError, TypeError):
@@ -146,7 +146,7 @@ class KernelError(NumbaliteError, RuntimeError):
         self.__dict__.update(fields)
 
     # IPython's display: up to the line that launched the kernel or waited for it.
-    _render_traceback_ = frontend.traceback("kernel_error")
+    _render_traceback_ = frontend.traceback_renderer("kernel_error")
 
     @property
     def msg(self) -> str:
@@ -218,7 +218,7 @@ class KernelWarning(NumbaliteWarning):
         return type(self), (self.text, self.file, self.line, self.shown)
 
     # IPython's display where a filter has made it an error.
-    _render_traceback_ = frontend.traceback("compile_error")
+    _render_traceback_ = frontend.traceback_renderer("compile_error")
 
 
 class CacheWarning(NumbaliteWarning):

@@ -50,7 +50,7 @@ def picture(kind: str) -> Callable[[Any], str]:
     return _repr_html_
 
 
-def traceback(kind: str) -> Callable[[Any], list]:
+def traceback_renderer(kind: str) -> Callable[[Any], list]:
     """A `_render_traceback_`: how an error of this kind looks (jupyter/tracebacks.py)."""
 
     def _render_traceback_(self):

@@ -489,7 +489,8 @@ class _Build:
         self._finish(hostlink.link(command, flags, objects, self.output, self._run))
 
     def _vectors(self):
-        """The level of vector functions (host.vector_math); 0 for zig, which does not link with their library."""
+        """Returns how many groups of vectorized libm functions (host.vector_math) the code can call, from 0 to 2; 0 with
+        zig, which does not link with their library."""
         return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
 
     def _run(self, command, stdin=b""):

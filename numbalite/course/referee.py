@@ -65,8 +65,8 @@ class Referee:
 
     def compare(self, key, got, by_reference=False):
         """Raises Failed if these results of a call, NumPy arrays, differ from the expected ones.
-        ``by_reference`` is for sizes at which `expected` is not exact enough: the exercise's own solution computes
-        them, except where results are random."""
+        ``by_reference`` is for sizes at which `expected` is not exact enough: then the exercise's own solution
+        computes the expected results, unless results are random."""
         drawn = self._drawn[key]
         exercise, given = self.exercise, pickle.loads(drawn.data)
         if by_reference and exercise.expected(*exercise.make(self._rng, 1)) is not None:

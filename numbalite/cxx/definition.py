@@ -105,18 +105,20 @@ class Definition:
         return capturing.members(self.text.value, self.names, self.scope)
 
     @functools.cached_property
-    def _prepared(self):
+    def _text_and_includes(self):
         return _without_includes(self.text, self.members)
 
     def body(self, macros=()) -> str:
         """The text without its #include lines, with names that compilers accept; ``macros`` are Python names
         that may be macros of a compiler."""
-        return _respelled(self._prepared[0], macros) if macros else self._prepared[0]
+        return (
+            _respelled(self._text_and_includes[0], macros) if macros else self._text_and_includes[0]
+        )
 
     @property
     def includes(self) -> list:
         """(line number, #include)"""
-        return self._prepared[1]
+        return self._text_and_includes[1]
 
     def capture(self):
         """The values that the source uses from the Python scope, as they are now."""

@@ -64,7 +64,7 @@ def _free_names(text):
             for name in used:
                 _use(names, name, "value" if word in ("define", "pragma") else "directive")
     for i, token in enumerate(tokens):
-        if token.kind != "name" or not _is_value(tokens, i):
+        if token.kind != "name" or not _is_unqualified(tokens, i):
             continue
         if not _is_hidden(hidden, token.text, i):
             _use(names, token.text, _how(tokens, i))
@@ -79,7 +79,7 @@ def dotted_names(text: str) -> list:
     found = []
     hidden = None
     for i, token in enumerate(tokens):
-        if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_value(tokens, i):
+        if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_unqualified(tokens, i):
             continue
         hidden = _hidden(tokens) if hidden is None else hidden
         if _is_hidden(hidden, token.text, i):
@@ -105,7 +105,7 @@ def _text(tokens, i):
     return tokens[i].text if 0 <= i < len(tokens) else ""
 
 
-def _is_value(tokens, i):
+def _is_unqualified(tokens, i):
     """Is it neither a member, nor part of a qualified name, nor a label?"""
     return _text(tokens, i - 1) not in (".", "->", "::", "goto") and _text(tokens, i + 1) != "::"
 
@@ -156,7 +156,7 @@ def _hidden(tokens):
                     if tokens[k].kind == "name":
                         _hide(hidden, tokens, partner, opened[:-1], k, partner[i] + 1)
             continue
-        if token.kind != "name" or text in KEYWORDS or not _is_value(tokens, i):
+        if token.kind != "name" or text in KEYWORDS or not _is_unqualified(tokens, i):
             continue
         more = (
             declaring == len(opened) and _follows_comma(tokens, i) and _text(tokens, i + 1) in _ENDS

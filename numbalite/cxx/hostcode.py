@@ -212,8 +212,8 @@ def _is_host(tokens):
 
 
 def without_members(files: Iterable[File]) -> list[File]:
-    """The files without host members of classes that kernels use: members and friends without a marker that
-    name the host's library, or a member removed for that reason."""
+    """Returns the files, with the host-only members of their classes blanked. Blanked are members and friends without a
+    marker such as __device__ that use names of the host's library, or that use a blanked member."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:

@@ -69,7 +69,7 @@ class Code:
         # Rules read a few tokens before and after.
         self.tokens += [Token("end", "", 0, line)] * 6
         self.partner = brackets(self.tokens)
-        self.in_macros = frozenset(_in_macros(tokens))
+        self.in_macros = frozenset(_names_in_macros(tokens))
         """The names in the bodies of the source's macros."""
         self.constants = frozenset(self._constants())
         """The names of what is declared constexpr."""
@@ -260,7 +260,7 @@ class Code:
         return end
 
 
-def _in_macros(tokens):
+def _names_in_macros(tokens):
     for token in tokens:
         if token.kind == "directive" and "define" in token.text:
             word, _, names = directive_names(token.text)

@@ -66,12 +66,12 @@ def _order(ndim, axes):
 
 
 def moved(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
-    """A view with the axes last."""
+    """Returns a view with these axes last."""
     return array.transpose(_order(array.ndim, axes))
 
 
 def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
-    """The view from which `moved` was made."""
+    """Returns a view with the axes in their original order: the inverse of `moved`."""
     return array.transpose(np.argsort(_order(array.ndim, axes)).tolist())
 
 

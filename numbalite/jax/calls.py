@@ -180,7 +180,7 @@ def _as_tuple(found):
 
 
 def _fitted(gradient, x):
-    """The gradient by an array that was broadcast: summed to its shape, in its dtype."""
+    """Returns the gradient with respect to the array x, which was broadcast: summed to x's shape, in x's dtype."""
     ahead = gradient.ndim - x.ndim
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
     if not jnp.iscomplexobj(x):

@@ -44,7 +44,7 @@ def mismatch(got, expected, allowed=None):
 
 
 def number(value) -> str:
-    """One element, as short as it can be without hiding a difference."""
+    """Returns one element as text with up to 7 significant digits: short, without hiding a difference."""
     if isinstance(value, (complex, np.complexfloating)):
         return f"{complex(value):.7g}"
     if isinstance(value, (float, np.floating)):

@@ -96,7 +96,7 @@ def _asked(question, overload, *more):
         return None
 
 
-def _figures(overload, name):
+def _resource_row(overload, name):
     """A row of _HEADS"""
     return name, *(_asked(_numbers, overload) or ("—" for _ in _HEADS[1:]))
 
@@ -172,7 +172,7 @@ def kernel(dispatcher) -> str:
             _note("not compiled yet: the first call will tell its types"),
             source,
         )
-    table = _table(_HEADS, [_figures(o, _types(dispatcher, o)) for o in overloads])
+    table = _table(_HEADS, [_resource_row(o, _types(dispatcher, o)) for o in overloads])
     one = _occupancies(overloads[0]) if len(overloads) == 1 else ""
     return _page(head, "CUDA kernel", table, one, _note(_simulated()), source)
 
@@ -180,7 +180,7 @@ def kernel(dispatcher) -> str:
 def overload(made) -> str:
     """One compiled kernel."""
     name = str(made.signature or made.expression)
-    table = _table(_HEADS, [_figures(made, name)])
+    table = _table(_HEADS, [_resource_row(made, name)])
     return _page(made.name, "compiled kernel", table, _occupancies(made), _note(_simulated()))
 
 
@@ -225,7 +225,7 @@ def ufunc(made) -> str:
     rows = []
     for signature, kernels in made.overloads.items():
         for one in kernels:
-            rows.append(_figures(one, str(signature)))
+            rows.append(_resource_row(one, str(signature)))
     parts = [_line([("signature", made.signature), ("types", ", ".join(made.types) or "any")])]
     if rows:
         parts += [_table(_HEADS, rows), _note(_simulated())]

@@ -2,7 +2,7 @@
 
 Two events surround many runs of the statement in one stream, so that the time is the device's and
 not Python's time to enqueue the work; where the latter is longer, this is noted in the result. On
-the simulator the clock is used, and the result notes this, too.
+the simulator, the host's clock (time.perf_counter) is used, and the result notes this, too.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def cost(
 
 
 def _conversion(have, want, value):
-    """0 none, 1 to a larger type of the kind or a looser layout, 2 safe, 3 only if the value fits."""
+    """Returns the class of the conversion from `have` to `want`: 0 not needed, 1 to a larger type of the same kind or to
+    layout "A", 2 safe to another kind, 3 possible only if the value fits; None if it is impossible."""
     if have == want:
         return 0
     if isinstance(want, Array):

@@ -385,7 +385,7 @@ def _integer(dispatcher, method, name, value):
 
 
 class ForAll:
-    """A launcher for a number of tasks, which selects the block size at each call."""
+    """A launcher that runs at least ``ntasks`` threads. It selects the block size at each call."""
 
     def __init__(
         self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0

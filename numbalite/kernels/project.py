@@ -129,7 +129,7 @@ def _exists(name):
 
 
 class _Reader:
-    """The file and its project's headers, each once: headers[0] is the file."""
+    """Reads a source file and the project headers that it includes, each once. headers[0] is the source file itself."""
 
     def __init__(self, text, folder, options, given):
         self.users = [*headers.user_directories(options), *config.INCLUDE_PATH]

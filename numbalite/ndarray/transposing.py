@@ -54,7 +54,7 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]
     if any(a <= 0 or b <= 0 for _, a, b in axes):
         return None
-    axes = shapes.merged(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
+    axes = shapes.merge_axes(sorted(axes, key=lambda axis: (-axis[2], -axis[1])))
     if not 2 <= len(axes) <= 3:
         return None
     row, column = min(axes, key=lambda axis: axis[1]), min(axes, key=lambda axis: axis[2])

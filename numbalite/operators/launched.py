@@ -163,10 +163,10 @@ class Launched(Operation):
 
 
 class Adjoint(Operation):
-    """The gradients of a kernel by its adjoint, a kernel of the user's.
+    """Computes the gradients of a kernel with its adjoint, a second kernel that the user wrote.
 
-    Its parameters are the inputs of the kernel, a cotangent for each result, and a gradient for each floating-point
-    array among the inputs, which is 0 before. It is launched as the kernel is.
+    The adjoint's parameters are the inputs of the kernel, one cotangent per result, and one gradient per floating-point
+    array among the inputs, which is filled with zeros before. Its launch configuration is that of the kernel.
     """
 
     cores = None

@@ -59,8 +59,9 @@ class Operation:
         raise NotImplementedError
 
     def gradients(self, inputs: Sequence[np.dtype]) -> Operation:
-        """For the dtypes of inputs: the Operation whose inputs are those of this one and a cotangent for each result,
-        and whose results are the gradients by the inputs of `differentiated`, before sums over broadcast axes."""
+        """Returns the Operation that computes gradients, for inputs of these dtypes. Its inputs are the inputs of this
+        one, then one cotangent per result. Its results are the gradients with respect to the inputs that
+        `differentiated` lists; the caller sums them over broadcast axes."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:

@@ -405,8 +405,8 @@ class Launch(_WithLines):
 
     @property
     def l2_hit_rate(self) -> Range:
-        """Of the sectors that the L2 cache loads or stores, those that are not transferred to or
-        from DRAM."""
+        """The fraction of the sectors loaded from or stored to the L2 cache that are not transferred from or to
+        DRAM, from 0 to 1."""
         return self.traffic.l2_hit_rate
 
     @property

@@ -70,7 +70,8 @@ def _distribute(requests, blocks, code, warps):
 
 
 def _loops_without_accesses(code, lines, places, counted):
-    """Loop -> iterations of its machine code, for innermost loops whose blocks have no evidence."""
+    """Returns {loop: number of iterations of its machine code} for innermost loops none of whose blocks is in `counted`,
+    because they have no memory accesses: the number is estimated from the loop iterations of their source lines."""
     iterations = {line.key: line.loop_iterations for line in lines if line.loop_iterations}
     inner = {block.loops[-1] for block in code.blocks if block.loops}
     sizes: dict = {}

@@ -71,7 +71,8 @@ def accesses(code: MachineCode, lines) -> dict:
 
 
 def reconcile(lines, code: MachineCode, warps: int) -> None:
-    """Changes the counters of the lines from "as written" to those of the machine code."""
+    """Corrects the counters of the lines. The simulator counts the accesses as written in the source; afterwards they
+    are those of the GPU's machine code, whose accesses may be wider, merged or removed."""
     found = accesses(code, lines)
     for kind in KINDS:
         space = "generic_load" if kind.endswith("load") else "generic_store"

@@ -58,7 +58,8 @@ _POWER = 4
 
 
 class Work(NamedTuple):
-    """The instructions that the warps of a launch execute, from the machine code and its counts."""
+    """Numbers of warp instructions that a launch executes, in total and by unit: each block of the machine code times
+    its number of executions."""
 
     instructions: float
     float32: float

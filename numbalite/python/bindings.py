@@ -375,7 +375,8 @@ def mentions(text: str, names: Any) -> bool:
 
 
 def _declarator(t):
-    """The text before the name in the declaration of an array in its own memory."""
+    """Returns the C++ text before the variable's name in the declaration of a shared or local array, such as
+    "__shared__ float"."""
     space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(t.space, "")
     if t.alignment:
         space += f"__align__({t.alignment}) "

@@ -3,7 +3,7 @@
 The body's lines, the types of the arguments, and the present values of all names that the body reads from its
 scope: numbers, arrays, types, attributes of modules, and the functions that it calls, with their own bodies and
 values. A value whose contents cannot be listed, such as a device array, raises Uncacheable. The body is then
-translated at each first call. The name of a function of NumPy, numbalite or Python's standard library is enough,
+translated again in each process, at the first call with each list of argument types. The name of a function of NumPy, numbalite or Python's standard library is enough,
 because the key of the file contains their versions (kernels/translations.py).
 """
 

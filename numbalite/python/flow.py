@@ -68,7 +68,7 @@ class Flow:
         for parameter in parameters:
             self.parameters[parameter.arg] = self._define(parameter.arg, parameter)
             state[parameter.arg] = frozenset([self.parameters[parameter.arg]])
-        self.ends_without_return = self._block(body, state) is not None
+        self.ends_without_return = self._state_after(body, state) is not None
         self.webs = self._make_webs()
 
     def is_bound_once(self, name: str) -> bool:
@@ -169,7 +169,7 @@ class Flow:
             self.maybe_unbound.add(node)
         self._reaching[node] = self._reaching.get(node, frozenset()) | found
 
-    def _block(self, statements, state):
+    def _state_after(self, statements, state):
         for statement in statements:
             if state is None:
                 return None
@@ -210,7 +210,7 @@ class Flow:
 
     def _if(self, node, state):
         state = self._uses(node.test, state)
-        return _joined(self._block(node.body, state), self._block(node.orelse, state))
+        return _joined(self._state_after(node.body, state), self._state_after(node.orelse, state))
 
     def _while(self, node, state):
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
@@ -231,7 +231,7 @@ class Flow:
             continues: list[State] = []
             self._loops.append((breaks, continues))
             tested = test(head)
-            end = self._block(node.body, enter(tested))
+            end = self._state_after(node.body, enter(tested))
             self._loops.pop()
             again = head
             for other in (end, *continues):
@@ -241,7 +241,7 @@ class Flow:
             head = again
         for name in bound:
             here.inside |= head[name] - before.get(name, frozenset()) - mark
-        done = None if endless else self._block(node.orelse, tested)
+        done = None if endless else self._state_after(node.orelse, tested)
         for other in breaks:
             done = _joined(done, other)
         return done

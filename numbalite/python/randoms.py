@@ -30,7 +30,8 @@ def _on_cpu(rule: Rule) -> Rule:
 
 
 def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
-    """A float64; these are the defaults of missing parameters."""
+    """Returns the rule for a CPU function that draws a float64 from a distribution. `defaults` are the values of the last
+    parameters, used if the call omits them."""
 
     def rule(call):
         given = call.take(*names, optional=len(defaults))
@@ -43,7 +44,8 @@ def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
 
 
 def _integer(inclusive: bool, *names: str) -> Rule:
-    """An integer from low to high; with one argument, from 0 to it."""
+    """Returns the rule for a CPU function that draws an integer from low to high, or from 0 with one argument. The upper
+    limit is a possible result only if `inclusive`."""
 
     def rule(call):
         low, high = call.take(*names, optional=not inclusive)

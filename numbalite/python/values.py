@@ -1,7 +1,7 @@
 """Value: an expression during translation, with its type by numba's rules and its C++ text.
 
-The C++ type may differ: ``threadIdx.x`` is an int32 in numba and an unsigned int in C++, a literal an int64 and
-an int. So a value has both types, and an integer also has a range: if an operation cannot overflow the C++
+The C++ type may differ: ``threadIdx.x`` is an int32 in numba and an unsigned int in C++; an integer
+literal is an int64 in numba and an int in C++. So a value has both types, and an integer also has a range: if an operation cannot overflow the C++
 type, no conversion is written.
 """
 

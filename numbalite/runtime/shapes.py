@@ -173,12 +173,12 @@ def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]
     return inwards[::-1]
 
 
-def merged(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def merge_axes(axes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Merges neighbouring axes (length, stride, stride, ...), outermost first, if all arrays allow it.
 
     An outer axis absorbs the next one if, for all arrays, its stride is the other's length times stride.
 
-    >>> merged([(2, 12, 24), (3, 4, 8)])
+    >>> merge_axes([(2, 12, 24), (3, 4, 8)])
     [(6, 4, 8)]
     """
     made = list(axes[:1])

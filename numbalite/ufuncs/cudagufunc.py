@@ -133,30 +133,30 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         """A generalized ufunc of another function with the same options, compiled at its first call."""
         return CudaGUfunc(function, signatures, layout, self._options, compile=False)
 
-    def _refuse(self, method, *args, **kwargs):
+    def _raise_undefined(self, method, *args, **kwargs):
         raise RuntimeError(
             f"{method} is not defined for {self.__name__}, whose signature is {self.signature}"
         )
 
     def reduce(self, *args, **kwargs):
         """Generalized ufuncs have no reductions: RuntimeError."""
-        self._refuse("reduce")
+        self._raise_undefined("reduce")
 
     def accumulate(self, *args, **kwargs):
         """RuntimeError."""
-        self._refuse("accumulate")
+        self._raise_undefined("accumulate")
 
     def reduceat(self, *args, **kwargs):
         """RuntimeError."""
-        self._refuse("reduceat")
+        self._raise_undefined("reduceat")
 
     def outer(self, *args, **kwargs):
         """RuntimeError."""
-        self._refuse("outer")
+        self._raise_undefined("outer")
 
     def at(self, *args, **kwargs):
         """RuntimeError."""
-        self._refuse("at")
+        self._raise_undefined("at")
 
     def __repr__(self):
         return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"

@@ -601,10 +601,10 @@ def _vectorize(first, target, identity, form, given):
 
         return make_ufunc(function, found, target, identity, options, function.__doc__)
 
-    return _apply(make, None if is_list else first, form)
+    return _ufunc_or_decorator(make, None if is_list else first, form)
 
 
-def _apply(make, function, form):
+def _ufunc_or_decorator(make, function, form):
     """The ufunc, if there is a function or a source already; else a decorator."""
     if form.source is not None:
         if function is not None:
@@ -716,7 +716,7 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
             function, found, layout, target, identity, options, function.__doc__, writable
         )
 
-    return _apply(make, None, form)
+    return _ufunc_or_decorator(make, None, form)
 
 
 # --- both ------------------------------------------------------------------------------------------------

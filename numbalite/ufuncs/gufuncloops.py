@@ -1,5 +1,7 @@
 """Generates the kernels of a generalized ufunc on CUDA: one for each loop and each kind of operand layout.
 
+The core of an operand is the array of its core dimensions that one call of the function processes.
+
 The generated source has the user's function and one kernel that calls it for each loop index:
 
     #include "numbalite/gufunc.cuh"
@@ -12,7 +14,7 @@ The generated source has the user's function and one kernel that calls it for ea
     }
 
 With ``block``, a whole thread block runs the function for each index. Small cores of a fixed shape (`Plan.fixed`) are
-copied to registers before the call, and results are copied back after it. Larger cores (`Plan.staged`) are copied to
+copied to registers before the call, and those of results are copied back after it. Larger cores (`Plan.staged`) are copied to
 shared memory, by the threads of a warp together.
 """
 

@@ -13,7 +13,8 @@ Inputs are NumPy dtypes, or the Python types int, float and complex for weak sca
    finally a loop whose inputs also have the outputs' type.
 4. Inputs must be castable to the loop's types, and its results to the outputs, by the rule ``casting``.
 
-A ufunc without signatures has a loop for all input dtypes, which is compiled at its first use.
+A ufunc without signatures accepts all input dtypes. It compiles one loop per list of input dtypes, at the first call
+with them.
 """
 
 from __future__ import annotations

@@ -138,7 +138,8 @@ def _counts(signature):
 
 
 def _of_counts(function, signature):
-    """The function for callers that have counts: in C++ they are the times themselves."""
+    """Returns a device function that calls `function` with int64 counts instead of times. It converts nothing, because
+    a time is its count in C++."""
     name = f"{ascii_name(element.plain_name(function))}_of_times"
     names = [f"x{k}" for k in range(len(signature.args))]
     give = "" if signature.return_type is types.void else "return "

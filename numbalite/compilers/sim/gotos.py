@@ -71,7 +71,8 @@ def _split(text, tokens, partner, first, last):
     parts = _declarators(tokens, partner, first, last)
     values = [_value(tokens, part) for part in parts]
     if not any(values) or not all(
-        _is_plain(tokens, part, value) for part, value in zip(parts, values, strict=True)
+        _is_simple_declarator(tokens, part, value)
+        for part, value in zip(parts, values, strict=True)
     ):
         return None
     type_, head = _type(tokens, parts[0], values[0])
@@ -116,7 +117,7 @@ def _value(tokens, part):
     return next((i for i in part if tokens[i].text == "="), None)
 
 
-def _is_plain(tokens, part, value):
+def _is_simple_declarator(tokens, part, value):
     """Does the text before the value contain only names, * and type punctuation?"""
     declared = [tokens[i] for i in part if value is None or i < value]
     if value is not None and (value == part[-1] or tokens[value + 1].text == "="):

@@ -94,7 +94,8 @@ class _Function:
 
 
 def watch(functions: list[str], is_watched) -> list[str]:
-    """The texts of the functions with the calls. is_watched(text): is the function user code?"""
+    """Returns the texts of all functions, with a check inserted after each operation of an index that may overflow.
+    is_watched(text): is the function user code? Others are unchanged."""
     functions_by_name = {}
     for at, text in enumerate(functions):
         if (found := syntax.DEFINED.match(text)) and is_watched(text):

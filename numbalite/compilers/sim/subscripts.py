@@ -73,7 +73,8 @@ def literal(text: str) -> str:
 
 
 def _brackets(tokens, partner, at):
-    """(indices of the brackets that follow a name, how many pairs of [] they are)."""
+    """Returns the token indices of all opening and closing brackets directly after a name, and the number of
+    pairs of [] among them, at least 1."""
     found, count = [], 0
     while at in partner and tokens[at].text in "[(":
         found += at, partner[at]

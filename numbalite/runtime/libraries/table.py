@@ -98,8 +98,8 @@ class Library:
 
 
 def _simulated(name, function, handle, allowed_in_captures):
-    """A function of the simulator, which computes immediately, so that no graph can capture it. It accepts numbers
-    for values, and 0 for a handle."""
+    """Wraps a library function of the simulator. It computes immediately, so no graph can capture it. It receives
+    integers in place of the LibraryValue arguments, and 0 in place of the handle."""
     first = (0,) if handle else ()
 
     def call(stream, *args):
