@@ -1,11 +1,12 @@
 """Finds local C++ variables that are read uninitialized: never set, or set on one branch only.
 
 The compilers' own analyses differ: NVRTC ignores branches, g++ assumes a value for an uninitialized
-variable, and clang++ reports possible uses on any of many paths. This one reports a variable
-of number or pointer type that no statement set before it is read. If one branch of an `if` sets it,
-it is reported if every run that takes the other branch reads it: the read is in the same block as the `if`, after it, and under no condition. A loop is assumed to run. A variable
-is ignored as soon as its address is taken, a function or a lambda receives it, or inline assembly
-names it; so are functions with `goto`.
+variable, and clang++ reports possible uses on any of many paths. This one reports variables of
+number or pointer type that are never set before they are read. A variable that one branch of an `if`
+sets is reported if every run that takes the other branch reads it: the read is in the same block as
+the `if`, after it, and under no condition. A loop is assumed to run. A variable is ignored as soon as
+its address is taken, a function or a lambda receives it, or inline assembly names it. Functions with
+`goto` are ignored.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _is_operation(function, sign, dtype):
 
 
 def _words(definition):
-    """The tokens of the expression that the function returns."""
+    """Returns the list of tokens of the expression that the function returns."""
     words = [token.text for token in tokenize(definition.expression)]
     if words[:1] == ["return"] and words[-1:] == [";"]:
         words = words[1:-1]

@@ -70,8 +70,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             self._compile_plans(map(self._plan, self._loops))
 
     def _all_written(self):
-        """The inputs that the function writes: those of writable_args. Without writable_args and outputs, all non-const
-        arrays of the layout or the signatures."""
+        """Returns the indices of the inputs that the function writes: those of writable_args. Without writable_args and
+        outputs, all non-const arrays of the layout or the signatures."""
         if self._layout.nout or self._writable:
             return self._writable
         loops = [signature.args[: self.nin] for signature in self._given]
@@ -94,7 +94,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return [types.Signature(types.void, loop) for loop in self._loops]
 
     def _shown(self, signature):
-        """The default plan for operands of the loop's types."""
+        """Returns the default plan for operands of the loop's types."""
         return self._plan(signature.args)
 
     def _dtypes(self, loop):
@@ -125,12 +125,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return differentiation.vjp(self, primals, cotangents)
 
     def _made_from(self) -> tuple:
-        """The arguments of GeneralFamily after the ufunc."""
+        """Returns the arguments of GeneralFamily except the ufunc."""
         made = generalderivatives.Made(self._function, self._layout, self._written, self._block)
         return made, self._like_this
 
     def _like_this(self, function, signatures, layout):
-        """A generalized ufunc of another function with the same options, compiled at its first call."""
+        """Returns a generalized ufunc of another function with the same options, compiled at its first call."""
         return CudaGUfunc(function, signatures, layout, self._options, compile=False)
 
     def _raise_undefined(self, method, *args, **kwargs):
@@ -172,7 +172,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     # --- called by C code
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
-        """The loop for operands of these types: its dtype codes, then the orders of its cores."""
+        """Returns the loop for operands of these types as bytes: one dtype code per operand, then one layout letter per
+        operand."""
         loop = self._loop_for(inputs, outputs, casting, dtype, signature)
         codes = [types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop]
         return bytes(codes) + "".join(t.layout if t.is_array else "A" for t in loop).encode()
@@ -186,8 +187,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return self._lazy_loop([types.scalar(t) for t in found])
 
     def _lazy_results(self, request, inputs):
-        """The output dtypes of a function without signatures: by dtype= or signature=, else those of the passed
-        outputs, as in numba, else the promoted dtype of the inputs."""
+        """Returns the output dtypes of a function without signatures: those of dtype= or signature=, else those of the
+        passed outputs, as in numba, else the promoted dtype of the inputs."""
         common = types.scalar(np.result_type(*inputs)).dtype
         asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
         return tuple(
@@ -196,7 +197,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _loop_of(self, chosen):
-        """The types of the loop that _choose returned."""
+        """Returns the parameter types of the loop whose codes _choose returned."""
         count = self.nargs
         for loop in self._loops:
             codes = bytes(types.SCALARS.index(t.dtype if t.is_array else t) + 1 for t in loop)
@@ -206,7 +207,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return self._lazy_loop([types.SCALARS[code - 1] for code in chosen[:count]])
 
     def _lazy_loop(self, scalars):
-        """The parameter types of a function without signatures, for these dtypes."""
+        """Returns the parameter types of a function without signatures, for these dtypes."""
         return tuple(
             t if not core and i < self.nin and i not in self._written else types.Array(t, core or 1)
             for i, (t, core) in enumerate(zip(scalars, self._cores, strict=True))
@@ -235,7 +236,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return kernel, special.threads, bool(special.staged)
 
     def _with_fixed(self, chosen, plan, fixed):
-        """The plan specialized for fixed core shapes, unless there are too many such plans."""
+        """Returns the plan specialized for fixed core shapes, unless there are too many such plans."""
         if fixed is None:
             return plan
         special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
@@ -263,13 +264,13 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return _device_cast(array, dtype, stream)
 
     def _cast_to_write(self, array, dtype, stream):
-        """A converted copy for an input that the function writes."""
+        """Returns a converted copy of an input, which the function may write."""
         if isinstance(array, np.ndarray):
             return array.astype(dtype)
         return _device_cast(array, dtype, stream)
 
     def _lay(self, array, axes, order, stream):
-        """A copy whose core, along `axes`, is contiguous in that order."""
+        """Returns a copy whose core, along `axes`, is contiguous in that order."""
         axes = list(axes) if order == "C" else list(axes)[::-1]
         rest = [axis for axis in range(array.ndim) if axis not in axes]
         moved = array.transpose(*rest, *axes)
@@ -326,7 +327,7 @@ def _dtype(t):
 
 
 def _checked(function, signature, layout, written):
-    """The types of a declared signature, checked against the layout."""
+    """Returns the parameter types of a declared signature, checked against the layout."""
     name, args = function.name, signature.args
     count = layout.nin + layout.nout
     if len(args) != count:

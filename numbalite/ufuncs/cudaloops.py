@@ -57,8 +57,9 @@ class Plan(NamedTuple):
 
 
 def per_thread(plan: Plan) -> int:
-    """The number of elements per thread: 16 bytes of the widest operand, doubled while the narrowest has less than
-    4 bytes. Transposed operands use a square of elements; strided ones at most 4, because each needs its own access."""
+    """Returns the number of elements per thread: 16 bytes of the widest operand, doubled while the narrowest has less
+    than 4 bytes. Transposed operands use a square of elements; strided ones at most 4, because each needs its own
+    access."""
     sizes = [types.SCALARS[code - 1].size for code in plan.stored if not code & BY_VALUE]
     widest, narrowest = max(sizes), min(sizes)
     if plan.kind == "tiled":
@@ -74,7 +75,7 @@ def per_thread(plan: Plan) -> int:
 
 
 def parameter_size(plan: Plan) -> int:
-    """The size in bytes of the kernel's only parameter."""
+    """Returns the size in bytes of the kernel's only parameter."""
     operands, dims = len(plan.stored), plan.dims
     words = {"flat": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
@@ -85,7 +86,7 @@ def parameter_size(plan: Plan) -> int:
 
 
 def kernel(function, plan: Plan, options) -> Kernel:
-    """The kernel; its first launch compiles it."""
+    """Returns the kernel of this loop; its first launch compiles it."""
     typed = element.typed(function, plan.signature)
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(typed, plan, name)

@@ -68,7 +68,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     # --- called by C code
 
     def _choose(self, inputs, outputs, casting, dtype, signature) -> bytes:
-        """The dtype codes of the loop for a call with these types."""
+        """Returns the loop for a call with these types as bytes, one dtype code per operand."""
         loop = self._loop_for(inputs, outputs, casting, dtype, signature)
         return bytes(_CODES[types.scalar(t)] for t in loop)
 
@@ -93,7 +93,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return loop
 
     def _results_of(self, inputs):
-        """The result dtypes of the function for inputs of these dtypes."""
+        """Returns the tuple of result dtypes of the function for inputs of these dtypes."""
         with self._lock:
             found = self._results.get(inputs)
             if found is None:
@@ -115,7 +115,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return cudaloops.kernel(self._function, plan, self._options)
 
     def _shown(self, signature):
-        """The plan for contiguous operands of the loop's types."""
+        """Returns the plan for contiguous operands of the loop's types."""
         loop = signature.args + element.returned(signature)
         stored = bytes(_CODES[t] for t in loop)
         return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
@@ -158,7 +158,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     # --- derivatives
 
     def _like_this(self, function, given, nout=None):
-        """A ufunc of another function with the same options, compiled at its first call."""
+        """Returns a ufunc of another function with the same options, compiled at its first call."""
         return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
 
     def derivative(self, by: int = 0) -> CudaUfunc:
@@ -237,7 +237,7 @@ _casts: dict[Any, CudaUfunc] = {}  # type, and each requested dtype that denotes
 
 
 def cast_ufunc(dtype):
-    """The ufunc that converts to a dtype, as `cast`; TypeError for a dtype without a C++ type."""
+    """Returns the ufunc that converts to a dtype, as `cast`; TypeError for a dtype without a C++ type."""
     ufunc = _casts.get(dtype)
     if ufunc is not None:
         return ufunc

@@ -558,7 +558,7 @@ class _Form:
         self.frame = frame
 
     def take_source(self, first):
-        """The rest of the first argument, which may be the source."""
+        """Returns what is left of the first argument: () if it was the source, else the argument itself."""
         if isinstance(first, str) and ("{" in first or "__device__" in first):
             if self.source is not None:
                 raise TypeError(f"{self.what}: two sources are given")
@@ -567,7 +567,7 @@ class _Form:
         return first
 
     def function(self, function, options, kind):
-        """The DeviceFunction of a decorated function, or of the source."""
+        """Returns the DeviceFunction of a decorated function, or of the source."""
         return element.element_function(
             function, source=self.source, name=self.name, args=self.args, what=kind,
             options=options, frame=self.frame,
@@ -605,7 +605,7 @@ def _vectorize(first, target, identity, form, given):
 
 
 def _ufunc_or_decorator(make, function, form):
-    """The ufunc, if there is a function or a source already; else a decorator."""
+    """Returns the ufunc if a function or a source was passed; else a decorator."""
     if form.source is not None:
         if function is not None:
             raise TypeError(f"{form.what}: give either a function or source=, not both")
@@ -616,7 +616,7 @@ def _ufunc_or_decorator(make, function, form):
 
 
 def _scalar_signatures(function, listed, target):
-    """The checked signatures of a ufunc, [] if it is to be lazily typed."""
+    """Returns the list of checked signatures of a ufunc; [] if its loops are compiled on demand."""
     found = _signatures(function, listed)
     complete = []
     for signature in found:
@@ -641,7 +641,7 @@ def _scalar_signatures(function, listed, target):
 
 
 def _with_result(function, signature, target):
-    """The signature with its return type; if it has none, the compiler deduces it."""
+    """Returns the signature with a return type, which the compiler deduces if it has none."""
     if signature.return_type is None:
         deduced = element.result_types(function, signature.args, _compile_target(target))
         returned = types.Tuple(deduced) if len(deduced) != 1 else deduced[0]
@@ -730,7 +730,7 @@ def _check_target(target):
 
 
 def _options(what, given, more=()):
-    """The parsed options; TypeError for one that does not exist."""
+    """Returns the parsed options; TypeError for one that does not exist."""
     options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")

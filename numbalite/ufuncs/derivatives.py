@@ -81,7 +81,7 @@ class Derivative(DeviceFunction):
         self.function, self.order = function, order
 
     def primal_types(self, args: tuple) -> tuple:
-        """The types of the function's own arguments among those of its derivative."""
+        """Returns the types of the function's own arguments, the first of the argument types of its derivative."""
         return args[: element.arity(self.function)]
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
@@ -93,13 +93,14 @@ class Derivative(DeviceFunction):
         return self.with_signature(self.signature_for(args, _target()))
 
     def signature_for(self, args: tuple, target: tuple) -> types.Signature:
-        """The signature of the derivative for arguments of these types, whose result the compiler deduces."""
+        """Returns the signature of the derivative for arguments of these types, whose result the compiler deduces."""
         primal = self.primal_types(args)
         results = result_types(self.function, primal, target)
         return self.signature_of(types.Signature(_one(results), primal), args[len(primal) :])
 
     def signature_of(self, signature: types.Signature, more: tuple = ()) -> types.Signature:
-        """The signature of the derivative for one of the function; ``more``: the types of tangents."""
+        """Returns the signature of the derivative that belongs to a signature of the function. ``more`` are the types
+        of the tangents."""
         args, results = signature.args, element.returned(signature)
         inputs = tuple(t for t in args if has_tangent(t))
         check(self.function.name, signature)
@@ -189,7 +190,7 @@ class _Text:
         self.inner = element.typed(function, typed)
 
     def _results(self) -> tuple:
-        """The types of the function's results."""
+        """Returns the types of the function's results, a tuple."""
         results = element.returned(self.signature)
         if self.last == "jvp":
             return results[: len(results) // 2]
@@ -203,12 +204,12 @@ class _Text:
         return name
 
     def type_like(self, t: Any, levels: list) -> str:
-        """The type of real or complex numbers with these duals."""
+        """Returns the C++ type of real or complex numbers with these duals."""
         dual = self.type_of(_PARTS.get(t, t).cxx, levels)
         return f"numbalite::complex<{dual}>" if is_complex(t) else dual
 
     def argument(self, i: int) -> str:
-        """The i-th argument of the function, with its derivatives."""
+        """Returns the C++ expression for the i-th argument of the function, with its derivatives."""
         t, text = self.args[i], f"x{i}"
         if not has_tangent(t):
             return text
@@ -257,12 +258,13 @@ class _Text:
         return "\n".join([*lines, f"return {_tuple(values)};"])
 
     def result(self, o: int, part: str) -> str:
-        """A part of the o-th result: its value, or one of its derivatives."""
+        """Returns the C++ expression for a part of the o-th result: its value, or one of its derivatives."""
         t = self.results[o]
         return f"{t.cxx}(r{o}.re{part}, r{o}.im{part})" if is_complex(t) else f"r{o}{part}"
 
     def gradient(self, i: int, direction: int, rest: str) -> str:
-        """The gradient by the i-th argument, whose first direction is `direction`."""
+        """Returns the C++ expression for the gradient with respect to the i-th argument, whose first direction is
+        `direction`."""
         t, count = self.args[i], len(self.results)
 
         def sum_of(direction, sign=""):
@@ -279,7 +281,7 @@ class _Text:
         return f"g{o} * r{o}{part}"
 
     def text_of_rules(self) -> str:
-        """The text with the user's derivatives."""
+        """Returns the C++ text that defines the user's derivatives."""
         xs = ", ".join(f"x{i}" for i in range(len(self.args)))
         if self.last == "vjp":
             values = [f"nl_v{i}({xs}, g0)" for i in self.varying]

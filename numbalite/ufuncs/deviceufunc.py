@@ -55,7 +55,7 @@ class DeviceUfunc(Compiled):
         raise NotImplementedError
 
     def _generate(self, plan: Any) -> Any:
-        """The kernel of a plan, not yet compiled."""
+        """Returns the kernel of a plan, not yet compiled."""
         raise NotImplementedError
 
     def _build(self, plan: Any) -> Any:
@@ -123,7 +123,7 @@ class DeviceUfunc(Compiled):
     def _loop_for(
         self, inputs: tuple, outputs: tuple, casting: str, dtype: Any, signature: Any
     ) -> tuple:
-        """The loop for operands of these types."""
+        """Returns the loop, a tuple of types, for operands of these types."""
         raise NotImplementedError
 
     def resolve_dtypes(
@@ -144,7 +144,7 @@ class DeviceUfunc(Compiled):
         return tuple(self._dtypes(loop))
 
     def _asked_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
-        """The checked argument of resolve_dtypes: numpy.dtype, a Python type or None for each operand."""
+        """Returns the checked argument of resolve_dtypes: numpy.dtype, a Python type or None for each operand."""
         if reduction:
             raise NotImplementedError("resolve_dtypes has no reduction=True")
         dtypes = tuple(dtypes)

@@ -17,7 +17,7 @@ from .generalderivatives import GeneralFamily, Made
 
 
 def derivative(ufunc: Any, by: int = 0) -> Any:
-    """The derivative of a ufunc by one of its inputs, as a ufunc with the same inputs.
+    """Returns the derivative of a ufunc with respect to one of its inputs, as a ufunc with the same inputs.
 
     ``ufunc`` is made by ``vectorize``, for any target; ``by`` is the number of a float32 or float64 input. The
     derivative is exact (forward-mode automatic differentiation): the function's text is compiled with dual
@@ -42,7 +42,7 @@ def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
 
 
 def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
-    """The gradient by each primal: the derivatives of all results, times their cotangents, added.
+    """Returns the gradient with respect to each primal: the sum over all results of derivative times cotangent.
 
     ``cotangents`` is an array or number, or a tuple of them where the ufunc has several results. A gradient has the
     shape and the dtype of its primal (sums over the axes along which the primal was broadcast), and is None for an
@@ -115,7 +115,7 @@ class Family:
         return self.make(function, [function.signature_of(s) for s in given], self.ufunc.nout)
 
     def _for_types(self, last, signature):
-        """The ufunc of a jvp or a vjp for one signature of the function."""
+        """Returns the ufunc of a jvp or a vjp for one signature of the function."""
         order = Order(self.inputs, last)
 
         def make():
@@ -132,12 +132,12 @@ class Family:
         return self.made[key]
 
     def gradients(self, dtypes):
-        """The ufunc of the vjp for inputs of these dtypes: the inputs and a cotangent for each result are its inputs,
-        the gradients by the floating-point inputs its results."""
+        """Returns the ufunc of the vjp for inputs of these dtypes. Its inputs are the inputs and one cotangent per
+        result; its results are the gradients with respect to the floating-point inputs."""
         return self._for_types("vjp", self.signature(dtypes))
 
     def signature(self, dtypes):
-        """The signature of the loop for arguments of these dtypes."""
+        """Returns the signature of the loop for arguments of these dtypes."""
         nin, nout = self.ufunc.nin, self.ufunc.nout
         if len(dtypes) != nin:
             raise TypeError(f"{self.ufunc.__name__} has {nin} inputs, not {len(dtypes)}")
@@ -201,7 +201,7 @@ class Family:
 
 
 def family_of(ufunc: Any) -> Family | GeneralFamily:
-    """The derivatives of a ufunc or a generalized ufunc."""
+    """Returns the object that computes the derivatives of a ufunc or a generalized ufunc."""
     if isinstance(ufunc, _core.GUfunc):
         device: Any = ufunc
         return _cached(device.__dict__, device, *device._made_from(), kind=GeneralFamily)
@@ -213,7 +213,7 @@ def family_of(ufunc: Any) -> Family | GeneralFamily:
 
 
 def _rule(rule, args, name):
-    """The function of a rule, a text or a function with the parameters `args`."""
+    """Returns the DeviceFunction of a derivative rule, which is a text or a function with the parameters `args`."""
     if isinstance(rule, str):
         return element.element_function(source=rule, args=args, name=name, what="rule")
     function = element.element_function(rule, what="rule")
@@ -237,7 +237,8 @@ def _has(signature, order):
 
 
 def _gradient(found, primal):
-    """The gradient by an array that was broadcast: summed to its shape, in its dtype; None by integers."""
+    """Returns the gradient with respect to an array that was broadcast: summed to the array's shape, in its dtype; None
+    for an array of integers."""
     dtype = np.dtype(operands.dtype_of_value(primal))
     if dtype.kind not in "fc":
         return None

@@ -32,7 +32,7 @@ from ..errors import CompileError, SignatureError, TranslationError
 def element_function(
     function=None, *, source=None, name=None, args=None, what="ufunc", options=None, frame=None
 ) -> DeviceFunction:
-    """The DeviceFunction of a function whose body is a string, or of a source.
+    """Returns the DeviceFunction of a function whose body is a string, or of a source.
 
     ``source`` is a complete C++ function (template, overloads; ``name`` selects one of several), or with
     ``args`` ("x, y") a body or an expression with these parameters, which may use numbers of the enclosing Python
@@ -120,7 +120,8 @@ def check_alone(what, functor, more):
 def operation(
     functor, parameters, what, noun, *, source=None, name=None, args=None, options=None, frame=None
 ) -> DeviceFunction:
-    """The DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar functions.
+    """Returns the DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar
+    functions.
 
     It is a text in ``parameters`` ("a, b"), a complete source, or a function. TypeError for another number of
     parameters."""
@@ -151,13 +152,13 @@ def from_body(function) -> bool:
 
 
 def arity(function: DeviceFunction) -> int | None:
-    """The number of parameters; None if the source's overloads differ in it."""
+    """Returns the number of parameters; None if the source's overloads differ in it."""
     counts = {len(names) for names in _parameter_lists(function)}
     return counts.pop() if len(counts) == 1 else None
 
 
 def parameter_names(function: DeviceFunction) -> tuple:
-    """The names of the parameters; () if the source does not determine them."""
+    """Returns the names of the parameters; () if the source does not determine them."""
     lists = {tuple(names) for names in _parameter_lists(function)}
     names = lists.pop() if len(lists) == 1 else ()
     return names if all(names) else ()
@@ -175,7 +176,7 @@ def _parameter_lists(function):
 
 
 def typed(function: DeviceFunction, signature) -> DeviceFunction:
-    """The function with the types of one signature: a body then converts its return value to the declared type.
+    """Returns the function with the types of one signature: a body then converts its return value to the declared type.
 
     A complete source declares its own types and is unchanged."""
     if not from_body(function):
@@ -190,23 +191,23 @@ def typed(function: DeviceFunction, signature) -> DeviceFunction:
 
 
 def returned(signature) -> tuple:
-    """The return types of a signature: several for a tuple."""
+    """Returns the result types of a signature as a tuple, which has several items if the return type is a Tuple."""
     t = signature.return_type
     return t.types if isinstance(t, types.Tuple) else (t,)
 
 
 def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
-    """The C++ call of a function in the ``namespace`` that ``builder.add_function`` returned."""
+    """Returns the C++ call of a function in the ``namespace`` that ``builder.add_function`` returned."""
     return f"{namespace}::{function.cxx_name}({arguments})"
 
 
 def plain_name(function: DeviceFunction) -> str:
-    """The function's name without namespaces and template arguments."""
+    """Returns the function's name without namespaces and template arguments."""
     return builder.plain_name(function.name)
 
 
 def result_count(function: DeviceFunction, target) -> int:
-    """The number of values that a ufunc's function returns, for unknown argument types.
+    """Returns the number of values that a ufunc's function returns, for unknown argument types.
 
     It is 1 unless the text contains a tuple; then the function is compiled for some types. ``target`` may be a function
     that returns the target. TypeError if it compiles for none of them: then the user must declare a signature.

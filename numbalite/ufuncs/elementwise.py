@@ -16,11 +16,12 @@ def text(file: str, **words: object) -> str:
 
 
 def function(name: str, file: str | None = None, **words: object) -> DeviceFunction:
-    """The function in a template file; ``words`` are the template's values. The default of ``file`` is ``name``."""
+    """Returns the DeviceFunction whose C++ text is a template file. ``words`` are the values of the template's
+    placeholders. The default of ``file`` is ``name``."""
     return element.element_function(source=text(file or name, **words), name=name)
 
 
 @functools.cache
 def ufunc(name: str, file: str | None = None) -> CudaUfunc:
-    """A ufunc of the function in a file, compiled for the dtypes with which it is called."""
+    """Returns a ufunc of the function in a file, compiled for the dtypes with which it is called."""
     return CudaUfunc(function(name, file))

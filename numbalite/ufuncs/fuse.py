@@ -114,7 +114,7 @@ class Fused:
 
 
 def _type_of(value):
-    """The dtype of an argument, or int, float or complex for a number without one."""
+    """Returns the dtype of an argument, or int, float or complex for a number without one."""
     kind = type(value)
     if kind in _WEAK:
         return kind
@@ -131,7 +131,7 @@ def _type_of(value):
 
 @functools.lru_cache(64)
 def _number_type(dtype):
-    """The dtype in native byte order; TypeError if the device does not support it."""
+    """Returns the dtype in native byte order; TypeError if the device does not support it."""
     if not assign.is_number(dtype.newbyteorder("=")):
         raise operands.no_numbers(dtype, "fuse")
     return dtype.newbyteorder("=")
@@ -232,7 +232,7 @@ def _dtype(kind):
 
 
 def _number(value):
-    """A constant of the function, as a number; TypeError for other values."""
+    """Returns a constant of the function, as a number; TypeError for other values."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -416,7 +416,7 @@ def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):
 
 
 def _program(function, kinds):
-    """The cached program for arguments of these types."""
+    """Returns the cached program for arguments of these types."""
     trace = _Trace(function.__name__)
     given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
     made = function(*given)
@@ -467,7 +467,7 @@ class _Mapping:
         return found[: len(primals)]
 
     def _typed_constants(self):
-        """The constants, converted to the types of their parameters."""
+        """Returns the list of constants, converted to the types of their parameters."""
         loop = self.ufunc._given[0].args[len(self.ufunc._given[0].args) - len(self.constants) :]
         return [t.dtype.type(c) for t, c in zip(loop, self.constants, strict=True)]
 

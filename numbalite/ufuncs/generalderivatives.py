@@ -53,7 +53,7 @@ class GeneralFamily:
             raise TypeError(f"{self.name} {what}: it has no derivatives")
 
     def loop(self, dtypes) -> tuple:
-        """The number types of all operands, for inputs of these dtypes."""
+        """Returns the element types of all operands as a tuple, for inputs of these dtypes."""
         layout = self.made.layout
         if len(dtypes) != layout.nin:
             raise TypeError(f"{self.name} has {layout.nin} inputs, not {len(dtypes)}")
@@ -111,12 +111,13 @@ class GeneralFamily:
         return tuple(result)
 
     def differentiated(self, dtypes) -> tuple:
-        """The numbers of the inputs by which `gradients` derives."""
+        """Returns the indices of the inputs with respect to which `gradients` differentiates."""
         loop = self.loop(dtypes)[: self.made.layout.nin]
         return tuple(i for i, t in enumerate(loop) if is_floating(t))
 
     def gradients(self, dtypes):
-        """The generalized ufunc whose inputs are those of the function and a cotangent for each result."""
+        """Returns the generalized ufunc that computes the gradients. Its inputs are those of the function and one
+        cotangent per result."""
         loop = self.loop(dtypes)
         return self._cached(("vjp", loop), lambda: self._vjp(loop))
 
@@ -164,7 +165,7 @@ class GeneralFamily:
         return self._made("vjp", names, "\n".join(lines), args, text, loop, count)
 
     def _shape(self, operand):
-        """The fixed core shape of an operand."""
+        """Returns the fixed core shape of an operand."""
         layout = self.made.layout
         found = [layout.dimensions[i] for i in layout.operands[operand]]
         if any(d.size < 0 or d.optional for d in found):
@@ -180,7 +181,7 @@ class GeneralFamily:
     # --- both
 
     def _parameters(self, numbers, cores, nin):
-        """The types of the parameters: inputs without core dimensions are numbers."""
+        """Returns the list of parameter types: inputs without core dimensions are numbers."""
         return [
             types.Array(t, max(len(core), 1)) if core or i >= nin else t
             for i, (t, core) in enumerate(zip(numbers, cores, strict=True))
@@ -200,7 +201,7 @@ class GeneralFamily:
         return self.make(function, [types.Signature(types.void, args)], layout)
 
     def _typed(self, loop):
-        """The function for a loop: a Python body is translated for these types."""
+        """Returns the function for a loop: a Python body is translated for these types."""
         layout = self.made.layout
         args = [
             t.copy(readonly=True) if t.is_array and i < layout.nin else t
@@ -215,7 +216,8 @@ class GeneralFamily:
 
 
 def _joined(x: Any, tangent: Any, t: Any) -> Any:
-    """A complex array of values and tangents; x, if it is not a floating-point input."""
+    """Returns a complex array whose real parts are the values and whose imaginary parts are the tangents; x itself if
+    it is not a floating-point input."""
     if not is_floating(t):
         if tangent is not None:
             raise TypeError(f"jvp: the tangent of an input of type {t} is None")

@@ -89,14 +89,14 @@ class Plan(NamedTuple):
 
 
 def parameter_size(plan: Plan) -> int:
-    """The size in bytes of the kernel's only parameter: gufunc_call<N, D, C>."""
+    """Returns the size in bytes of the kernel's only parameter: gufunc_call<N, D, C>."""
     operands, core = len(plan.types), max(sum(plan.cores), 1)
     words = 2 * operands + 2 + (2 + operands) * plan.dims + 2 * core
     return 16 * -(-words // 2)
 
 
 def kernel(function, plan: Plan, options) -> Kernel:
-    """The kernel; its first launch compiles it."""
+    """Returns the kernel of this loop; its first launch compiles it."""
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(function, plan, name)
     source = builder.source(function.definition, options, [name])
@@ -205,7 +205,8 @@ def _operand(plan, i):
 
 
 def _staged(plan, i, lying):
-    """The code for an operand whose cores are staged in shared memory; `lying` is the view of a core in global memory."""
+    """Returns the C++ code for an operand whose cores are staged in shared memory. `lying` is the view of a core in
+    global memory."""
     t = plan.types[i]
     stage = f"{'long_' * plan.is_long}core_stage<{t.dtype.cxx}> stage{i}"
     before = (
@@ -246,15 +247,16 @@ def _as_const(plan, i, value):
 
 
 def _named(plan, i, names, value):
-    """The value; for reports of the simulator, with the name of the function's parameter."""
+    """Returns the C++ expression `value`, on the simulator in a macro that attaches the parameter's name for
+    reports."""
     if not plan.types[i].is_array or i >= len(names):
         return value
     return f'NUMBALITE_NAMED("{names[i]}", {value})'
 
 
 def _either_way(function, namespace, plan):
-    """The call of a function that declares its own types: inputs are passed as arrays of const elements, unless it
-    accepts only arrays of non-const elements."""
+    """Returns the C++ call of a function that declares its own types: inputs are passed as arrays of const elements,
+    unless it accepts only arrays of non-const elements."""
     count = len(plan.types)
     heads = ", ".join(f"class nl_T{i}" for i in range(count))
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))

@@ -71,7 +71,8 @@ class Layout(NamedTuple):
 
 @functools.lru_cache(256)
 def parse(text: str, may_lack_outputs: bool = False) -> Layout:
-    """The layout in ``text``. ``may_lack_outputs``: "(n),(m)" and "(n)->" have no outputs.
+    """Returns the Layout that ``text`` describes. ``may_lack_outputs``: a layout without outputs, "(n),(m)" or "(n)->",
+    is allowed.
 
     >>> str(parse("(m, n), (n, p) -> (m, p)"))
     '(m,n),(n,p)->(m,p)'

@@ -35,7 +35,7 @@ class Loop(NamedTuple):
 
     @property
     def codes(self) -> bytes:
-        """The nl_dtype codes of the operands."""
+        """Returns the nl_dtype codes of the operands, one byte each."""
         return codes(self.operands)
 
 
@@ -77,7 +77,7 @@ def _ufunc_source(function, signatures, options):
 
 
 def lazy_loop(function, inputs, nout, target, options) -> Loop:
-    """The loop for inputs of these Scalar types; its results are of the types that the compiler deduces.
+    """Returns the loop for inputs of these Scalar types; its results are of the types that the compiler deduces.
 
     CompileError if the function does not take them, TypeError for a result that no array can hold.
     """
@@ -109,7 +109,7 @@ def _builder(function):
 
 
 def _added(builder, function):
-    """The namespace of the function, whose messages are about code for the CPU."""
+    """Adds the function to the builder and returns its C++ namespace. Messages are about code for the CPU."""
     with on_cpu():
         return builder.add_function(function)
 
@@ -139,8 +139,8 @@ def _ufunc_run(i, inputs, outputs):
 
 
 def _write_entries(builder, i, run, arguments, guarded):
-    """The functions of loop i, one for each target, and their names. `run` lacks its last two parameters:
-    whether it is parallel, and whether guarded."""
+    """Writes the C++ functions of loop i, one for each target, and returns the list of their names. `run` lacks its
+    last two parameters: whether it is parallel, and whether guarded."""
     names = [_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
         how = f"{run}, {_truth(parallel)}, {_truth(guarded)}>"
@@ -203,12 +203,13 @@ def _gufunc_source(function, signatures, layout, options, writable):
 
 
 def element_type(t):
-    """The Scalar type of an argument or of an array's elements."""
+    """Returns the Scalar type of an argument or of an array's elements."""
     return t.dtype if t.is_array else t
 
 
 def _written(args, layout, writable) -> list:
-    """The operands that the function may write. Without outputs and `writable`, all arrays that are not const."""
+    """Returns a list with one bool per operand: may the function write it? Without outputs and `writable`, all arrays
+    that are not const."""
     if not layout.nout and not writable:
         return [t.is_array and not t.readonly for t in args]
     return [k >= layout.nin or k in writable for k in range(len(args))]
@@ -278,7 +279,7 @@ def check_layout(name, signature, layout, writable=()) -> None:
 
 
 def parse_layout(name, text):
-    """The gusignature.Layout of a text; SignatureError names the function."""
+    """Returns the gusignature.Layout of a text; SignatureError names the function."""
     try:
         return gusignature.parse(text, may_lack_outputs=True)
     except SignatureError as problem:
@@ -290,8 +291,9 @@ def parse_layout(name, text):
 
 
 def _load(function, signatures, options, generate):
-    """The module of all loops. If they do not compile, the error is about the first signature that does not compile
-    alone. generate(function, signatures, options) returns a Builder and the names of loops."""
+    """Compiles all loops and returns their loaded module. If they do not compile, the error is about the first
+    signature that does not compile alone. generate(function, signatures, options) returns a Builder and the names of
+    loops."""
 
     def source_of(some):
         builder, names = generate(function, some, options)

@@ -21,8 +21,8 @@ from . import element, hostloops, resolve
 
 
 def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
-    """A numpy.ufunc of a function of numbers; `signatures` empty: a loop for the dtypes of each call.
-    ``results``: the number of results, if the caller determines it."""
+    """Returns a numpy.ufunc of a function of numbers. If `signatures` is empty, a loop is compiled for the dtypes of
+    each call. ``results``: the number of results, if the caller determines it."""
     signatures = _distinct(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
@@ -50,8 +50,8 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
 def make_gufunc(
     function, signatures, layout_text, target, identity, options, doc=None, writable=()
 ) -> np.ufunc:
-    """A generalized numpy.ufunc; the function's last parameters are its outputs. ``writable``: the inputs that it
-    writes, too, by their numbers or their names.
+    """Returns a generalized numpy.ufunc. The function's last parameters are its outputs. ``writable`` are the indices
+    or names of the inputs that it writes, too.
 
     Without signatures a loop is compiled for the dtypes of each call: all outputs have the common dtype
     of the inputs, unless dtype= or signature= is passed (NumPy does not pass the dtype of out=).
@@ -76,7 +76,7 @@ def make_gufunc(
 
 
 def numbers_of(function, writable, layout) -> tuple:
-    """The numbers of the inputs that writable_args names."""
+    """Returns the sorted indices of the inputs that writable_args names."""
     if writable is None or writable is True or isinstance(writable, str):
         raise TypeError(
             f"{function.name}: writable_args is a list of parameters, by name or number, not {writable!r}"
@@ -98,7 +98,7 @@ def numbers_of(function, writable, layout) -> tuple:
 
 
 def _distinct(function, signatures, nin=None):
-    """The signatures without repetitions; two for the same inputs are a mistake."""
+    """Returns the list of signatures without repetitions; two for the same inputs are a mistake."""
     found = {}
     for signature in signatures:
         key = tuple(hostloops.element_type(t) for t in signature.args[:nin])
@@ -157,7 +157,7 @@ class Owner:
         self.waiting = {}  # the same of those that are compiled and not yet its
 
     def make(self, nin, nout, loops):
-        """The ufunc with these loops; without loops, they are compiled on demand."""
+        """Returns the ufunc with these loops. If there are none, loops are compiled on demand."""
         if self.target == "parallel":
             threads.most()  # the pool's size is set before a loop needs it
         _register()
@@ -168,8 +168,8 @@ class Owner:
         return self._named(self.__name__, loops)
 
     def _with_plain_reductions(self, loops):
-        """The ufunc with the reductions of another that is called something else: NumPy's reductions of
-        any ufunc with this name add or multiply small integers in its default one."""
+        """Returns the ufunc with the reductions of a second ufunc that has a different name: NumPy's reductions of any
+        ufunc with this name add or multiply small integers in its default one."""
         twin = Owner(*self.arguments())
         twin.nin, twin.nout, twin.__name__ = self.nin, self.nout, self.__name__
         other = twin._named(f"{self.__name__}_", loops)
@@ -196,7 +196,7 @@ class Owner:
         return ufunc
 
     def promote(self, ufunc, inputs, fixed):
-        """The codes of the loop for these dtypes, compiled and added if it is new.
+        """Returns the dtype codes of the loop for these dtypes. A new loop is compiled and added.
 
         inputs: dtypes, or int, float, complex for scalars that adopt the others' type; the first is
         None in a reduction. fixed: the types in dtype= and signature=, None where they have none.
@@ -223,7 +223,7 @@ class Owner:
         return hostloops.codes(operands)
 
     def _results(self, inputs, fixed):
-        """The dtypes of the results for inputs of these dtypes."""
+        """Returns the dtypes of the results for inputs of these dtypes."""
         if self.layout is not None:
             common = np.result_type(*inputs)
             asked = fixed[self.nin :] if fixed else (None,) * self.nout
@@ -264,15 +264,15 @@ class Owner:
         return self._equal
 
     def like_this(self, function, signatures, results=None):
-        """A ufunc of another function, for the same target with the same options."""
+        """Returns a ufunc of another function, for the same target with the same options."""
         return make_ufunc(function, signatures, self.target, None, self.options, "", results)
 
     def like_this_gufunc(self, function, signatures, layout):
-        """A generalized ufunc of another function, for the same target with the same options."""
+        """Returns a generalized ufunc of another function, for the same target with the same options."""
         return make_gufunc(function, signatures, layout, self.target, None, self.options, "")
 
     def arguments(self):
-        """The arguments from which `_again` makes an equal ufunc."""
+        """Returns the arguments from which `_again` makes an equal ufunc."""
         layout = None if self.layout is None else str(self.layout)
         return (
             self.function, self.signatures, layout, self.target, self.identity, self.options, self.doc,

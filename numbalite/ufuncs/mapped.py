@@ -134,7 +134,7 @@ class MapReduce:
         )
 
     def _operand(self, value, stream):
-        """The operand as an aligned device array, a NumPy scalar, or PLACE."""
+        """Returns the operand as an aligned device array, a NumPy scalar, or PLACE."""
         if value is PLACE:
             return value
         if operands.is_on_device(value):
@@ -288,7 +288,7 @@ def _struct(name, size):
 
 
 def _size(form):
-    """The size in bytes of nl_operands in mapped.cu."""
+    """Returns the size in bytes of nl_operands in mapped.cu."""
     count = len(form.stored)
     size = 16 * count + 8 * (form.dims * (1 + count) + count)
     return -(-size // 16) * 16
@@ -301,7 +301,7 @@ def _kind(value, step):
 
 
 def _read(number, kind, dtype):
-    """The statement that loads N neighbouring elements of an operand; "" if it is no array."""
+    """Returns the C++ statement that loads N neighbouring elements of an operand; "" if it is no array."""
     if kind not in _ARRAYS:
         return ""
     items = f"nl_items<{_in_memory(dtype)}, {'N' if kind == 'array' else 1}>"
@@ -309,7 +309,7 @@ def _read(number, kind, dtype):
 
 
 def _word(number, kind, cxx):
-    """The expression for an operand's element j of the N loaded ones."""
+    """Returns the C++ expression for an operand's element j of the N loaded ones."""
     if kind in _ARRAYS:
         return f"x{number}.template get<{cxx}>(j)"
     if kind == "value":
@@ -328,7 +328,7 @@ def _slot(value, scalar):
 
 
 def _spread(value, shape):
-    """The strides of an operand along all axes of the broadcast shape."""
+    """Returns the strides of an operand along all axes of the broadcast shape."""
     if isinstance(value, _core.DeviceArray):
         return shapes.spread(value.shape, value.strides, shape)
     return (0,) * len(shape)
@@ -370,7 +370,7 @@ def _divided(schedule, rows, results, commutes):
 
 
 def _width(given, steps, outer, rows, result):
-    """The width of mapped.cu: the number of elements that one access loads.
+    """Returns the number of elements that one access of mapped.cu loads.
 
     1: the elements are not contiguous. 0: their strides differ within a part. `steps` are the strides along the reduced
     axis (None for width 0), `outer` the strides along all other axes.

@@ -33,7 +33,7 @@ class ReductionMethods:
 
     @property
     def _reduction_loops(self):
-        """The kernels of the reductions, created for the first reduction."""
+        """Returns the object that holds the kernels of the reductions; the first reduction creates it."""
         loops = self.__dict__.get("_reduction_loops_made")
         if loops is None:
             made = reduceloops.Loops(self._function_for, self.__name__, self._options)
@@ -45,7 +45,7 @@ class ReductionMethods:
         return self._reduction_loops, loop
 
     def _function_for(self, dtype):
-        """The DeviceFunction that combines numbers of a dtype."""
+        """Returns the DeviceFunction that combines numbers of a dtype."""
         for signature in self._given:
             if all(t.dtype == dtype for t in signature.args):
                 return element.typed(self._function, signature)
@@ -59,7 +59,7 @@ class ReductionMethods:
             raise ValueError(f"{method} only supported for functions returning a single value")
 
     def _loop_dtype(self, method, inputs, dtype=None):
-        """The dtype of the loop whose operands and result have one dtype.
+        """Returns the dtype of the loop whose operands and result have one and the same dtype.
 
         Without signatures, a function with a larger result dtype (C++ adds int8 as int) is reduced in that dtype.
         """
@@ -83,7 +83,8 @@ class ReductionMethods:
         return found[0]
 
     def _cached_reduction_dtype(self, method, call, dtype):
-        """The accumulator dtype of a call of reduce, accumulate or reduceat; resolved once per combination of dtypes."""
+        """Returns the accumulator dtype of a call of reduce, accumulate or reduceat; resolved once per combination of
+        dtypes."""
         x, out = call.array, call.out_dtype
         key = method, x.dtype, dtype, out
         can_be_kept = dtype is None or isinstance(dtype, np.dtype)
@@ -104,7 +105,7 @@ class ReductionMethods:
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
 
     def _start(self):
-        """The identity as a number, or None."""
+        """Returns the identity as a number, or None if there is none or it is a text."""
         return None if isinstance(self.identity, str) else self.identity
 
     def _is_reorderable(self):
@@ -113,11 +114,11 @@ class ReductionMethods:
     # --- the methods
 
     def _reduction_dtype(self, dtype, array, out):
-        """The default of a reduction's `dtype` argument."""
+        """Returns the default of a reduction's `dtype` argument."""
         return dtype
 
     def _initial_value(self, initial, loop, has_mask, is_empty):
-        """The initial value of a reduction, in its dtype; None: the first element.
+        """Returns the initial value of a reduction, in its dtype; None: the first element.
 
         As in NumPy, it is the identity if there is one, which can change the result: `hypot` of the identity and a
         number is not that number, and 0.0 + -0.0 is 0.0.
@@ -372,7 +373,7 @@ class _Call:
         raise ValueError(f"{name}: the output array has shape {self.out.shape}, the result {shape}")
 
     def device(self):
-        """A context manager that makes the array's device, or the output's, current."""
+        """Returns a context manager that makes the array's device, or the output's, current."""
         return assign.on_device_of(self.array if self.is_device else self.out)
 
     def upload(self):
@@ -381,7 +382,7 @@ class _Call:
         return self.array
 
     def target(self, shape, axis_order, loop, *sources, exact=False):
-        """The device array to write: the output, or a new array.
+        """Returns the device array to write: the output, or a new array.
 
         A new array is needed if the output shares memory with a source (``exact``: unless all elements coincide), or if
         kernels cannot write to it. Its axis order is that of the strides ``axis_order``; C order without them.
@@ -413,7 +414,8 @@ class _Call:
 
 
 def _mask(where, array):
-    """The argument `where` as a boolean array that broadcasts to the array; None if all elements are included."""
+    """Returns the argument `where` as a boolean array that broadcasts to the array; None if all elements are
+    included."""
     if where is True:
         return None
     if operands.is_on_device(where):
@@ -446,7 +448,7 @@ def _one_axis(axis, array, method):
 
 
 def _segments(indices, length, name):
-    """The begins and ends of the segments, shape (n, 2), from the indices of reduceat."""
+    """Returns an array of shape (n, 2) with the begin and the end of each segment, from the indices of reduceat."""
     if operands.is_on_device(indices):
         indices = operands.device_view(indices).copy_to_host()
     if isinstance(indices, np.ndarray) and not np.can_cast(indices.dtype, np.int64, "safe"):

@@ -25,7 +25,7 @@ def is_on_device(value) -> bool:
 
 
 def device_view(value):
-    """A device array that shares the memory of a value for which `is_on_device` is true."""
+    """Returns a device array that shares the memory of a value for which `is_on_device` is true."""
     if isinstance(value, _core.DeviceArray):
         return value
     if hasattr(value, "__cuda_array_interface__"):
@@ -45,7 +45,7 @@ def host_array(value):
 
 
 def dtype_of_value(value):
-    """The dtype of an operand; int, float or complex for a Python number."""
+    """Returns the dtype of an operand; int, float or complex for a Python number."""
     if type(value) in (int, float, complex):
         return type(value)
     dtype = getattr(value, "dtype", None)
@@ -59,7 +59,7 @@ def check_dtype(dtype, name):
 
 
 def no_numbers(dtype, name) -> TypeError:
-    """The TypeError for an unsupported dtype; its message has the remedy."""
+    """Returns the TypeError for an unsupported dtype; its message has the remedy."""
     if dtype.names:
         way = "compute with the fields, as d['name'], or "
     elif dtype.kind in "mM":
@@ -74,14 +74,14 @@ def no_numbers(dtype, name) -> TypeError:
 
 
 def to_device(value, stream):
-    """A device array from a host array (copied) or from an array on the device (shared)."""
+    """Returns a device array from a host array (copied) or from an array on the device (shared)."""
     if is_on_device(value):
         return device_view(value)
     return arrays.to_device(value, stream)
 
 
 def axes_of(axis, ndim) -> tuple:
-    """An `axis` argument as a sorted tuple of axis numbers; None means all axes.
+    """Returns an `axis` argument as a sorted tuple of axis numbers; None means all axes.
 
     AxisError for an axis out of range, ValueError for duplicates.
     """
@@ -100,19 +100,19 @@ def axes_of(axis, ndim) -> tuple:
 
 
 def without(shape, axes) -> tuple:
-    """A shape (or strides) without these axes."""
+    """Returns a shape (or strides) without these axes."""
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
 def spread(array, shape):
-    """A view of a device array, broadcast to a shape with strides of zero."""
+    """Returns a view of a device array, broadcast to a shape with strides of zero."""
     if array.shape == shape:
         return array
     return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
 
 
 def contiguous(array, stream=0):
-    """The device array, or a copy in C order if it is not C-contiguous."""
+    """Returns the device array, or a copy in C order if it is not C-contiguous."""
     return array if array.is_c_contiguous() else array.copy(stream=stream)
 
 
@@ -122,17 +122,19 @@ def is_aligned(array) -> bool:
 
 
 def first_of(array):
-    """A contiguous array with the address of the array's first element, for kernels that get strides separately."""
+    """Returns a contiguous array with the address of the array's first element, for kernels that get strides
+    separately."""
     return array if array.is_c_contiguous() else array._view((), (), array.dtype)
 
 
 def empty(shape, dtype):
-    """A new uninitialized device array in C order."""
+    """Returns a new uninitialized device array in C order."""
     return _core.device_empty(tuple(shape), np.dtype(dtype), "C")
 
 
 def empty_along(shape, dtype, *strides):
-    """A new device array whose axis order in memory follows these strides of other arrays; C order without strides."""
+    """Returns a new device array whose axis order in memory follows these strides of other arrays; C order without
+    strides."""
     packed = shapes.packed_as(shape, dtype.itemsize, *strides)
     return _core.device_empty(shape, dtype, strides=packed)
 

@@ -152,7 +152,7 @@ class NumpyUfunc(CudaUfunc):
         return tuple(loop)
 
     def _loop_dtype(self, method, inputs, dtype=None):
-        """The loop's dtype; logical ufuncs are reduced as booleans, to which elements are converted."""
+        """Returns the loop's dtype. Logical ufuncs convert the elements to booleans and reduce these."""
         if self._numpy not in _LOGICAL or method == "at":
             if dtype is not None:  # raises NumPy's exception if there is no such loop
                 same = (np.dtype(dtype),) * 3
@@ -164,14 +164,16 @@ class NumpyUfunc(CudaUfunc):
         return np.dtype(bool)
 
     def _reduction_dtype(self, dtype, array, out):
-        """The reduction's dtype; as in NumPy, at least the default integer for sums and products of integers."""
+        """Returns the reduction's dtype; as in NumPy, at least the default integer for sums and products of
+        integers."""
         if dtype is not None or out is not None or self._numpy not in (np.add, np.multiply):
             return dtype
         default = np.dtype(np.uintp if array.dtype.kind == "u" else np.intp)
         return default if array.dtype.kind in "bui" and array.dtype.itemsize < 8 else None
 
     def _reduction_loops_for(self, stored, loop):
-        """The kernels of a reduction; sums and products of floating-point numbers use a more precise accumulator."""
+        """Returns (the object with the kernels of a reduction, its loop dtype). Sums and products of floating-point
+        numbers use a more precise accumulator."""
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
             onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
@@ -188,7 +190,7 @@ def _name(ufunc):
 
 
 def counterpart(ufunc) -> CudaUfunc:
-    """The CUDA ufunc for a NumPy ufunc; TypeError if there is none."""
+    """Returns the CUDA ufunc for a NumPy ufunc; TypeError if there is none."""
     made = _core.ufunc_counterparts.get(ufunc)
     if made is not None:
         return made
@@ -235,7 +237,7 @@ def _is_supported(operand):
 
 
 def array_ufunc(ufunc, method, *inputs, **keywords):
-    """The result of DeviceNDArray.__array_ufunc__ for calls that the C fast path does not handle."""
+    """Returns the result of DeviceNDArray.__array_ufunc__ for calls that the C fast path does not handle."""
     if not all(map(_is_supported, (*inputs, *keywords.get("out", ())))):
         return NotImplemented
     made = counterpart(ufunc)
@@ -257,7 +259,7 @@ def compared_beyond(ufunc, method, *inputs, **keywords):
 
 
 def _infinite(value, dtypes):
-    """An infinity for a Python integer out of the range of one of the dtypes; other values unchanged."""
+    """Returns an infinity for a Python integer out of the range of one of the dtypes; other values unchanged."""
     if type(value) is int:
         for info in map(np.iinfo, dtypes):
             if not info.min <= value <= info.max:

@@ -43,7 +43,8 @@ class Loop(_core.Dispatcher):
 
 
 def pipelines() -> int:
-    """The number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk copies or memory."""
+    """Returns the number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk copies or
+    memory."""
     most = 0
     for device in range(_core.device_count()):
         memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK)
@@ -173,7 +174,7 @@ def _widths(size, accumulator):
 
 
 def _runs(word, width, accumulator, vec):
-    """The possible numbers of accesses of a scan's thread."""
+    """Returns the possible numbers of accesses per thread of a scan, a list."""
     if word == "scan_warps" and vec > 1:
         return [1]
     if word == "scan_tiles":
@@ -190,7 +191,7 @@ def _runs(word, width, accumulator, vec):
 
 
 def _siblings(word, numbers, size, accumulator, vec):
-    """The template arguments of all kernels of the kind `word` for dtypes of these sizes.
+    """Returns the list of template arguments, as texts, of all kernels of the kind `word` for dtypes of these sizes.
 
     core/reduceplan.c and core/scanplan.c select among them by shape and alignment.
     """
@@ -211,7 +212,8 @@ def _siblings(word, numbers, size, accumulator, vec):
 
 
 def _variants(kind, last, size, accumulator, vec=1):
-    """All variants of a kernel, as (kind, kind of the last block): other shapes of the same dtypes may need them."""
+    """Returns a list of all variants of a kernel, each (kind, kind of the last block): other shapes of the same dtypes
+    may need them."""
     word, numbers = _KIND.fullmatch(kind).groups()
     kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
@@ -238,7 +240,7 @@ def _rows(taken, size):
 
 
 def code_of(dtype):
-    """The key of a dtype: its type number for the dtypes that it identifies, else the dtype."""
+    """Returns the key of a dtype: its type number for the dtypes that it identifies, else the dtype."""
     return dtype.num if dtype.num < 20 else dtype
 
 
@@ -248,7 +250,7 @@ def _body(kind, names, words):
 
 
 def _kernel_text(kind, last, names, words, blocks):
-    """The source of one kernel.
+    """Returns the C++ source of one kernel.
 
     ``last``: the kind of reduction by which the last block combines the parts, or "". ``names``: the C++ types S (read),
     T (accumulator) and O (written). ``blocks``: the number of blocks that must fit in a multiprocessor.
@@ -337,7 +339,7 @@ class Loops:
         return builder, function
 
     def _cxx(self, builder, dtype):
-        """The C++ name of a dtype."""
+        """Returns the C++ name of a dtype."""
         of_dtype = types.from_dtype(dtype)
         builder.use_types(of_dtype)
         return of_dtype.cxx
@@ -373,7 +375,7 @@ class Loops:
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
     ) -> Loop:  # fmt: skip
-        """The kernel with these dtypes and options; the first launch compiles it.
+        """Returns the kernel with these dtypes and options; the first launch compiles it.
 
         Most kinds: the first kernel is compiled alone, which is the fastest. The second one shows that shapes change:
         it is compiled together with all other variants, if there are more than two, so that later shapes need no
@@ -407,7 +409,7 @@ class Loops:
             return found
 
     def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:
-        """The C object that plans and launches reductions and scans for these dtypes."""
+        """Returns the C object that plans and launches reductions and scans for these dtypes."""
         key = (*map(code_of, (stored, loop, result)), reorderable, exclusive)
         found = self._reducers.get(key)
         if found is None:
@@ -463,7 +465,7 @@ class OwnLoops(Loops):
 
 
 def aligned(array, stream):
-    """The array, or an aligned copy if its elements are not aligned."""
+    """Returns the array, or an aligned copy if its elements are not aligned."""
     return array if operands.is_aligned(array) else array.copy(stream=stream)
 
 

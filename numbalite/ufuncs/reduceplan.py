@@ -62,17 +62,17 @@ def merged(dims):
 
 
 def room(wide) -> int:
-    """The capacity of a plan in dimensions."""
+    """Returns the capacity of a plan in dimensions."""
     return _MANY if wide else _FEW
 
 
 def initial_size(itemsize) -> int:
-    """The size of the initial value in a plan: at least 16 bytes, a multiple of 16."""
+    """Returns the size of the initial value in a plan: at least 16 bytes, a multiple of 16."""
     return max(16, -(-itemsize // 16) * 16)
 
 
 def plan_size(wide, itemsize=1) -> int:
-    """The size of a plan in bytes, with the padding that C++ adds. `itemsize` is the accumulator's size."""
+    """Returns the size of a plan in bytes, with the padding that C++ adds. `itemsize` is the accumulator's size."""
     size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * room(wide)
     return -(-size // 16) * 16
 
@@ -100,7 +100,7 @@ def packed_plan(
 
 
 def lanes_of(schedule) -> int:
-    """The number of threads that reduce a row together."""
+    """Returns the number of threads that reduce a row together."""
     if schedule.kind == "serial":
         return 1
     if schedule.kind.startswith("short"):
@@ -109,7 +109,7 @@ def lanes_of(schedule) -> int:
 
 
 def grid_of(schedule, results):
-    """The grid size of a launch that reduces rows, by threads, warps or blocks."""
+    """Returns the number of blocks of a launch in which threads, warps or blocks reduce one row each."""
     slots = results * schedule.parts
     if schedule.kind.startswith("short"):
         return -(-results // (THREADS // lanes_of(schedule)))
@@ -119,7 +119,7 @@ def grid_of(schedule, results):
 
 
 def blocks_of(kind, vec, size):
-    """The minimum number of blocks per multiprocessor, for __launch_bounds__.
+    """Returns the minimum number of blocks per multiprocessor, for __launch_bounds__.
 
     With fewer blocks, memory bandwidth is not used; with more, threads have too few registers. An element has `vec`
     numbers and `size` bytes.
@@ -132,5 +132,5 @@ def blocks_of(kind, vec, size):
 
 
 def statuses_of(lines, tiles) -> int:
-    """The number of status values that the tiles of all rows publish (lookback.cuh)."""
+    """Returns the number of status values that the tiles of all rows publish (lookback.cuh)."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))

@@ -270,7 +270,7 @@ def _first(array, size):
 
 
 def initial_of(init, dtype, name, word="init"):
-    """The argument `init` as a 0-dimensional array of the dtype, or None."""
+    """Returns the argument `init` as a 0-dimensional array of the dtype, or None."""
     if init is None:
         return None
     if isinstance(init, _core.DeviceArray):
@@ -290,7 +290,7 @@ def initial_of(init, dtype, name, word="init"):
 
 
 def _target(res, shape, axis, dtype):
-    """The view of `res` in which the result is stored."""
+    """Returns the view of `res` in which the result is stored."""
     if not np.can_cast(dtype, res.dtype, "same_kind"):
         raise TypeError(f"res= has dtype {res.dtype}, the result {dtype}")
     if axis is None:

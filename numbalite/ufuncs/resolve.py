@@ -37,7 +37,8 @@ _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def strengthened(inputs) -> tuple:
-    """The inputs, with weak scalars replaced by their default dtypes if no strong input has their kind."""
+    """Returns the input dtypes, with weak scalars replaced by their default dtypes if no strong input has their
+    kind."""
     strong = [_KINDS.get(t.kind, 4) for t in inputs if t not in _WEAK_KIND]
     weak = [_WEAK_KIND[t] for t in inputs if t in _WEAK_KIND]
     if not weak or min(max(weak), 2) <= min(max(strong, default=-1), 2):
@@ -53,7 +54,7 @@ def can_cast(source, dtype, casting) -> bool:
 
 
 def promoted(inputs) -> tuple:
-    """The dtypes of the inputs, with weak scalars promoted with the other inputs."""
+    """Returns the dtypes of the inputs, with weak scalars promoted with the other inputs."""
     inputs = strengthened(inputs)
     if all(t not in _WEAK_KIND for t in inputs):
         return inputs
@@ -74,7 +75,7 @@ class Request:
         self.fixed = fixed_types(ufunc, dtype, signature)
 
     def checked(self, loop):
-        """The loop, if the operands can be cast to and from its types; otherwise raises NumPy's exceptions."""
+        """Returns the loop, if the operands can be cast to and from its types; otherwise raises NumPy's exceptions."""
         nin = self.ufunc.nin
         for i, (have, want) in enumerate(zip(self.inputs, loop, strict=False)):
             if not can_cast(have, want, self.casting):
@@ -89,7 +90,8 @@ class Request:
 
 
 def fixed_types(ufunc, dtype, signature):
-    """The dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand; None if they fix no dtype."""
+    """Returns a tuple of the dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand; None if
+    they fix no dtype."""
     nin, nargs = ufunc.nin, ufunc.nin + ufunc.nout
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -179,7 +181,8 @@ def _safe(inputs, loops):
 
 
 def _converting_scalars(request, loops):
-    """The only loop whose types all strong inputs have, if the weak scalars can be converted to its other types.
+    """Returns the only loop whose types all strong inputs have, if the weak scalars can be converted to its other
+    types.
 
     The request is changed to these types.
     """
@@ -231,7 +234,7 @@ def _not_supported(request, loops):
 
 
 def choose_lazily(request: Request, results_of) -> tuple:
-    """The loop for a call of a ufunc without signatures.
+    """Returns the loop for a call of a ufunc without signatures.
 
     ``results_of(inputs)`` returns the result dtypes of the function for inputs of these dtypes.
     """

@@ -38,14 +38,14 @@ class RuledUfunc(CudaUfunc):
 
 
 def common(inputs) -> np.dtype:
-    """The dtype that inputs are computed in together: NumPy's promotion, weak scalars as such."""
+    """Returns the dtype in which a function computes these inputs: NumPy's promotion, with weak scalars."""
     return np.result_type(*resolve.promoted(inputs))
 
 
 @functools.cache
 def chosen() -> RuledUfunc:
-    """The element-wise function of numpy.where: the first of two numbers if a condition is true, else the
-    second."""
+    """Returns the element-wise function of numpy.where, which selects the first of two numbers if a condition is true,
+    else the second."""
     return RuledUfunc("chosen", _choice)
 
 

@@ -61,7 +61,7 @@ class Places:
 
 
 def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
-    """The flat indices of the elements that an index selects.
+    """Returns the flat indices of the elements that an index selects.
 
     IndexError as in NumPy; the bounds of a single index array on the device are checked later (`refuse`).
     """

@@ -54,6 +54,6 @@ def is_scipys(ufunc: Any) -> bool:
 
 
 def find(ufunc: Any) -> tuple[str, str] | None:
-    """The expression and the kinds of the loops of a ufunc of scipy.special, or None."""
+    """Returns the C++ expression and the dtype kinds of the loops of a ufunc of scipy.special, or None."""
     name = ufunc.__name__
     return (_TABLE[name], _REAL) if name in _TABLE and is_scipys(ufunc) else None

@@ -86,8 +86,8 @@ class TimeUfunc:
         return tuple(timed) if isinstance(found, tuple) else timed[0]
 
     def _part(self, inputs):
-        """The signature for these inputs, with its ufunc: the first with exactly these types, else the first
-        to which they can be converted."""
+        """Returns (signature, ufunc) for these inputs: the first with exactly these types, else the first to which they
+        can be converted."""
         for fits in (lambda a, b: a == b, np.can_cast):
             for signature, ufunc in self._parts:
                 if all(fits(x.dtype, t) for x, t in zip(inputs, _dtypes(signature), strict=False)):
@@ -105,7 +105,7 @@ def _is_time(dtype):
 
 
 def _dtypes(signature):
-    """The NumPy dtypes of the inputs and the outputs."""
+    """Returns the list of NumPy dtypes of the inputs and the outputs."""
     returned = () if signature.return_type is types.void else element.returned(signature)
     return [_element(t).dtype for t in (*signature.args, *returned)]
 
