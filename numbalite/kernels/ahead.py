@@ -72,7 +72,7 @@ def _check_abi(abi, device):
 
 
 def _target(cc, given):
-    """The target; (9, 0, "a") adds an option."""
+    """Returns the target of a compute capability. A suffix, as in (9, 0, "a"), adds a compiler option."""
     from numbalite.kernels import inspection
 
     if cc is None:

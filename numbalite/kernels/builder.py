@@ -214,12 +214,13 @@ class Builder:
         return Source(text=self.finish(fields), **fields)
 
     def labels(self, *first) -> tuple:
-        """The files of the user's lines: of the definitions ``first`` and of all device functions."""
+        """Returns the tuple of file labels of the user's lines: those of the definitions ``first`` and of all device
+        functions."""
         definitions = (*first, *(function.definition for function in self.functions))
         return tuple(dict.fromkeys(definition.text.label for definition in definitions))
 
     def warnings(self) -> list:
-        """The warnings of the translations of the device functions: (function, message)."""
+        """Returns the list of warnings of the translations of the device functions, each (function, message)."""
         of_all = (function.definition.warnings for function in self.functions)
         return list(dict.fromkeys(itertools.chain.from_iterable(of_all)))
 
@@ -247,7 +248,7 @@ class Builder:
                 self.users[lines_of(text)] = None
 
     def links(self) -> list:
-        """The Texts to compile first, without declarations of functions that another Text defines.
+        """Returns the list of Texts to compile first, without declarations of functions that another Text defines.
 
         The types of a definition may differ from the declared ones although their memory layout is equal.
         """
@@ -261,7 +262,7 @@ class Builder:
     # --- captured Python names
 
     def with_numbers(self, function, number_type):
-        """The copy of a device function for this number type; one copy per source."""
+        """Returns the copy of a device function that uses this number type. A source has one copy of each function."""
         if not number_type:
             return function
         key = function, number_type
@@ -327,7 +328,7 @@ class Builder:
         return taken
 
     def user_text(self, definition: Definition) -> Text:
-        """The user's lines, adapted to the macros of the open namespace."""
+        """Returns the Text of the user's lines, adapted to the macros of the open namespace."""
         return definition.text.replace(definition.body(self.macros))
 
     def close_namespace(self, namespace: str, definition: Definition, taken):
@@ -522,7 +523,8 @@ def _kernel_parameters(builder, names, args):
 
 
 def device_source(function, exported: str = "", signature=None) -> str:
-    """The source of a device function; with ``exported``, also an extern "C" function of this name that calls it."""
+    """Returns the C++ source of a device function; with ``exported``, also an extern "C" function of this name that
+    calls it."""
     builder = Builder(function.name, repr(function))
     namespace = builder.add_function(function)
     if exported:
@@ -538,7 +540,7 @@ def device_source(function, exported: str = "", signature=None) -> str:
 
 
 def unit_source(text: Text, prepended=()) -> str:
-    """The source of a user's complete translation unit; ``prepended`` are Texts to compile first."""
+    """Returns the C++ source of a user's complete translation unit; ``prepended`` are Texts to compile first."""
     texts = *prepended, text
     used = set().union(*(identifiers(piece.value) for piece in texts))
     head = _own_includes(used, _included(texts)) + "using namespace numbalite;\n"
@@ -604,7 +606,7 @@ def plain_name(name: str) -> str:
 
 
 def lines_of(text: Text, is_python: bool = False) -> Lines:
-    """The line range of a Text, for warnings."""
+    """Returns the line range of a Text, to which warnings are assigned."""
     return Lines(text.label, min(text.lines), max(text.lines), is_python)
 
 
@@ -621,7 +623,7 @@ def file_name(name: str, label: str) -> str:
 
 @functools.lru_cache(maxsize=128)
 def identifiers(text: str, parameters=()) -> frozenset:
-    """The names in a source that may belong to the library: free names, and names next to a ``::``."""
+    """Returns the set of names in a source that may belong to the library: free names, and names next to a ``::``."""
     found = set(free_names(text, parameters))
     tokens = tokenize(text)
     for before, token in itertools.pairwise(tokens):
@@ -633,7 +635,8 @@ def identifiers(text: str, parameters=()) -> frozenset:
 
 
 def names_of_type(t: types.Type) -> set:
-    """The names in the C++ spelling of a type: `array`, `float16` and others in `array<const float16, 1>`."""
+    """Returns the set of names in the C++ spelling of a type: `array`, `float16` and others in `array<const float16,
+    1>`."""
     return {token.text for token in tokenize(t.cxx) if token.kind == "name"}
 
 
@@ -643,7 +646,7 @@ def included_name(line: str) -> str:
 
 
 def _included(texts) -> list:
-    """The names of the files that these Texts include."""
+    """Returns the list of names in the #include lines of these Texts."""
     return [
         included_name(token.text)
         for text in texts

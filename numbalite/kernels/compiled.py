@@ -52,7 +52,8 @@ class Compiled:
         self._overloads: dict[Any, Any] = {}
 
     def _overload(self, key: Any) -> Any:
-        """The overload of a key; creates it if there is none. One whose creation fails is not stored."""
+        """Returns the Overload stored under a key; creates it if there is none. One whose creation fails is not
+        stored."""
         with self._lock:
             overload = self._overloads.get(key)
             if overload is None:
@@ -69,7 +70,7 @@ class Compiled:
                 del self._overloads[key]
 
     def _compiled(self, key: Any) -> Any:
-        """The overload of a key, compiled for the current device. One that does not compile is removed."""
+        """Returns the Overload of a key, compiled for the current device. One that does not compile is removed."""
         overload = self._overload(key)
         try:
             overload.compile()
@@ -90,7 +91,7 @@ class Compiled:
         return signatures.signature(signature, self._name_in_scope)
 
     def _name_in_scope(self, name: str) -> Any:
-        """The value of a name in a signature's text, in the scope of the function's definition."""
+        """Returns the Python object of a name in a signature's text, in the scope of the function's definition."""
         raise NotImplementedError
 
     def _listed(self) -> Iterable[tuple[Any, Any]]:
@@ -139,11 +140,11 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def _only_types(self) -> tuple | None:
-        """The only accepted list of argument types, if there is just one."""
+        """Returns the only accepted list of argument types, if there is just one."""
         return self._given[0].args if len(self._given) == 1 else None
 
     def _overload_for(self, codes: bytes, args: Sequence) -> Any:
-        """The overload for these arguments; `codes` are their type codes from C."""
+        """Returns the Overload for these arguments; `codes` are their type codes from C."""
         return self._overload(self._types_for(codes, args))
 
     def _types_for(self, codes: bytes, args: Sequence) -> tuple:
@@ -162,7 +163,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         return wanted
 
     def _best(self, wanted: tuple, args: Sequence) -> tuple:
-        """The declared argument types that accept these arguments with the least conversion."""
+        """Returns the declared argument types that accept these arguments with the least conversion."""
         costs = [(self._cost(wanted, s.args, args), s) for s in self._given]
         rated = [(cost, s) for cost, s in costs if cost is not None]
         return conversions.cheapest(self.__name__, wanted, self._given, rated)

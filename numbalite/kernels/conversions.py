@@ -16,7 +16,7 @@ def cheapest(
     given: Sequence[Signature],
     rated: Sequence[tuple[tuple, Signature]],
 ) -> tuple:
-    """The argument types of the signature among `rated`, pairs (cost, signature), that costs least.
+    """Returns the argument types of the signature with the lowest cost. `rated` is a list of (cost, signature).
 
     TypeError if there is none (it lists what is `given`), or if several cost the same.
     """
@@ -35,7 +35,7 @@ def cheapest(
 
 
 def closest(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
-    """The signature for a call in a kernel, where conversions may lose digits, as in numba; of several with
+    """Returns the signature for a call in a kernel, where conversions may lose digits, as in numba; of several with
     equal cost the first. None if there is none."""
     rated = [(_forced(wanted, s.args), s) for s in given]
     costs = [cost for cost, _ in rated if cost is not None]

@@ -291,7 +291,7 @@ def _is_docstring(function):
 
 
 def _python_function(function):
-    """The Python function itself; for a function of jit, the one that was decorated."""
+    """Returns the Python function itself; for the result of jit, the function that was decorated."""
     compiled = capture.device_function(function)
     return function if compiled is function else compiled._py_func
 
@@ -370,7 +370,7 @@ def _from_source(code, given, name, parsed, frame):
 
 
 def _device_source(code, given, name, parsed, frame):
-    """A device function from complete C++; overloads and templates are allowed."""
+    """Returns a DeviceFunction from complete C++; overloads and templates are allowed."""
     from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a device function", frame)
@@ -384,7 +384,7 @@ def _device_source(code, given, name, parsed, frame):
 
 
 def _only_device_function(text):
-    """The last function that the source defines; those before it are its helpers."""
+    """Returns the name of the last function that the source defines; the functions before it are its helpers."""
     names = list(scanner.functions(text))
     if not names:
         raise TypeError("no function was found in the source; say which with name=")

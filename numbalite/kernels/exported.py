@@ -59,7 +59,7 @@ def _text(function, signature, exported, options):
 
 
 def ptx(function: DeviceFunction, sig: Any) -> str:
-    """The PTX, compiled with the options with which the function was defined."""
+    """Returns the PTX as text, compiled with the options with which the function was defined."""
     from numbalite.kernels import inspection
 
     signature = signatures.signature(sig, function.definition.scope.get)

@@ -32,7 +32,7 @@ def _text(field):
 
 
 def decode(record: bytes) -> dict:
-    """The record as a dict.
+    """Returns the fields of the fault record as a dict.
 
     kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
     unknown to the compiler). block, thread: (x, y, z). others: the number of further threads that failed. For

@@ -99,7 +99,8 @@ def _check(name, signature):
 
 
 def _flat(t, name):
-    """The types of a parameter and the values that are passed for it."""
+    """Returns (C++ types, C++ expressions): the scalar parameters into which one parameter is split, and the values
+    passed for them."""
     if not t.is_array:
         is_pointer = isinstance(t, types.Pointer)
         return [t.cxx], [f"foreign_pointer{{{name}}}" if is_pointer else name]

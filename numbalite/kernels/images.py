@@ -45,7 +45,7 @@ class Images:
         self.lock = RLock()
 
     def image(self, target=None):
-        """The image for a target, or for the current device."""
+        """Returns the compiled Image for a target, or for the current device."""
         if target is None:
             target = target_of(current_device())
         with self.lock:
@@ -55,7 +55,8 @@ class Images:
             return image
 
     def _first(self, target, again=False):
-        """The image to load; on the simulator, for the checks of this thread, which will probably launch it.
+        """Returns the Image to load. On the simulator, it is compiled with the checks of this thread, which will
+        probably launch it.
 
         Errors of the source are reported as without checks.
         """
@@ -87,7 +88,7 @@ class Images:
         raise explained
 
     def module(self, device):
-        """The module loaded on a device, which must be the current one."""
+        """Returns the module loaded on a device, which must be the current one."""
         with self.lock:
             module = self.loaded.get(device)
             if module is None or not _is_alive(module):
@@ -160,7 +161,7 @@ def _tell_workers(device):
 
 
 def _view_of(array):
-    """The fields of an array<...>: address, shape, strides."""
+    """Returns the fields of a C++ array<...> as a NumPy array of int64: address, shape, strides."""
     import numpy as np
 
     interface = array.__cuda_array_interface__
@@ -174,7 +175,7 @@ def _view_of(array):
 
 
 def _told(problem, what):
-    """The arguments of an exception about an image, with the image's name added to the message."""
+    """Returns the arguments of an exception about an image, its message preceded by the image's name."""
     if isinstance(problem, CudaAPIError):
         return problem.code, f"{what}: {problem.message}", problem.call
     return (f"{what}: {problem}",)

@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def parameters(self):
-        """The Parameter rows."""
+        """The Parameter of each parameter of the kernel."""
         if callable(self._parameters):
             self._parameters = self._parameters(self.images.image())
         return self._parameters
@@ -78,7 +78,7 @@ class Kernel:
 
     @property
     def loaded(self) -> list:
-        """The _core.Kernels that are loaded."""
+        """Returns the list of _core.Kernels of the devices on which it is loaded."""
         return list(self._kernels.values())
 
     def _loaded_on(self, device):
@@ -150,7 +150,7 @@ class Kernel:
 
     @property
     def _type_annotation(self):
-        """The types of the parameters, under numba's name."""
+        """Returns an object like numba's `type_annotation`, with the types of the parameters."""
         return SimpleNamespace(typemap=dict(self.variables), signature=self.signature)
 
     def inspect_source(self) -> str:
@@ -174,7 +174,7 @@ class Kernel:
 
 
 def threads_of(block) -> int:
-    """The number of threads in a block, from an int or a tuple."""
+    """Returns the number of threads in a block, from an int or a tuple."""
     dims = block if isinstance(block, (tuple, list)) else (block,)
     if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):
         raise TypeError(f"a block is its number of threads, or a tuple of 1 to 3, not {block!r}")

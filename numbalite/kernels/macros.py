@@ -19,11 +19,11 @@ _OPTION = re.compile(r"(?:-D[ ]?|--define-macro=)(\w+)")
 
 
 def defined(texts: Iterable[str], options: Iterable[str] = ()) -> set[str]:
-    """The macros that texts of the user and compiler options define."""
+    """Returns the names of the macros that texts of the user and compiler options define."""
     found = {name for text in texts for name in _DEFINED.findall(text)}
     return found | {match[1] for match in map(_OPTION.match, options) if match}
 
 
 def avoided(text: str, macros: set[str]) -> str:
-    """A generated text, with second names for names that are macros."""
+    """Returns a generated text in which names that are macros are replaced by second names."""
     return _OURS.sub(lambda m: f"nl_{m[0]}" if m[0] in macros else m[0], text) if macros else text

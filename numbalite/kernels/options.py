@@ -76,7 +76,7 @@ class Options(NamedTuple):
     stoppable: bool = False
 
     def source_fields(self) -> dict:
-        """The options that are fields of a compilers.Source."""
+        """Returns the options that are fields of a compilers.Source, as a dict."""
         return {
             "options": self.options, "std": self.std, "headers": self.headers,
             "fastmath": self.fastmath, "debug": self.debug, "lineinfo": self.lineinfo,

@@ -169,13 +169,14 @@ class _Reader:
                     self._follow(inside, os.path.dirname(path))
 
     def _find(self, name, quoted, folder):
-        """The project's file to which an #include refers."""
+        """Returns the path of the project's file to which an #include refers, or None."""
         if not name or name in self.given or name in headers.in_memory():
             return None
         return headers.find(name, [folder, *self.users] if quoted else self.users)
 
     def with_includes(self, text, path):
-        """The text with #include lines for its headers in memory, without those that only host compilers have."""
+        """Returns the text with #include lines for its headers in memory, without those that only host compilers
+        have."""
         folder, out, at = os.path.dirname(path), [], 0
         for token in scanner.tokenize(text):
             if token.kind == "directive" and scanner.directive_word(token.text) == "include":

@@ -50,7 +50,8 @@ def callable_of(function, name, is_python=False):
 
 
 def of(function, name, is_python=False, remedy=LAUNCH):
-    """The PyFunc of a function, or the function itself if its body is Python; AttributeError if there is none."""
+    """Returns the PyFunc of a function, or the function itself if its body is Python; AttributeError if there is
+    none."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "
@@ -60,5 +61,5 @@ def of(function, name, is_python=False, remedy=LAUNCH):
 
 
 def unwrap(function):
-    """The function itself, also for a PyFunc."""
+    """Returns the Python function itself: the wrapped one of a PyFunc, any other unchanged."""
     return function.__wrapped__ if isinstance(function, PyFunc) else function

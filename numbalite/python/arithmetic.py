@@ -71,7 +71,7 @@ def spelled(t: Any) -> str:
 
 
 def converted(value: Value, t: Any) -> Value:
-    """The value as a C++ expression of this number type."""
+    """Returns the value, converted to this number type in C++ if necessary."""
     if value.cxx == t:
         return value.replace(type=t)
     if is_complex(value.type) and is_number(t) and not is_complex(t):
@@ -88,8 +88,8 @@ def converted(value: Value, t: Any) -> Value:
 
 
 def _operand(value: Value, t: Any) -> Value:
-    """The type of an operand of an integer operation whose result is a t: in an int64 operation, a uint64
-    operand may be negative."""
+    """Returns an operand of an integer operation whose result has type t, with the type that it has there: in an int64
+    operation, a uint64 operand may be negative."""
     if is_whole(t) and is_whole(value.type) and not within(value.range, t):
         return converted(value, t)
     return value
@@ -197,8 +197,8 @@ def _sum(symbol, compute):
 
 
 def _limited(symbol, a, b, exact, t):
-    """The range of a result that might overflow its type. Sums and doublings of signed numbers are assumed not
-    to overflow, as in C++; products may, because hashes are computed from them."""
+    """Returns the range (lowest, highest) of a result that might overflow its type. Sums and doublings of signed
+    numbers are assumed not to overflow, as in C++; products may, because hashes are computed from them."""
     is_doubling = any(
         x.is_constant and x.constant > 0 and not x.constant & (x.constant - 1) for x in (a, b)
     )
@@ -383,7 +383,8 @@ SIGNS: dict[type, str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
 def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
-    """The text of ``left op right`` without conversions."""
+    """Returns two C++ texts of ``left op right`` without conversions: as it is, and with the right operand in
+    parentheses."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
 
 
@@ -449,7 +450,7 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
 
 
 def _single(value, t):
-    """A literal that float32 represents exactly is written as a float32 in a comparison with one: the result
+    """Returns a literal as a float32 in a comparison with a float32, if float32 represents it exactly: the result
     equals that of a comparison of doubles, which are slow on GPUs."""
     if t is types.float32 and value.is_constant and _LITERAL.fullmatch(value.text):
         with np.errstate(over="ignore"):
@@ -459,7 +460,7 @@ def _single(value, t):
 
 
 def _exact_in(value, t):
-    """A small integer constant has the same value in every floating-point type."""
+    """Is it an integer constant so small that the floating-point type represents it exactly?"""
     return is_whole(value.type) and value.is_constant and abs(value.constant) <= 2048 and is_real(t)
 
 

@@ -105,7 +105,7 @@ def _taken(call: Any) -> Value:
 
 
 def _functions() -> dict[str, Rule]:
-    """The functions of cuda.bf16, also under their older names."""
+    """Returns {name: Rule} of the functions of cuda.bf16, also under their older names."""
     b = BFLOAT16
     counts = {
         1: "hneg habs", 2: "hadd hsub hmul hdiv hmax hmin hmax_nan hmin_nan hadd_rn hsub_rn hmul_rn "

@@ -99,7 +99,7 @@ class Bindings(Expressions):
             self.emit(self._binding(definition, target, value))
 
     def _types_of(self, definition):
-        """The types of the values that the variable of a definition has."""
+        """Returns the set of types of the values that are assigned to a definition's variable."""
         return {self.variables.types.get(other) for other in definition.web.definitions}
 
     def _binding(self, definition, target, value) -> str:
@@ -125,8 +125,8 @@ class Bindings(Expressions):
         return f"{kind}{variable.name} = {text};"
 
     def allocated(self, node: ast.AST, value: Value) -> Value:
-        """An array in its own memory that an expression creates. If the array is not simply assigned to a
-        variable, it gets a generated name."""
+        """Returns the Value of a shared or local array that an expression creates. If the array is not simply assigned
+        to a variable, it gets a generated name."""
         if node in _bound_alone(self.at):
             return value
         name = self.fresh(f"{value.type.space}_array")
@@ -143,7 +143,7 @@ class Bindings(Expressions):
         return f"{kind}{variable.name} = py::as_array({name});"
 
     def text_as(self, value: Value, t: Any) -> str:
-        """The text of a value that initializes a variable of a type."""
+        """Returns the C++ text of a value that initializes a variable of a type."""
         value = subscripts.as_view(value)
         if times.is_time(t) and times.is_time(value.type):
             found = times.converted(value, t)
@@ -225,7 +225,8 @@ class Bindings(Expressions):
         return list(zip(target.elts, items, strict=True))
 
     def _kept(self, pairs):
-        """The pairs, with a temporary variable for each value that an earlier assignment would change."""
+        """Returns the list of (target, value) pairs, in which a temporary variable replaces each value that an earlier
+        assignment would change."""
         kept, bound, stores = [], set(), False
         for target, value in pairs:
             hazard = (stores and value.loads) or mentions(value.text, bound)
@@ -242,7 +243,7 @@ class Bindings(Expressions):
         return kept
 
     def _cxx_names(self, targets):
-        """The C++ names of the variables that targets bind."""
+        """Returns the set of C++ names of the variables that targets bind."""
         names = (n for target in targets for n in tree.walk(target) if isinstance(n, ast.Name))
         return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
 
@@ -333,7 +334,8 @@ class Bindings(Expressions):
             self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
 
     def _check_shapes(self, target, view, stored):
-        """The elements and dimensions of an array that is stored into a view of another array."""
+        """Checks the element type and the number of dimensions of an array that is stored into a view of a second
+        array."""
         if stored.ndim > view.ndim:
             self.fail(
                 target,
@@ -355,7 +357,7 @@ def _is_stored_as_number(t):
 
 
 def _bound_alone(statement):
-    """The expressions that a statement assigns to one target each."""
+    """Returns the expressions that a statement assigns to one target each; () if it is no such assignment."""
     if isinstance(statement, ast.AnnAssign):
         return (statement.value,)
     if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:

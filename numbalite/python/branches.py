@@ -14,7 +14,7 @@ Decided = dict[ast.AST, bool]
 
 
 def pruned(body: list, decided: Decided) -> list:
-    """A body in which each decided ``if`` is replaced by the branch that is executed."""
+    """Returns a body (a list of statements) in which each decided ``if`` is replaced by the branch that is executed."""
     found: list = []
     for statement in body:
         if statement in decided:
@@ -29,7 +29,7 @@ def _taken(node: Any, test: bool) -> list:
 
 
 def _inside(statement, decided):
-    """A statement with pruned blocks; the same statement if types decide none of its branches."""
+    """Returns a statement with pruned blocks; the same statement if types decide none of its branches."""
     if not any(node in decided for node in tree.walk(statement)):
         return statement
     new = copy.copy(statement)

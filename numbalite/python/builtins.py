@@ -231,7 +231,7 @@ def _as(value, t) -> Value:
 
 
 def _cast(constant, t):
-    """A constant converted to a number type; NOTHING if the result is undefined in C++."""
+    """Returns a constant converted to a number type; NOTHING if the result is undefined in C++."""
     if t is types.boolean:
         return bool(constant)
     if is_complex(t) or isinstance(constant, complex):
@@ -388,7 +388,7 @@ def _logical(symbol: str) -> Rule:
 
 
 def _said(value):
-    """The text of a boolean."""
+    """Returns the C++ text of a value as a boolean operand of an operator."""
     return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
 
 
@@ -595,7 +595,8 @@ _OPERATORS = {
 
 
 def _ordered(op: type, name: str, swap: bool) -> Rule:
-    """A comparison. For complex numbers, as in NumPy: the real parts decide first."""
+    """Returns the rule for a comparison. Complex numbers are compared as in NumPy: by their real parts, then their
+    imaginary parts."""
 
     def rule(call):
         a, b = call.take("x1", "x2")
@@ -656,7 +657,7 @@ for _op, _names in _OPERATORS.items():
 
 
 def _type_of_class(call, value):
-    """The type of a NumPy number class such as np.float32."""
+    """Returns the types.Type of a NumPy number class such as np.float32."""
     try:
         return types.from_dtype(value)
     except TypeError:

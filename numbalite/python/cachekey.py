@@ -75,7 +75,7 @@ class Contents:
         return found
 
     def numbered(self, warnings: Any) -> tuple:
-        """The warnings of a translation, (function or None, message), as `warn` accepts them."""
+        """Returns the warnings of a translation as `warn` accepts them: (number of the function or None, message)."""
         numbers = {function: i for i, function in enumerate(self.functions)}
         return tuple((numbers.get(function), message) for function, message in warnings)
 
@@ -92,7 +92,7 @@ class Contents:
     # --- functions
 
     def function(self, function: Function) -> tuple:
-        """The lines, defaults and captured values of a Python function."""
+        """Returns the key of a Python function: its lines, defaults and captured values."""
         if function in self._seen:
             return "function", self._seen[function]
         self._seen[function] = len(self._seen)
@@ -120,8 +120,8 @@ class Contents:
         return [(chain, self._along(value, chain)) for chain in sorted(chains)]
 
     def _along(self, value, chain):
-        """The contents of ``value.first.second``, for the names of a chain. A value whose own contents can be
-        listed determines its attributes."""
+        """Returns the key of ``value.first.second``, for the names of a chain. A value whose own contents can be listed
+        determines its attributes."""
         for i, name in enumerate(chain):
             if isinstance(value, python_types.ModuleType):
                 what: Any = ("module", value.__name__)
@@ -141,7 +141,7 @@ class Contents:
         return self.value(value)
 
     def device_function(self, function: DeviceFunction) -> tuple:
-        """The text, signatures, options and captured values of a device function."""
+        """Returns the key of a device function: its text, signatures, options and captured values."""
         if function in self._seen:
             return "device function", self._seen[function]
         self._seen[function] = len(self._seen)
@@ -156,7 +156,7 @@ class Contents:
         return (*head, self._text(function, definition))
 
     def _text(self, function, definition):
-        """The contents of a definition in C++. The files that it includes are not listed."""
+        """Returns the key of a definition in C++. The files that it includes are not listed."""
         if definition.includes or "include" in definition.text.value:
             raise Uncacheable
         if not function.signatures or not all(s.return_type for s in function.signatures):
@@ -178,7 +178,7 @@ class Contents:
         )  # fmt: skip
 
     def _options(self, options):
-        """All options except those that affect only the launch."""
+        """Returns [(name, key of the value)] for all options except those that affect only the launch."""
         if any(not option.startswith(_NUMBERS_OF_OPTIONS) for option in options.options):
             raise Uncacheable  # they may name files
         if any("include" in text.value for text in options.link):
@@ -192,7 +192,7 @@ class Contents:
     # --- values
 
     def value(self, value: Any) -> Any:
-        """The contents of a value, as text, bytes, numbers and tuples."""
+        """Returns the key of a value, which consists of text, bytes, numbers and tuples."""
         kind = type(value)
         if kind in _CONSTANTS:
             return kind.__name__, repr(value)
@@ -267,7 +267,7 @@ class Contents:
 
 
 def _named(value):
-    """The name of a function or class of a stable module."""
+    """Returns the key of a function or class of a stable module: its name."""
     if getattr(type(value), "is_numpys", False):
         return "NumPy's", value.__name__
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)

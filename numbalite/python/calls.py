@@ -45,7 +45,8 @@ class Call:
         return spelled_function(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
-        """The arguments by position or name; the last ``optional`` ones may be missing."""
+        """Returns the arguments, passed by position or name, in the order of the parameters. The last ``optional`` ones
+        may be missing: None."""
         found: list[Value | None] = [*self.args]
         if len(found) > len(names):
             self.fail(f"takes {len(names)} argument{'s' * (len(names) != 1)}, not {len(found)}")
@@ -68,7 +69,7 @@ class Call:
         return self.args
 
     def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
-        """The result; it has side effects if an argument has."""
+        """Returns the Value of the call's result, which has side effects if an argument has."""
         given = [*self.args, *self.keywords.values()]
         more.setdefault("calls", any(value.calls for value in given))
         more.setdefault("loads", any(value.loads for value in given))
@@ -76,7 +77,7 @@ class Call:
 
 
 def spelled_function(node: ast.AST, name: str) -> str:
-    """The function's name in the user's program; `name` if the node is not a call, or is long."""
+    """Returns the function's name as the user wrote it; `name` if the node is not a call, or is long."""
     text = ast.unparse(node.func) if isinstance(node, ast.Call) else name
     return text if len(text) <= 60 else name
 
@@ -102,7 +103,7 @@ def spelled(t: Any) -> str:
 
 
 def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
-    """A function of floats: integers are converted to float64."""
+    """Returns the rule for a function of floats: integers are converted to float64."""
 
     def rule(call):
         args = call.numbers(count)
@@ -130,7 +131,7 @@ def complex_function(name: str) -> Rule:
 
 
 def predicate(name: str) -> Rule:
-    """A predicate of a float."""
+    """Returns the rule for a predicate of a float."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -142,7 +143,7 @@ def predicate(name: str) -> Rule:
 
 
 def floating_predicate(name: str) -> Rule:
-    """A predicate; integers are converted to floats."""
+    """Returns the rule for a predicate; integers are converted to floats."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -153,7 +154,7 @@ def floating_predicate(name: str) -> Rule:
 
 
 def same_type(name: str, count: int) -> Rule:
-    """A function whose result has the common type of its arguments."""
+    """Returns the rule for a function whose result has the common type of its arguments."""
 
     def rule(call):
         first, *others = call.numbers(count)
@@ -182,7 +183,8 @@ def whole(name: str) -> Rule:
 
 
 def several(name: str, *results: types.Type | None) -> Rule:
-    """A function of a float with several results; None is the argument's type."""
+    """Returns the rule for a function of a float with several results. None as a result's type stands for the
+    argument's type."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -205,7 +207,7 @@ def either(*names: str) -> Rule:
 
 
 def operation(op: type) -> Rule:
-    """A function equivalent to an operator: operator.add, np.add."""
+    """Returns the rule for a function equivalent to an operator: operator.add, np.add."""
 
     def rule(call):
         if issubclass(op, ast.unaryop):
@@ -229,7 +231,7 @@ def intrinsic(
     effect: bool = True,
     cxx: Any = None,
 ) -> Rule:
-    """A CUDA C++ function.
+    """Returns the rule for a call of a CUDA C++ function.
 
     ``text`` has {0}, {1} for the arguments, which are converted to the types of ``parameters``; None keeps a
     type.

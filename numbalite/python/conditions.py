@@ -45,7 +45,7 @@ class Told:
         self._known = [("" if n in names else n, limits) for n, limits in self._known]
 
     def narrowed(self, value: Value, name: str) -> Value:
-        """The value of a variable with its known range."""
+        """Returns a variable's Value with the range to which enclosing conditions limit it."""
         if not self._known or not is_whole(value.type) or value.is_constant:
             return value
         low, high = value.range or full_range(value.type)
@@ -98,7 +98,7 @@ def _of_one(of, name, op, other):
 
 
 def _range_of(of, node):
-    """The range of a name or a number; None for any other expression."""
+    """Returns the range (lowest, highest) of a name or a number; None for any other expression."""
     plain = node.operand if isinstance(node, ast.UnaryOp) else node
     if not isinstance(plain, (ast.Name, ast.Constant)):
         return None

@@ -76,7 +76,7 @@ class Instance(DeviceFunction):
         return is_tuple, chosen, tuple(items)
 
     def _parameter(self, node):
-        """The number of the parameter that an expression is, if that is never assigned; else None."""
+        """Returns the index of the parameter whose name the expression is, if the body never assigns it; else None."""
         names = self.function.parameters
         if not isinstance(node, ast.Name) or node.id not in names:
             return None
@@ -137,7 +137,7 @@ class Session:
     # --- translating
 
     def definition(self, python: Any, args: Any, result: Any = None) -> Definition:
-        """The Definition of a PythonDefinition for these types of arguments."""
+        """Returns the C++ Definition of a PythonDefinition for these types of arguments."""
         function = python.function
         try:
             translator = Translator(function, args, self, result)
@@ -201,7 +201,7 @@ class Session:
             self._depth -= 1
 
     def instances(self, function: DeviceFunction) -> list[Instance]:
-        """A device function with a Python body for each of its signatures, for callers in C++."""
+        """Translates a device function with a Python body for each of its signatures, for callers in C++."""
         if not function.signatures:
             raise TypeError(
                 f"the device function {function.name} has a Python body, and C++ calls it: it needs "
@@ -245,7 +245,7 @@ class Session:
     # --- calls
 
     def call(self, of: Any, node: ast.AST, value: Any, args: list[Value], keywords: Any) -> Value:
-        """A call of a function of the Python scope, in the Expressions ``of``."""
+        """Returns the Value of a call of a function of the Python scope, which occurs in the Expressions ``of``."""
         if isinstance(value, Closure):
             if value.outer is not of.function:
                 of.fail(
@@ -261,7 +261,7 @@ class Session:
         return self._call_string(of, node, function, args)
 
     def _check_reduced(self, of, node, args):
-        """A ufunc's reduce method accepts a 1-D array."""
+        """Raises an error unless a ufunc's reduce method is called with a 1-D array."""
         if len(args) != 1 or getattr(args[0].type, "ndim", 0) != 1:
             given = ", ".join(rules.described(value.type) for value in args)
             of.fail(
@@ -295,7 +295,8 @@ class Session:
         of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value, node))
 
     def _as_device_function(self, of, node, kernel):
-        """A kernel with a Python body can be called like a device function, as in numba."""
+        """Returns the DeviceFunction of a kernel with a Python body, which can be called like a device function, as in
+        numba."""
         definition = getattr(kernel._source, "definition", None)
         if definition is None or not definition.is_python:
             of.fail(
@@ -355,7 +356,7 @@ class Session:
         return self._called(of, node, function, instance, passed, wanted, instance.result)
 
     def _instance_for(self, function, args, wanted, result):
-        """The instance for a call. Integer literals are passed as variables if possible; if the function needs
+        """Returns the Instance for a call. Integer literals are passed as variables if possible; if the function needs
         their values (the shape of a shared array), each list of values has its own instance."""
         literal = [_as_literal(a) or t for a, t in zip(args, wanted, strict=True)]
         key = function.definition, tuple(a.type for a in args)
@@ -376,7 +377,7 @@ class Session:
         return self._called(of, node, function, function, args, wanted, result)
 
     def _result_of_string(self, of, node, function, args):
-        """The compiler determines the return type of a C++ function."""
+        """Returns the result type of a C++ function, which the compiler determines."""
         key = function, tuple(args)
         known = self._results.get(key)
         if known is None:
@@ -426,7 +427,7 @@ class Session:
 
 
 def _written_defaults(args):
-    """The defaults of a nested function, if they are literal numbers."""
+    """Returns the defaults of a nested function, if they are literal numbers."""
     named = [*args.posonlyargs, *args.args]
     given = dict(
         zip([a.arg for a in named[len(named) - len(args.defaults) :]], args.defaults, strict=True)
@@ -463,7 +464,7 @@ def _default(of, node, name, value):
 
 
 def _with_parameters(node, names):
-    """A function with these parameter names."""
+    """Returns a copy of a function's syntax tree with these parameter names."""
     if not names:
         return node
     found, found.args = copy.copy(node), copy.copy(node.args)
@@ -485,7 +486,8 @@ def _untold(unknown):
 
 
 def _as_literal(value: Value) -> Value | None:
-    """An argument that numba treats as a literal: an integer known at compile time, or a tuple of such."""
+    """Returns the Value of an argument that numba treats as a literal, else None. Literals are an integer known at
+    compile time, or a tuple of such."""
     if not value.is_constant:
         return None
     if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):

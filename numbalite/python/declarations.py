@@ -88,6 +88,6 @@ class Blocks:
         return Place(block, statement, None)
 
     def block_of(self, node: ast.AST) -> tuple:
-        """The block of a statement, as in Place, and the statement's number in it."""
+        """Returns (the block of a statement, as in Place; the statement's index in it)."""
         path = self.paths[node]
         return (*path[:-1], (path[-1][0],)), path[-1][1]

@@ -71,7 +71,7 @@ class PythonDefinition(Definition):
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
-        """The kernel's body in C++ for these argument types."""
+        """Returns the kernel's body in C++ for these argument types."""
         session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
@@ -107,7 +107,7 @@ class PythonDefinition(Definition):
         return None
 
     def capture(self) -> Any:
-        """The device functions that it may call."""
+        """Returns the captured values of the Python scope, among them the device functions that it may call."""
         return capture.capture(self.names, self.scope)
 
     def frozen(self) -> PythonDefinition:
@@ -131,7 +131,7 @@ class PythonDefinition(Definition):
 
 
 def _names(function):
-    """The names that a Function reads from the Python scope -> how they are used."""
+    """Returns {name that a Function reads from the Python scope: how it is used}."""
     found = {}
     for node in tree.walk(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

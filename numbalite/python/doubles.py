@@ -38,7 +38,7 @@ class Doubles:
         """Variable -> (the loop or None, the type) of its assignments so far."""
 
     def note(self, node: Any, left: Value, right: Value) -> None:
-        """An operation whose result is a float64."""
+        """Records an operation whose result is a float64."""
         loop = self._loops.get(node)
         if loop is None or loop in self._mixed:
             return
@@ -72,7 +72,7 @@ class Doubles:
             self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
     def cause(self) -> Cause | None:
-        """The cause for the first loop that carries a float64 from one iteration to the next."""
+        """Returns the Cause for the first loop that carries a float64 from one iteration to the next."""
         for loop, cause in self._mixed.items():
             if loop in self._carried:
                 return cause
@@ -111,7 +111,7 @@ def _of_number(node, number):
 
 
 def _first_constant(node):
-    """The first literal number in the arithmetic of an expression, outside of calls and indices."""
+    """Returns the node of the first literal number in the arithmetic of an expression, outside of calls and indices."""
     if isinstance(node, ast.Constant):
         return node if type(node.value) in (int, float) else None
     if isinstance(node, ast.BinOp):
@@ -148,7 +148,7 @@ def _is_name(node, name):
 
 
 def _first_number(function, name):
-    """The assignment of a literal number to the variable, or None."""
+    """Returns the node of the assignment of a literal number to the variable, or None."""
     for node in ast.walk(function):
         if (
             isinstance(node, ast.Assign)

@@ -19,7 +19,7 @@ def is_array(value: Value) -> bool:
 
 
 def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
-    """A call of a ufunc for which there is an element rule."""
+    """Returns the Value of a call of a ufunc for which there is an element rule."""
     inputs, outputs = call.args[: ufunc.nin], call.args[ufunc.nin :]
     outputs += [value for name, value in call.keywords.items() if name == "out"]
     if len(inputs) < ufunc.nin or len(outputs) != 1 or not is_array(outputs[0]):

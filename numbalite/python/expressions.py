@@ -324,7 +324,7 @@ class Expressions:
     # --- truth values
 
     def truth(self, node: ast.expr) -> Value:
-        """An expression as a condition. Python and C++ agree on which numbers are true."""
+        """Returns the Value of an expression as a condition. Python and C++ agree on which numbers are true."""
         if isinstance(node, ast.BoolOp):
             return self.joined(node, self._until_decided(node, self.truth))
         return self.as_truth(node, self.value(node))
@@ -344,8 +344,8 @@ class Expressions:
                   remedies.of_arrays(value))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
-        """The operands of ``and`` and ``or``, up to one that is decided at compile time: ``x is None or x[0] >
-        1``."""
+        """Returns the Values of the operands of ``and`` and ``or``, up to one that is decided at compile time: ``x is
+        None or x[0] > 1``."""
         values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
         for item in node.values:
             values.append(value_of(item))
@@ -526,7 +526,8 @@ class Expressions:
         return self.joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
 
     def _ordered_tuples(self, node, op, a, b):
-        """The first items that differ decide; if none differ, the shorter tuple is smaller."""
+        """Returns the Value of a comparison of tuples. The first items that differ decide; if none differ, the shorter
+        tuple is smaller."""
         strict = ast.Lt if op in (ast.Lt, ast.LtE) else ast.Gt
         lengths = number(len(a.type)), number(len(b.type))
         result = self.compare(node, op, *lengths)
@@ -596,7 +597,7 @@ class Expressions:
 
 @functools.cache
 def _method_name(kind: type) -> str:
-    """The method for a kind of expression."""
+    """Returns the name of the method that translates a kind of expression."""
     return f"_{kind.__name__.lower()}"
 
 

@@ -141,7 +141,8 @@ class Flow:
         return state
 
     def _parts_of(self, node):
-        """The variables that an expression reads, and its ``:=``, roughly in evaluation order."""
+        """Returns a list of the nodes of the variables that an expression reads, and of its ``:=``, roughly in
+        evaluation order."""
         found = self._parts.get(node)
         if found is None:
             found = self._parts[node] = [
@@ -157,7 +158,7 @@ class Flow:
         return found
 
     def bound(self, loop: ast.AST) -> frozenset[str]:
-        """The names that a loop binds."""
+        """Returns the set of names that a loop binds."""
         found = self._bound.get(loop)
         if found is None:
             found = self._bound[loop] = frozenset(_bound_in([loop]))

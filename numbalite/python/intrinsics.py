@@ -41,7 +41,7 @@ def _grid(name: str, most: int) -> Rule:
 
 
 def special(text: str, low: int, high: int) -> Rule:
-    """A special register: an int32 in numba, unsigned in C++."""
+    """Returns the rule for a special register: an int32 in numba, unsigned in C++."""
     return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
 
 
@@ -63,7 +63,7 @@ def _lacks_an_index(call, values):
 
 
 def _with_index(call):
-    """The call with the array and the index as separate arguments."""
+    """Returns a hint that shows the call with the array and the index as separate arguments."""
     first, *given = call.node.args
     rest = "".join(f", {ast.unparse(node)}" for node in given)
     if isinstance(first, ast.Subscript):
@@ -98,7 +98,7 @@ def _atomic_on(call, name, target, index, given):
 
 
 def _check_numbers(call, name, element, given):
-    """The value of an atomic operation is converted to the element type, in C++."""
+    """Raises an error for values of an atomic operation that C++ cannot convert to the element type."""
     for value in given:
         if not is_number(value.type) and not bfloat.is_bfloat(value) and value.type != element:
             what = rules.described(value.type)
@@ -132,7 +132,7 @@ _GRID = types.Opaque("cg::grid_group")
 
 
 def _cached(call: Call, target: Value, index: Value) -> Value:
-    """The element that a load or a store with a cache hint accesses."""
+    """Returns the Value of the element that a load or a store with a cache hint accesses."""
     t = target.type
     dtype = getattr(t, "dtype", None)
     if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
@@ -180,7 +180,7 @@ def _compare_and_swap(call):
 
 
 def _mask(value):
-    """A mask of lanes; a literal is written as a 32-bit number."""
+    """Returns the C++ text of a mask of lanes. A literal is written in hexadecimal."""
     if value.text.rstrip("UL").isdigit() and value.constant < 2**32:
         return f"{value.constant:#x}"
     return value.text
@@ -242,7 +242,7 @@ def _random(name: str, t) -> Rule:
 
 
 def bits(narrow: str, wide: str) -> Rule:
-    """A bit-counting function with separate names for 32 and 64 bits."""
+    """Returns the rule for a bit-counting function with separate names for 32 and 64 bits."""
 
     def rule(call):
         (value,) = call.numbers(1)
@@ -255,7 +255,7 @@ def bits(narrow: str, wide: str) -> Rule:
 
 
 def _brev(call):
-    """All 64 bits of a uint64, the low 32 bits of any other integer, as in numba.cuda."""
+    """Reverses all 64 bits of a uint64, the low 32 bits of any other integer, as in numba.cuda."""
     (value,) = call.numbers(1)
     if not is_whole(value.type):
         call.fail(f"takes an integer, not {value.type}")

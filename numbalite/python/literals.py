@@ -22,7 +22,7 @@ _BINARY: dict[type, Callable] = {
 
 
 def folded(node: ast.expr) -> int | float | None:
-    """The value of such an expression if C++ would compute it differently, or only by a call; else None."""
+    """Returns the value of a constant expression if C++ would compute it differently, or only by a call; else None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         base, exponent = _value(node.left), _value(node.right)
         if base and exponent is not None and -_MAX_BITS <= exponent < 0:

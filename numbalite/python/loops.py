@@ -144,7 +144,7 @@ def _advance(name, step):
 
 
 def _counted(start, stop, t, up, down):
-    """The range of the counter in the body."""
+    """Returns the range (lowest, highest) of the counter in the body; None if it may exceed its type."""
     if up:
         found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
     elif down:
@@ -155,7 +155,7 @@ def _counted(start, stop, t, up, down):
 
 
 def _steady(of, node, value, name, bound):
-    """A bound that does not change while the loop runs."""
+    """Returns a Value that does not change while the loop runs: the same one, or a copy of it in a variable."""
     used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
@@ -213,7 +213,7 @@ def _over_elements(of, node, item, text, flag):
 
 
 def _type_of_items(over):
-    """The array type for the items of a tuple display, or None."""
+    """Returns the element type of the array for the items of a tuple display, or None."""
     if not isinstance(over.type, types.Tuple) or not over.items:
         return None
     t = over.items[0].type
@@ -225,13 +225,14 @@ def _type_of_items(over):
 
 
 def _initial(item, t):
-    """An item in the initializer of an array of ``t``."""
+    """Returns the C++ text of an item in the initializer of an array of ``t``."""
     is_literal = item.is_constant and is_whole(item.type) and is_whole(t)
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
 def _held(of, node, over, bound):
-    """The iterated object as it is when the loop begins. A tuple display is stored in an array, to be indexed."""
+    """Returns the Value of the iterated object, as it is when the loop begins. A tuple display is stored in an array,
+    to be indexed."""
     t = _type_of_items(over)
     if t is not None:
         name = of.fresh("items")

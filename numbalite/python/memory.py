@@ -12,8 +12,8 @@ from numbalite.python.values import Fixed, Known, Value, is_whole
 
 
 def array(space: str) -> Any:
-    """The rule for cuda.shared.array and cuda.local.array. The text is the declaration, with the extents as
-    written by the user."""
+    """Returns the rule for cuda.shared.array or cuda.local.array. The Value's text is the declaration, with the extents
+    as written by the user."""
 
     def rule(call):
         if len(call.args) < 2 and "dtype" not in call.keywords:
@@ -42,7 +42,7 @@ def array(space: str) -> Any:
 
 
 def _alignment(call, value):
-    """The value of ``alignment=`` in bytes; 0: that of an element."""
+    """Returns the value of ``alignment=`` in bytes; 0 for the alignment of an element."""
     if value is None or isinstance(value.type, types.Empty):
         return 0
     if not value.is_constant or not is_whole(value.type):
@@ -54,14 +54,14 @@ def _alignment(call, value):
 
 
 def _extent(of, item):
-    """The extent as written by the user; a variable is replaced by its value, because it is not a constant in
-    C++."""
+    """Returns the C++ text of an extent as written by the user; a variable is replaced by its value, because it is not
+    a constant in C++."""
     words = set(re.findall(r"[^\W\d]\w*", item.text))
     return int(item.constant) if any(map(of.is_said, words)) else item.text
 
 
 def element_type(call: Any, dtype: Any) -> Any:
-    """The types.Type for an argument ``dtype``."""
+    """Returns the types.Type for an argument ``dtype``."""
     value: Any = (
         dtype.type.value if isinstance(dtype.type, Known) else getattr(dtype.type, "dtype", None)
     )
@@ -84,7 +84,7 @@ def constant(call: Any) -> Any:
 
 
 def member(call: Any, name: str) -> Any:
-    """A field of a named tuple."""
+    """Returns the Value of a field of a named tuple."""
     (value,) = call.args
     at = value.type.instance_class._fields.index(name)
     if value.items is not None:

@@ -105,7 +105,7 @@ def _refuse_breaks(of, body):
 
 
 def _reductions(of, node):
-    """The outer variables that the body assigns."""
+    """Returns the list of outer variables that the body assigns."""
     found = {}
     body = ast.Module(node.body, [])
     inside = {of.blocks.paths[s][-1][0] for s in tree.walk(body) if isinstance(s, ast.stmt)}

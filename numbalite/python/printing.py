@@ -32,5 +32,6 @@ def text_of(lines: Any, label: str, file: str, first: int) -> Text:
 
 
 def _comment(file, number):
-    """The Python line as a comment: a backslash at its end would join the next line."""
+    """Returns the Python line as the text of a comment, without a final backslash: a backslash at its end would join
+    the next line."""
     return linecache.getline(file, number).strip().rstrip("\\").strip()

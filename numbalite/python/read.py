@@ -63,7 +63,7 @@ class Function:
         return Place(self.label, self.file, line, column, end)
 
     def body_nodes(self) -> list[ast.AST]:
-        """The nodes of its body, without those of nested functions."""
+        """Returns the list of nodes of its body, without those of nested functions."""
         found: list[ast.AST] = []
         waiting: list[ast.AST] = list(self.body)
         while waiting:

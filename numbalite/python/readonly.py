@@ -14,7 +14,7 @@ _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nb
 
 
 def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
-    """The array parameters (name -> type) that the body only reads by element and by shape. Any other use of an
+    """Returns the names of the array parameters that the body only reads by element and by shape. Any other use of an
     array (a view, a call) may write to it."""
     arrays: dict[str, types.Array | None] = {
         name: t
@@ -37,7 +37,7 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
 
 
 def _read(node, arrays):
-    """The ast.Name of the array of which an expression or a loop reads elements or the shape."""
+    """Returns the ast.Name of the array whose elements or shape an expression or a loop reads; None for other nodes."""
     if isinstance(node, ast.For):
         t = arrays.get(node.iter.id) if isinstance(node.iter, ast.Name) else None
         return node.iter if t is not None and t.ndim == 1 else None

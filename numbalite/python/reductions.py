@@ -14,7 +14,7 @@ from numbalite.python.values import Value, is_complex, is_number, is_whole
 
 
 def _sums(t: Any) -> Any:
-    """The type of a sum: integers become 64-bit integers."""
+    """Returns the type of the sum of elements of this type: a 64-bit integer for integers."""
     return rules.widened(t) if is_whole(t) else t
 
 

@@ -76,7 +76,7 @@ def of_function(value: Any, node: ast.AST | None = None) -> str:
 
 
 def _of_array(remedy, node):
-    """A remedy for an array `x`, with the array's name in the user's line."""
+    """Returns the remedy text for an array `x`, with the array's name in the user's line."""
     is_named = isinstance(node, (ast.Name, ast.Attribute))
     return remedy.replace("x.size", f"{ast.unparse(node)}.size") if is_named else remedy
 
@@ -98,7 +98,7 @@ def _of_function(value):
 
 
 def _bound_to(value):
-    """The module of a bound method's class: np.random.rand is a method of a RandomState."""
+    """Returns the name of the module of a bound method's class: np.random.rand is a method of a RandomState."""
     return getattr(type(getattr(value, "__self__", None)), "__module__", "") or ""
 
 

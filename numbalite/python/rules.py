@@ -38,7 +38,8 @@ def common(a: Any, b: Any) -> Any:
 
 
 def _as_float(t, other):
-    """The floating-point type that an operand counts as: float32 can represent an int16, float16 an int8."""
+    """Returns the floating-point dtype to which an operand is converted in an operation with a float: float32 can
+    represent an int16, float16 an int8."""
     if not is_whole(t):
         return t.dtype
     bits = 8 * t.size + (t.dtype.kind == "u")  # a signed type that contains it
@@ -77,7 +78,7 @@ def shift(a: Any, b: Any) -> Any:
 
 
 def unified(a: Any, b: Any) -> Any:
-    """The common type of a variable that is bound to both; None if there is none."""
+    """Returns the type of a variable that is assigned values of both types; None if there is none."""
     if a == b:
         return a
     if is_number(a) and is_number(b):
@@ -100,12 +101,12 @@ def _unified_arrays(a, b):
 
 
 def stored(t: Any) -> Any:
-    """The type of a variable that holds such a value: a view, for an array in its own memory."""
+    """Returns the type of a variable that holds a value of this type: for a shared or local array, a view of it."""
     return t.view if isinstance(t, Fixed) else t
 
 
 def described(t: Any) -> str:
-    """A type for messages."""
+    """Returns a description of a type, for messages."""
     if isinstance(t, Known):
         return _described_object(t.value)
     if isinstance(t, Sequence):
@@ -120,7 +121,7 @@ def described(t: Any) -> str:
 
 
 def _described_object(value):
-    """A Python object that is not a value in a kernel."""
+    """Returns a description of a Python object that is not a value in a kernel."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
     if isinstance(value, type(math)):

@@ -192,7 +192,7 @@ class _Branches:
 
 
 def _unconditional(node) -> list[Any]:
-    """The nodes below that are always evaluated with this one."""
+    """Returns the list of descendant nodes that are always evaluated if this node is."""
     found = []
     waiting = [node]
     while waiting:
@@ -210,7 +210,7 @@ def _unconditional(node) -> list[Any]:
 
 
 def _bound(body) -> set[str]:
-    """The names that statements set."""
+    """Returns the names of the variables that statements assign."""
     found = set()
     for statement in body:
         for node in tree.walk(statement):
@@ -222,7 +222,7 @@ def _bound(body) -> set[str]:
 
 
 def _named(body) -> set[str]:
-    """The names that statements use."""
+    """Returns the names of the variables that statements read or assign."""
     return {
         node.id for statement in body for node in tree.walk(statement) if isinstance(node, ast.Name)
     }

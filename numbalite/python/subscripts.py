@@ -36,7 +36,7 @@ class Slice(NamedTuple):
 
 
 def indices(of: Any, node: ast.AST) -> list:
-    """The items in brackets: Values, Slices and ``...``; tuples are unpacked."""
+    """Returns the list of items in brackets: Values, Slices and ``...``; tuples are unpacked."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
     found: list = []
     for item in nodes:
@@ -131,7 +131,7 @@ def reshaped(base: Value, shape: list[Value]) -> Value:
 
 
 def extents(shape: list[Value]) -> str:
-    """The extents of a shape, as int64 in C++."""
+    """Returns the C++ text of the extents of a shape, as int64."""
     return ", ".join(
         f"int64({item.text})" if item.cxx is types.uint64 else item.text for item in shape
     )
@@ -201,7 +201,7 @@ def _pointed(of, node, base, items):
 
 
 def _index(of, node, base, axis, item: Value) -> str:
-    """An index from the beginning."""
+    """Returns the C++ text of an index, with negative ones counted from the end."""
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
     if not is_whole(item.type):
@@ -219,7 +219,7 @@ def _index(of, node, base, axis, item: Value) -> str:
 
 
 def _integer(node, item):
-    """How to convert an object to an integer."""
+    """Returns a hint how to convert an object to an integer; "" if there is none."""
     if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
         return f"{described(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
@@ -247,7 +247,7 @@ def _indexed(of, node, base, texts):
 
 
 def _sliced(of, node, base, items):
-    """A view with fewer dimensions, or of a part of each dimension."""
+    """Returns the Value of a view with fewer dimensions, or of a part of each dimension."""
     base = as_view(base)
     parts, kept = [], 0
     for k, item in enumerate(items):

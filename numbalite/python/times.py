@@ -34,12 +34,12 @@ def _is_delta(t):
 
 
 def _delta(t):
-    """The timedelta64 of a time's unit."""
+    """Returns the timedelta64 dtype with a time's unit."""
     return np.dtype(t.dtype.str.replace("M8", "m8"))
 
 
 def _common(a, b):
-    """The finer of two units, as a timedelta64; None if the conversion depends on the calendar."""
+    """Returns the finer of two units, as a timedelta64 type; None if the conversion depends on the calendar."""
     try:
         found = np.promote_types(_delta(a), _delta(b))
     except TypeError:
@@ -108,7 +108,7 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
 
 
 def _scaled(op, a, b):
-    """A duration by a number."""
+    """Returns the Value of a duration multiplied or divided by a number."""
     if op is ast.Mult and is_number(a.type):
         a, b = b, a
     if not _is_delta(a.type) or not (is_whole(b.type) or is_real(b.type)):

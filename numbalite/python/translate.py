@@ -102,7 +102,7 @@ class Translator(Bindings):
         self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
 
     def _functions(self):
-        """The names of nested functions, which are not variables in C++."""
+        """Returns the set of names of nested functions, which are not variables in C++."""
         found = set()
         for node in self.nodes:
             if isinstance(node, ast.FunctionDef):
@@ -217,7 +217,8 @@ class Translator(Bindings):
         return self.variables.changed or before != self.result
 
     def _copy_parameters(self):
-        """A parameter that is assigned another type gets a variable of that type."""
+        """Declares a variable for each parameter to which the body assigns a value of a different type, or that needs
+        another name in C++."""
         for name, spelling in zip(self.arguments, self.parameters, strict=True):
             definition = self.flow.parameters[name]
             variable = self.variables.variable(definition)
@@ -331,7 +332,7 @@ class Translator(Bindings):
         self.depth -= 1
 
     def bare(self, statements: Any) -> None:
-        """A block that always runs: with braces only if another block has variables of the same names."""
+        """Writes a block that always runs. It has braces only if a second block has variables of the same names."""
         if not (
             statements
             and self.is_final
@@ -492,7 +493,7 @@ class Translator(Bindings):
         self.told.add(self, node.test, False)
 
     def close(self, last: Any, text: str = "}") -> None:
-        """The brace after a block with this last statement: a line without a Python line."""
+        """Writes the closing brace of a block with this last statement. No Python line corresponds to the brace."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
@@ -555,7 +556,8 @@ class Translator(Bindings):
         self.emit(f"assert({text});")
 
     def _raise_statement(self, node):
-        """The exception and its arguments are known at compile time; the host raises it (fault.py)."""
+        """Translates `raise`. The exception and its arguments are known at compile time; the host raises it
+        (fault.py)."""
         given, args = node.exc, ()
         if isinstance(given, ast.Call):
             given, args = given.func, self._exception_args([*given.args, *given.keywords])
@@ -595,8 +597,8 @@ class Translator(Bindings):
         return self._inner(node)
 
     def _inner(self, node):
-        """A nested function. The outer variables that it reads are passed in each call: each has one
-        assignment, so it does not matter when it is read."""
+        """Returns the Value of a nested function. The outer variables that it reads are passed in each call: each has
+        one assignment, so it does not matter when it is read."""
         free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
         for name, part in free.items():
             if not self.flow.is_bound_once(name):
@@ -669,7 +671,7 @@ def _may_be_zero(value):
 
 
 def _as_load(target):
-    """A target as an expression that reads it, with the same child nodes."""
+    """Returns a copy of a target as an expression that reads it, with the same child nodes."""
     kind = type(target)
     fields = {**{f: getattr(target, f) for f in target._fields}, "ctx": ast.Load()}
     return ast.copy_location(kind(**fields), target)

@@ -20,7 +20,7 @@ def literal_unroll(container: Any) -> Any:
 
 
 def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
-    """A body with the loops over literal_unroll unrolled.
+    """Returns a body (a list of statements) with the loops over literal_unroll unrolled.
 
     ``is_marker`` returns whether an expression is the function itself, ``count`` the number of items of a
     tuple.

@@ -57,7 +57,7 @@ class Fixed(types.Array):
 
     @property
     def view(self) -> types.Array:
-        """The array type to which all of them can be converted."""
+        """The type of a view of such an array: C-contiguous, of any shape."""
         return types.Array(self.dtype, self.ndim, "C", self.readonly)
 
     def _key(self):
@@ -105,7 +105,7 @@ class Value:
             self.range = full_range(self.cxx)
 
     def at(self, precedence: int) -> str:
-        """The text, in parentheses if an operator of this precedence needs them."""
+        """Returns the C++ text, in parentheses if an operator of this precedence needs them."""
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     @property
@@ -135,7 +135,7 @@ def is_number(t: Any) -> bool:
 
 
 def is_whole(t: Any) -> bool:
-    """An integer or a boolean?"""
+    """Is the type an integer or a boolean?"""
     return type(t) is types.Scalar and t.name in _RANGES
 
 
@@ -162,7 +162,7 @@ def hull(a: Range | None, b: Range | None) -> Range | None:
 
 
 def number(value: Any) -> Value:
-    """A literal constant."""
+    """Returns the Value of a literal constant."""
     cxx = capture.constant_type(value)
     if cxx is None:
         raise OverflowError(f"{value} does not fit in 64 bits")
@@ -176,7 +176,7 @@ def number(value: Any) -> Value:
 
 
 def tuple_of(items: Any) -> Value:
-    """A tuple display."""
+    """Returns the Value of a tuple display with these items."""
     items = tuple(items)
     text = f"make_tuple({', '.join(item.text for item in items)})"
     constant = tuple(i.constant for i in items) if all(i.is_constant for i in items) else NOTHING

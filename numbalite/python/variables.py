@@ -96,7 +96,7 @@ class Variables:
         return definition
 
     def _record_constant(self, definition, found):
-        """A variable with one assignment is constant if the assigned value is."""
+        """Records a variable with one assignment as a constant if the assigned value is constant."""
         if definition not in self.constants:
             self.constants[definition] = found if len(definition.web.definitions) == 1 else NOTHING
         elif not _same(self.constants[definition], found):
