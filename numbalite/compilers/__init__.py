@@ -71,8 +71,8 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
 
 
 def _distinct(source):
-    """The source, with a constant if it has max_registers, an option that changes nothing on the simulator. Sources are
-    found by their images, and the profiler compiles them for a GPU."""
+    """Returns the source, with a constant if it has max_registers, an option that changes nothing on the simulator.
+    Sources are found by their images, and the profiler compiles them for a GPU."""
     if source.max_registers is None:
         return source
     name = "nl_max_registers"
@@ -164,7 +164,7 @@ def _run(source, target):
 
 
 def _key(source, target):
-    """The key in the disk cache; None if this source cannot be cached."""
+    """Returns the key in the disk cache; None if this source cannot be cached."""
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
@@ -198,7 +198,7 @@ def _present(text):
 
 
 def _renamed(made, change):
-    """An Image or Source with the file names in its slips changed by `change`."""
+    """Returns an Image or Source with the file names in its slips changed by `change`."""
     slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
     return made.replace(slips=slips) if slips else made
 

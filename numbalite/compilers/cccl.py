@@ -121,7 +121,8 @@ def forget_damaged() -> bool:
 
 
 def _translators():
-    """The files that determine the translation of a header: all of sim/, and the token reader."""
+    """Returns the sorted paths of the files that determine the translation of a header: all of sim/, and the token
+    reader."""
     packages = [os.path.dirname(module.__file__) for module in (translation, scanner)]
     paths = [os.path.join(package, name) for package in packages for name in os.listdir(package)]
     return sorted(path for path in paths if path.endswith(".py"))

@@ -14,7 +14,7 @@ _OBJECT, _TLS = 1, 6  # symbol types
 
 
 def undefined(data: bytes) -> list[str]:
-    """The undefined symbols of a shared object or object file, except weak ones."""
+    """Returns the names of the undefined symbols of a shared object or object file, except weak ones."""
     table = _SYMTAB if data[16:18] == bytes((_RELOCATABLE, 0)) else _DYNSYM
     return [
         name
@@ -24,7 +24,7 @@ def undefined(data: bytes) -> list[str]:
 
 
 def defined(data: bytes) -> list[str]:
-    """The global symbols that an object file defines."""
+    """Returns the names of the global symbols that an object file defines."""
     return [
         name
         for name, info, index, _ in _symbols(data, _SYMTAB)
@@ -33,7 +33,7 @@ def defined(data: bytes) -> list[str]:
 
 
 def constructors(data: bytes) -> int:
-    """The number of functions that run when a shared object is loaded."""
+    """Returns the number of functions that run when a shared object is loaded."""
     return sum(size // 8 for _, kind, _, _, _, size, *_ in _sections(data) if kind == _INIT_ARRAY)
 
 

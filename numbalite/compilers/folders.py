@@ -141,7 +141,7 @@ def make(folder: str, fill: Callable) -> None:
 
 
 def _paths(folder):
-    """The possible paths of a permanent folder: the next one is used if a foreign file has the first name."""
+    """Returns the possible paths of a permanent folder: the next one is used if a foreign file has the first name."""
     return [folder, *(f"{folder}-{number}" for number in range(1, _MAX_NAMES))]
 
 

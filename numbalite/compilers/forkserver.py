@@ -82,7 +82,7 @@ def _server(program, environment, plainly):
 
 
 def _shared_object(program, plainly):
-    """The shared object to preload, built once with the compiler itself and cached."""
+    """Returns the path of the shared object to preload, built once with the compiler itself and cached."""
     root = cache.directory()
     if root is None or set(root) & set(" :"):  # which would end the file name in LD_PRELOAD
         return None

@@ -123,7 +123,8 @@ def includes(text: str) -> list:
 
 
 def _without_comments(text):
-    """A text for reading directives: continued lines joined, comments replaced by blanks, no multi-line strings."""
+    """Returns a text whose directives can be read: continued lines joined, comments replaced by blanks, no multi-line
+    strings."""
     for trigraph, sign in _TRIGRAPHS.items():
         text = text.replace(trigraph, sign)
     text = _SPLICE.sub("", text)
@@ -253,7 +254,8 @@ def _is_own(name):
 
 
 def closure(source, toolkit_directories):
-    """All headers that `source` includes, except numbalite's, as a list for the cache key.
+    """Returns a list that identifies all headers that `source` includes, except numbalite's. It is part of the cache
+    key.
 
     None if they cannot be determined (an #include of a macro, options in a file): such a source is not cached.
     `toolkit_directories` is called only if needed.

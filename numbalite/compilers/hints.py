@@ -264,7 +264,7 @@ def explain(
 
 
 def _array_in(wrong, parameters):
-    """The first array that the lines with errors use; "a" if they use none."""
+    """Returns the name of the first array that the lines with errors use; "a" if they use none."""
     names = [name for name, _ in parameters]
     found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
     found = found or re.search(r"\b\w+(?=\.(?:size|ndim|data|shape|strides)\b)", wrong)
@@ -309,7 +309,7 @@ def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
 
 
 def _line_of_value(name, text):
-    """The line of the Python file, after the kernel, on which the module assigns the name."""
+    """Returns the line number in the Python file, after the kernel, on which the module assigns the name."""
     value = re.compile(rf"(?:{name}\s*(?::[^=]+)?=(?!=)|def {name}\b)")
     for number, line in enumerate(linecache.getlines(text.label), 1):
         if number > text.lines[-1] and value.match(line):
@@ -318,7 +318,8 @@ def _line_of_value(name, text):
 
 
 def _reported(message, text, with_texts=False):
-    """The lines of the user's text that contain errors; character literals are blank, or kept."""
+    """Returns the lines of the user's text that contain errors, joined to one text. String and character literals are
+    blank, unless `with_texts`."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
     source = text.value if with_texts else strip(text.value)
     lines = zip(source.split("\n"), text.lines, strict=True)

@@ -70,7 +70,7 @@ def find() -> Compiler:
 
 
 def _packaged_zig():
-    """The program of the package ziglang, which is not on the PATH."""
+    """Returns the path of the program of the package ziglang, which is not on the PATH."""
     for place in sys.path:
         program = os.path.join(place or ".", "ziglang", "zig")
         if os.access(program, os.X_OK):
@@ -88,7 +88,7 @@ def _words(text):
 
 
 def which(name):
-    """The absolute path of a program, because compilers run in other working directories."""
+    """Returns the absolute path of a program, because compilers run in other working directories."""
     if os.path.dirname(name):
         return os.path.abspath(name) if os.access(name, os.X_OK) else None
     for folder in (config.outside("PATH") or os.defpath).split(os.pathsep):
@@ -99,7 +99,7 @@ def which(name):
 
 
 def fingerprint(source, kind="sim", *checks) -> bytes:
-    """The part of the cache key besides the source: compiler, flags and the CPU compiled for."""
+    """Returns the part of the cache key that does not depend on the text: compiler, flags, and the CPU compiled for."""
     compiler = find()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
@@ -114,7 +114,7 @@ _cpu_text = None
 
 
 def _cpu():
-    """The CPU's model and features, which determine the code of -march=native."""
+    """Returns the text of the CPU's model and features, which determine the code of -march=native."""
     global _cpu_text
     if _cpu_text is None:
         try:
@@ -211,7 +211,7 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
 
 
 def _default_level(kind):
-    """The optimization level of code that has no opt=."""
+    """Returns the optimization level of code that has no opt=."""
     level = config.CPU_OPT
     return level if level is not None else 3 if kind == "host" else 2
 
@@ -227,12 +227,12 @@ def _thread_locals(family):
 
 
 def checks_mask(checks) -> int:
-    """The bits of cext/driver/checks.h."""
+    """Returns the bit mask of these checks, as defined in cext/driver/checks.h."""
     return sum({**config.CHECKS, "profile": config.PROFILE}[name] for name in checks)
 
 
 def _instrumentation(family, checks):
-    """The flags that insert calls of cuda_src/sim/check.h at memory accesses."""
+    """Returns the list of compiler flags that insert calls of cuda_src/sim/check.h at memory accesses."""
     flags = []
     if "divide" in checks:
         flags.append("-fsanitize=integer-divide-by-zero")
@@ -281,7 +281,7 @@ def vector_math() -> int:
 
 
 def _glibc_version():
-    """The version of glibc, such as (2, 36); () for another C library."""
+    """Returns the version of glibc, such as (2, 36); () for another C library."""
     try:
         name, _, text = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
         return tuple(map(int, text.split(".")[:2])) if name == "glibc" else ()

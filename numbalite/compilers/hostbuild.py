@@ -132,7 +132,7 @@ def _family(compiler):
 
 
 def _environment():
-    """The compiler's environment: English messages, and no preloaded sanitizer of this process."""
+    """Returns the compiler's environment: English messages, and no preloaded sanitizer of this process."""
     environment = {**os.environ, "LC_ALL": "C"}
     preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
     kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
@@ -159,7 +159,7 @@ def _start(command, stdin=b"", folder=os.sep):
 
 
 def _absolute(path):
-    """The absolute path, because compilers run in other working directories.
+    """Returns the absolute path, because compilers run in other working directories.
 
     If the current directory was deleted, the path is in a nonexistent folder.
     """
@@ -244,7 +244,8 @@ def compile(source, kind="sim", *checks) -> Image:
 
 
 def _without_outlined_atomics(compiler, family):
-    """The flag against out-of-line atomics on 64-bit Arm.
+    """Returns a list with the flag that disables out-of-line atomics on 64-bit Arm; [] for other processors and for
+    compilers without the flag.
 
     Otherwise, compilers call atomics in libgcc, which queries the processor's features from the C library. Images are
     linked without both, and are compiled for this processor.
@@ -256,7 +257,8 @@ def _without_outlined_atomics(compiler, family):
 
 
 def _more_folders(log, texts, real):
-    """The toolkit's include folders, to search before and after numbalite's, that have names missing in the log."""
+    """Returns two lists of the toolkit's include folders that declare the names missing in the log: those to search
+    before numbalite's folders, and after them."""
     behind = []
     if not real and _OF_CCCL.search(log):
         real = cccl.search(texts, all_of_it=True)
@@ -288,7 +290,8 @@ def _image(source, kind, data, log, unit):
 
 
 def _text_flags(source, folder):
-    """The flag that maps the build folder to the folder where debuggers find generated source texts."""
+    """Returns a list with the flag that maps the build folder to the folder where debuggers find generated source
+    texts."""
     texts = debugger.keep_texts(source.text)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
@@ -542,7 +545,7 @@ class _Build:
 
 
 def _plain(name):
-    """The demangled name of a symbol; the symbol itself if it cannot be demangled."""
+    """Returns the demangled name of a symbol; the symbol itself if it cannot be demangled."""
     try:
         return demangle(name)
     except ValueError:
@@ -557,7 +560,7 @@ def _reader(source, read="", marked=False):
 
 
 def _unclosed(source):
-    """An error message at the position of an unclosed bracket; compilers report a later position."""
+    """Returns an error message at the position of an unclosed bracket; compilers report a later position."""
     tokens = scanner.tokenize(source.text)
     partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):

@@ -62,7 +62,7 @@ class Headers:
             self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
 
     def search(self) -> list:
-        """The compiler's options: the search path of the user's headers, in NVRTC's order."""
+        """Returns the compiler options that set the search path of the user's headers, in NVRTC's order."""
         own = ["-I", self._folder] if self._memory or self._known else []
         own += ["-iquote", self._folder, "-iquote", self._near]
         return [*own, *(word for path in self._users for word in ("-I", path))]
@@ -85,12 +85,12 @@ class Headers:
         return self._spared is not None
 
     def translated(self, text: str) -> str:
-        """A text of the source, translated for the host compiler."""
+        """Returns a text of the source, translated for the host compiler."""
         return translation.translate(text, self._checked, self._kind, self._spared)
 
     def _translated(self, text):
-        """The same for a header. Not all functions of a header are called: one that cannot be translated is an
-        error only if it is called."""
+        """Returns the text of a header, translated like the source. Not all functions of a header are called: one that
+        cannot be translated is an error only if it is called."""
         return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
 
     def _directive(self, text, directory):
@@ -146,8 +146,8 @@ class Headers:
         return path and self._known.get(os.path.realpath(path))
 
     def _path(self, name, is_quoted, directory):
-        """The user's file on disk to which an #include refers; None if the header is in memory or not the
-        user's."""
+        """Returns the path of the user's file on disk to which an #include refers; None if the header is in memory or
+        not the user's."""
         near = [directory] if is_quoted and directory is not None else []
         path = headers.find(name, near) if name else None
         if path is None and name and name not in self._memory:

@@ -45,7 +45,7 @@ def link(compiler, flags, objects, output, run):
 
 
 def _libraries(objects):
-    """The libraries that define the symbols that object files need, as arguments for the linker."""
+    """Returns the libraries that define the symbols that object files need, as arguments for the linker."""
     wanted, found = set(), set(_ALWAYS_THERE)
     for path in objects:
         with open(path, "rb") as file:

@@ -141,7 +141,8 @@ class Reader:
         return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
 
     def _place(self, message):
-        """The nearest position in the user's text, or in a file with a meaning; or None."""
+        """Returns the first (file, line) of a message, its instantiations and its #includes that is in the user's text,
+        else in a file with a meaning; or None."""
         places = [(message.file, message.line), *message.required, *message.included]
         for place in places:
             if not self.ours(place[0]) and place[0] not in self.meanings:
@@ -164,8 +165,8 @@ class Reader:
         return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
 
     def _drawn(self, message):
-        """The user's line with a caret below it if g++ did not show it: g++ looks in the file of that name,
-        which may not exist or may contain other lines."""
+        """Returns the user's line and a line with a caret if g++ did not show them, else []: g++ looks in the file of
+        that name, which may not exist or may contain other lines."""
         place = message.file, message.line
         lines = [divisions.plain(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
@@ -179,7 +180,7 @@ class Reader:
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _line(self, file, line):
-        """A line of the source, by its position according to #line."""
+        """Returns the text of a source line, from its position according to #line; "" if it is unknown."""
         return next(iter(self._lines_given().get((file, line), ())), "")
 
     def _lines_read(self):

@@ -22,12 +22,12 @@ _asked: set[tuple] = set()  # keys that were requested once
 
 
 def text_arguments(kind) -> list:
-    """The prelude as text."""
+    """Returns the compiler arguments that include the prelude as text, not precompiled."""
     return ["-include", path(kind)]
 
 
 def path(kind, name="prelude.h") -> str:
-    """The prelude, or the head, of the target "sim" or "host"."""
+    """Returns the path of the prelude, or of the head, for the target "sim" or "host"."""
     return os.path.join(headers.cuda_src(), kind, name)
 
 
@@ -94,7 +94,7 @@ def _kept_hooks(folder, compile):
 
 
 def _folder(key, compiler):
-    """The path of an entry in the cache; None without a cache."""
+    """Returns the path of an entry in the cache; None without a cache."""
     root = cache.directory()
     if root is None:
         return None
@@ -103,7 +103,7 @@ def _folder(key, compiler):
 
 
 def _stamps(program):
-    """The headers' files and the compiler's program."""
+    """Returns (paths of numbalite's headers, [(size, modification time)] of these and of the compiler's program)."""
     root = headers.cuda_src()
     folders = [root, *(os.path.join(root, part) for part in ("sim", "host", "numbalite"))]
     ends = (".h", ".cuh")
@@ -114,7 +114,8 @@ def _stamps(program):
 
 
 def _ready(family, folder):
-    """The arguments for the contents of a folder; None if it is missing, damaged, or writable for others."""
+    """Returns the compiler arguments that include the precompiled prelude in a folder; None if it is missing, damaged,
+    or writable for others."""
     compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
     found = folders.find(folder, compiled, "prelude.h")
     if found is None:

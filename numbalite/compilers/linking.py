@@ -89,7 +89,7 @@ _SHARED_MEMORY = 48 << 10  # bytes of static shared memory
 
 
 def _aligned(ptx):
-    """The PTX with shared arrays aligned to 16 bytes, if it fits.
+    """Returns the PTX with shared arrays aligned to 16 bytes, if it fits.
 
     The linker decides where shared arrays begin only after the assembler has selected instructions, so without this the
     assembler cannot combine loads of neighbouring elements as in a whole program.

@@ -80,7 +80,7 @@ def _without(source, hidden, texts):
 
 
 def _available(text):
-    """The names that namespace numbalite contains where the directive is."""
+    """Returns the set of names that namespace numbalite contains where the directive is."""
     included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', text))
     found = {
         name for name, part in devicelib.PARTS.items() if part in included - devicelib.OF_MACROS

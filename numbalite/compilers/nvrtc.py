@@ -128,7 +128,7 @@ _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?=
 
 
 def _unit(source, describes):
-    """The text that NVRTC compiles."""
+    """Returns the text that NVRTC compiles."""
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     first = '#include "numbalite/describe.cuh"\n' if describes else ""
     first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
@@ -245,7 +245,7 @@ def _what_has(packages):
 
 
 def _failure(source, result, text, directories, version):
-    """The exception for a compilation that failed."""
+    """Returns the exception for a compilation that failed."""
     log = result["log"]
     readable = nvrtclog.readable(nvrtclog.messages(log), source, text, directories)
     for name in dict.fromkeys(nvrtclog.NOT_FOUND.findall(log)):

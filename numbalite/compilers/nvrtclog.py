@@ -139,7 +139,7 @@ def _split(message):
 
 
 def _users_line(part, files, foreign):
-    """The last (file, line) of a user's file in these lines; None without one."""
+    """Returns the last (file, line) of a user's file in these lines; None without one."""
     best = None
     named = _named(tuple(files))
     for row in part.split("\n"):

@@ -184,7 +184,7 @@ def _stamps(start, directories):
 
 
 def _find(key):
-    """The Kept for a key, created if necessary; the least recently used ones are removed."""
+    """Returns the Kept for a key, created if necessary; the least recently used ones are removed."""
     with _lock:
         kept = _kept.pop(key, None) or Kept()
         _kept[key] = kept
@@ -220,7 +220,7 @@ _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal er
 
 
 def _trusted(kept, result):
-    """The result without messages about precompiled headers; None if these caused the failure."""
+    """Returns the result without messages about precompiled headers; None if these caused the failure."""
     if result is None:
         return None
     log = _USED.sub("", result["log"])

@@ -96,7 +96,7 @@ class Loop:
 
 
 def cost_of(text: str) -> int:
-    """The cost of a statement."""
+    """Returns the estimated cost of a PTX statement, relative to a simple instruction; 0 for a directive."""
     if text.startswith("."):
         return 0
     body = _GUARD.sub("", text, count=1) if text.startswith("@") else text
@@ -133,11 +133,11 @@ class _Graph:
         self._definitions = self._uses = None
 
     def _index(self, label):
-        """The index of the first statement after a label."""
+        """Returns the index of the first statement after a label."""
         return bisect_left(self.begins, label.begin)
 
     def block(self, index):
-        """The block of a statement, or the one that begins there."""
+        """Returns the index of the block that contains a statement or begins there."""
         return bisect_left(self.starts, index + 1) - 1
 
     def unguarded(self, index):
@@ -182,7 +182,8 @@ class _Graph:
         return loops
 
     def _natural(self, header, branches):
-        """The blocks from which a latch is reached without the header; None if one can enter the loop elsewhere."""
+        """Returns the set of blocks from which a latch is reached without the header; None if one can enter the loop
+        elsewhere."""
         if header < 0:
             return None
         found, waiting = {header}, [self.block(branch.number) for branch in branches]
@@ -280,7 +281,7 @@ class _Counting:
         return [i for i in found if self.graph.block(i) in self.loop.blocks]
 
     def _only(self, register):
-        """The statement that alone writes a register in the loop, once in each iteration."""
+        """Returns the index of the statement that alone writes a register in the loop, once in each iteration."""
         inside = self._inside(register)
         if len(inside) != 1 or inside[0] not in self.order:
             return None
@@ -362,7 +363,7 @@ class _Counting:
         return None
 
     def _most(self, counted):
-        """The largest number of iterations, or None."""
+        """Returns the largest possible number of iterations, or None if it is unknown."""
         bound, step = _integer(counted.bound), counted.step
         starts = self._starts(counted)
         if bound is None or isinstance(step, str):
@@ -383,7 +384,7 @@ class _Counting:
         return max([more + distance // abs(step) for distance in rounded], default=0) + 2
 
     def _starts(self, counted):
-        """The values of the counter before the loop; [] if they are not constants."""
+        """Returns the list of values of the counter before the loop; [] if they are not constants."""
         outside = [
             i
             for i in self.graph.definitions().get(counted.register, ())
@@ -416,7 +417,7 @@ def _ends(goes_on, kind, width, step):
 
 
 def _integer(operand):
-    """The value of an operand that is a number, else None."""
+    """Returns the value of an operand that is a number, else None."""
     try:
         return int(operand, 0)
     except ValueError:
@@ -424,7 +425,7 @@ def _integer(operand):
 
 
 def _first_operand(text):
-    """The first operand of an instruction, "" if that is an address."""
+    """Returns the first operand of an instruction, "" if that is an address."""
     operands = text.partition(" ")[2] if " " in text else text.partition("\t")[2]
     operands = operands.strip()
     if operands.startswith("["):

@@ -73,7 +73,7 @@ class Module(NamedTuple):
 
 
 def _find(table, path, name):
-    """The entry of a name in a scope: the innermost declaration."""
+    """Returns the entry of a name that is visible in a scope: its innermost declaration; None if there is none."""
     for count in range(len(path), 0, -1):
         found = table.get((path[:count], name))
         if found is not None:

@@ -285,7 +285,7 @@ _LONG = 1000  # longer lines were not written by hand
 
 
 def _folded(text):
-    """The source without comments, strings, blank lines and repeated spaces, so that patterns scan each
+    """Returns the source without comments, strings, blank lines and repeated spaces, so that patterns scan each
     character once."""
     lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
     return "\n".join(filter(None, lines))
@@ -311,7 +311,7 @@ _IN_A_TERM = re.compile(r"[\w.)\]]")
 
 
 def _opening(plain, at):
-    """The position of the bracket that closes at ``at``; 0 if there is none."""
+    """Returns the position of the bracket that closes at ``at``; 0 if there is none."""
     depth = 0
     for i in range(at, -1, -1):
         depth += (plain[i] in ")]") - (plain[i] in "([")
@@ -327,7 +327,7 @@ def without_type(name: str, text: Text) -> bool:
 
 
 def _unfinished(text, tokens, message):
-    """The statement without a semicolon; compilers report the statement after it."""
+    """Yields a hint for the statement without a semicolon; compilers report the statement after it."""
     found = _NO_SEMICOLON.search(message)
     if found is None or not tokens:
         return

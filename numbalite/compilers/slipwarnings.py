@@ -189,13 +189,13 @@ def _meant(found, source):
 
 
 def _key(message):
-    """A message without its text, which contains types."""
+    """Returns the fields that identify a message, without its text, which contains types."""
     which, _, file, line, shown = message
     return which, file, line, tuple(shown[:2])
 
 
 def _shown(line, shown):
-    """A source line, with the marker that a compiler has drawn below it."""
+    """Returns a source line, with the marker that a compiler has drawn below it."""
     if len(shown) > 1 and shown[0].split() == line.split() and "^" in shown[1]:
         return slip_search.marked(shown[0], shown[1].index("^"))
     return line.strip()
@@ -232,7 +232,7 @@ _WRONG_ALONE = frozenset(("format", "shift", "overflow"))
 
 
 def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
-    """The slips of one signature that another signature has, too: `x < 0` is right for float32, and always
+    """Returns the slips of one signature that another signature has, too: `x < 0` is right for float32, and always
     false for uint8."""
     there = {(slip.file, slip.line, slip.kind) for slip in others}
     return [

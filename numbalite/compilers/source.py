@@ -102,7 +102,7 @@ class Source(NamedTuple):
         )
 
     def _joined_options(self):
-        """The options, each with its separate value, without those that become text."""
+        """Returns the options, each with its separate value, without those that become text."""
         result, rest = [], iter(self.options)
         for option in rest:
             value = next(rest, None) if option in _APART else None
@@ -115,7 +115,7 @@ class Source(NamedTuple):
 
 
 def _as_text(option):
-    """The preprocessor lines equivalent to an option; "" if the option does not become text."""
+    """Returns the preprocessor lines equivalent to an option; "" if the option does not become text."""
     included = _INCLUDED.fullmatch(option)
     if included:
         return f'#include "{included[1]}"\n'

@@ -83,7 +83,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
 
 
 def _plain(expression):
-    """The user's name of a kernel: "saxpy" of "k_saxpy::nl_saxpy"."""
+    """Returns the user's name of a kernel: "saxpy" of "k_saxpy::nl_saxpy"."""
     return expression.rpartition("::")[2].removeprefix("nl_")
 
 
@@ -92,7 +92,7 @@ def _position(site):
 
 
 def _recursive(functions, ptx):
-    """The names of functions that may be called again before they return."""
+    """Returns the set of names of functions that may be called again before they return."""
     bodies = {function.name for function in functions}
     kernels = {function.name for function in functions if function.is_kernel}
     indirect = any(name.startswith("%") for function in functions for name in function.calls)
@@ -118,7 +118,8 @@ def _recursive(functions, ptx):
 
 
 def _taken(functions, ptx):
-    """The functions whose address is taken: names that occur outside of declarations and direct calls."""
+    """Returns the names of the functions whose address is taken: names that occur outside of declarations and direct
+    calls."""
     result = set()
     for function in functions:
         if function.is_kernel:
@@ -134,7 +135,8 @@ def _taken(functions, ptx):
 
 
 def _site(function, location, files, parents, is_users):
-    """The position of a location, or of the inlined call in the user's file."""
+    """Returns a Site for a location: its file and line, or those of the call in the user's file into which it was
+    inlined."""
     seen = set()
     place = location
     while place is not None and place not in seen:

@@ -55,7 +55,7 @@ def _listdir(path):
 
 
 def _package_roots():
-    """The `nvidia` folders in sys.path."""
+    """Yields the paths of the `nvidia` folders in sys.path."""
     for place in dict.fromkeys(sys.path):
         root = os.path.join(place or ".", "nvidia")
         if os.path.isdir(root):
@@ -101,7 +101,8 @@ def folders_with(name: str) -> list[str]:
 
 
 def _libraries_in(folder):
-    """The NVRTC libraries in a folder, newest first. Tests each name, because some folders are too large to list."""
+    """Yields the NVRTC libraries in a folder, newest first. Tests each name, because some folders are too large to
+    list."""
     for major in range(_NEWEST, OLDEST - 2, -1):
         path = f"{folder}/libnvrtc.so.{major}"
         if os.path.exists(path):
@@ -119,7 +120,7 @@ def _libraries_by_pathfinder():
 
 
 def _search():
-    """All NVRTC libraries that were found, the preferred one first."""
+    """Yields all NVRTC libraries that were found, the preferred one first."""
     given = config.NVRTC
     if given:
         if not os.path.exists(given):
@@ -148,7 +149,7 @@ opened: Library | None = None
 
 
 def _driver_major():
-    """The CUDA major version of the driver; None before it is open, and on the simulator."""
+    """Returns the CUDA major version of the driver; None before it is open, and on the simulator."""
     from numbalite import _core
 
     if _core.is_open() and not _core.driver_has("host_code"):
@@ -195,7 +196,7 @@ def device_runtime() -> str:
 
 
 def _beside_nvrtc(package, names):
-    """The first file of these names in the library folders of the selected NVRTC; or None."""
+    """Returns the path of the first file of these names in the library folders of the selected NVRTC; or None."""
     path = nvrtc_library().path
     folders = [os.path.dirname(path), os.path.dirname(os.path.realpath(path))]
     # Each package of CUDA 12 has a folder of its own.
@@ -310,7 +311,8 @@ def _include_by_pathfinder(part):
 
 
 def _mathdx_directories():
-    """The include folders of MathDx (cuFFTDx, cuBLASDx, ...), a separate package, and of the CUTLASS that it needs."""
+    """Returns the include folders of MathDx (cuFFTDx, cuBLASDx, ...), a separate package, and of the CUTLASS that it
+    needs."""
     for root in _package_roots():
         home = os.path.join(root, "mathdx")
         if os.path.isfile(os.path.join(home, "include", "cufftdx.hpp")):
@@ -326,7 +328,7 @@ _directories: dict[tuple, tuple] = {}
 
 
 def _bundled(path):
-    """The folder of the headers that NVRTC contains, or None; `path` is as for include_directories."""
+    """Returns the folder of the headers that NVRTC contains, or None; `path` is as for include_directories."""
     try:
         return bundled.directory(path or nvrtc_library().path)
     except CudaSupportError:

@@ -52,17 +52,17 @@ class Scope:
         return self.find(name)[1]
 
     def changed(self, values: dict) -> Scope:
-        """A copy in which these names have these values."""
+        """Returns a copy in which these names have these values."""
         return Scope({**self.locals, **values}, self.globals, self.later)
 
     def freeze(self, names) -> Scope:
-        """A copy with the present values of these names, for pickling."""
+        """Returns a copy with the present values of these names, for pickling."""
         found = {name: self.get(name) for name in names if self.find(name)[0]}
         return Scope({name: v for name, v in found.items() if not _has_members(v)})
 
     def member(self, parts):
-        """The value of ``module.name`` etc., and the number of its parts; (None, 0) if the first one is not a
-        module or enumeration. In a frozen scope, the complete name is looked up."""
+        """Returns (the value of ``module.name`` or a longer chain, the number of its parts); (None, 0) if the first one
+        is not a module or enumeration. In a frozen scope, the complete name is looked up."""
         for n in range(len(parts), 1, -1):
             known, value = self.find(".".join(parts[:n]))
             if known:
@@ -80,7 +80,7 @@ class Scope:
 
 
 def scope_of(function, names) -> Scope:
-    """The scope of a function's body. Of the function's locals, only ``names`` are stored.
+    """Returns the Scope of a function's body. Of the function's locals, only ``names`` are stored.
 
     A body that is only a string has no closure cells, so the locals of the enclosing functions come from the
     frames in which the function is defined, if they are on the stack.
@@ -116,7 +116,7 @@ def _has_members(value):
 
 
 def _contains(outer, code):
-    """A function with type parameters (``def f[T]``) is nested in a separate code object."""
+    """Is `code` nested in `outer` via the separate code object of a function with type parameters (``def f[T]``)?"""
     return any(
         getattr(c, "co_name", "").startswith("<generic") and code in c.co_consts
         for c in outer.co_consts
@@ -136,7 +136,7 @@ class Capture:
         self.refused = {}  # name -> the reason why it cannot be used
 
     def names(self) -> tuple:
-        """All values that are used, except those that become macros."""
+        """The names of all values that are used, except those that become macros."""
         return (*self.constants, *self.arrays, *self.pointers, *self.functions, *self.types)
 
     @property
@@ -170,7 +170,8 @@ class Member(NamedTuple):
 
 
 def members(text: str, names, scope: Scope) -> list:
-    """The Members of modules and enumerations of the scope that a source uses; ``names``: its free names."""
+    """Returns the list of Members of modules and enumerations of the scope that a source uses. ``names`` are its free
+    names."""
     found = []
     for start, ends, parts, uses in dotted_names(text) if "." in text else ():
         value, count = scope.member(parts) if parts[0] in names else (None, 0)
@@ -281,7 +282,7 @@ def too_large(name, size) -> str:
 
 
 def why_not(name, value) -> str:
-    """The reason why a value cannot be used in a source, and what to do instead."""
+    """Returns the reason why a value cannot be used in a source, and what to do instead."""
     kind = type(value).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
     if isinstance(value, ModuleType):
@@ -307,17 +308,17 @@ def why_not(name, value) -> str:
 
 
 def no_pointer(name) -> str:
-    """The reason why a device array can only be used in a kernel's body."""
+    """Returns the reason why a device array can only be used in a kernel's body."""
     return f"{name} is a device array in the Python scope: pass it as an argument"
 
 
 def device_function(value):
-    """The device function for a function of ``jit``; any other value unchanged."""
+    """Returns the DeviceFunction for a CPU function that ``jit`` compiled; any other value unchanged."""
     return value.device_function if _role(value) == "host function" else value
 
 
 def device_function_of(value):
-    """The device function for a value of the Python scope, or None."""
+    """Returns the device function for a value of the Python scope, or None."""
     value = device_function(value)
     return value if _role(value) == "device function" else None
 
@@ -327,7 +328,8 @@ def _is_kernel(value):
 
 
 def _role(value):
-    """The keyword of a compiled function's class, for a source that names it; None for other values."""
+    """Returns the role of a compiled function in a source that uses its name, such as "device function"; None for other
+    values."""
     return getattr(type(value), "source_role", None)
 
 
@@ -356,7 +358,7 @@ def _about_module(name, module):
 
 
 def ascii_name(name: str) -> str:
-    """A Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros are not names
+    """Returns a Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros are not names
     (``def double(x)``)."""
     if name.isascii():
         return f"{name}_" if name in KEYWORDS or may_be_macro(name) else name
@@ -380,7 +382,7 @@ def may_be_macro(name: str) -> bool:
 
 
 def constant(name: str, value) -> str:
-    """The C++ definition of a constant."""
+    """Returns the C++ definition of a constant."""
     ctype, text = literal(value)
     kind = "__device__ constexpr" if isinstance(value, tuple) else "constexpr"
     return f"{kind} {ctype} {name} = {text};\n"
@@ -397,7 +399,7 @@ _INTEGERS = [
 
 
 def constant_type(value):
-    """The type of a constant, a number or a tuple of them; None for other values."""
+    """Returns the types.Type of a constant, a number or a tuple of them; None for other values."""
     if isinstance(value, tuple):
         found = [constant_type(item) for item in value]
         return None if None in found else types.tuple_of(type(value), found)
@@ -476,7 +478,7 @@ def _float(value, single):
 
 
 def constant_array(name: str, value: np.ndarray) -> str:
-    """The __constant__ variable for an array."""
+    """Returns the C++ definition of the __constant__ variable for an array."""
     t = types.from_dtype(value.dtype)
     extents = ", ".join(map(str, value.shape))
     items = [_element(item, t) for item in value.ravel()]

@@ -38,7 +38,8 @@ def waits(text: str, function: str = "") -> bool:
 
 
 def _named(tokens, makers, types):
-    """The names of variables that are initialized by one of the functions, or have one of the types."""
+    """Returns the set of names of the variables that are initialized by one of the functions, or have one of the
+    types."""
     found = set()
     for i, token in enumerate(tokens):
         if token.text in makers:

@@ -54,7 +54,7 @@ class Definition:
 
     @property
     def doc(self):
-        """The ``__doc__`` of its kernel."""
+        """The ``__doc__`` of the kernel or function with this definition."""
         return self.text.value
 
     @property
@@ -64,12 +64,13 @@ class Definition:
 
     @property
     def expression(self) -> str:
-        """The text; for a Python body the returned expression. It shows whether the function is commutative."""
+        """The C++ text; for a Python body the text of the returned expression. It shows whether the function is
+        commutative."""
         return self.text.value
 
     @property
     def last_defaults(self) -> tuple:
-        """The default values of the last parameters."""
+        """A tuple of the default values of the last parameters."""
         found: list = []
         for name in reversed(self.parameters):
             if name not in self.defaults:
@@ -83,11 +84,11 @@ class Definition:
         return cooperative.waits(self.text.value)
 
     def returned(self, functions, args) -> tuple | None:
-        """The non-number results of a function on the CPU: arguments; only for a Python body."""
+        """Returns the results of a CPU function that are not numbers, but arguments; None unless the body is Python."""
         return None
 
     def typed(self, args, debug=False) -> Definition:
-        """The contents of a kernel with these argument types; ``debug``: of a debug kernel."""
+        """Returns the definition of a kernel with these argument types. ``debug``: of a debug kernel."""
         return self
 
     def contents(self, args, options) -> tuple | None:
@@ -96,12 +97,12 @@ class Definition:
         return None
 
     def device_contents(self, function, lists, options, caller) -> tuple | None:
-        """The same for a device function of this definition, called with these lists of types."""
+        """Returns the same as `contents` for a device function of this definition, called with these lists of types."""
         return None
 
     @functools.cached_property
     def members(self) -> list:
-        """The uses of ``module.name``."""
+        """The Members of modules that the text uses, such as ``module.name``."""
         return capturing.members(self.text.value, self.names, self.scope)
 
     @functools.cached_property
@@ -109,7 +110,7 @@ class Definition:
         return _without_includes(self.text, self.members)
 
     def body(self, macros=()) -> str:
-        """The text without its #include lines, with names that compilers accept; ``macros`` are Python names
+        """Returns the text without its #include lines, with names that compilers accept; ``macros`` are Python names
         that may be macros of a compiler."""
         return (
             _respelled(self._text_and_includes[0], macros) if macros else self._text_and_includes[0]
@@ -121,19 +122,19 @@ class Definition:
         return self._text_and_includes[1]
 
     def capture(self):
-        """The values that the source uses from the Python scope, as they are now."""
+        """Returns the values that the source uses from the Python scope, as they are now."""
         found = capturing.capture(self.names, self.scope)
         capturing.add_members(found, self.members)
         return found
 
     def frozen(self) -> Definition:
-        """A copy that contains the values of the names that it uses."""
+        """Returns a copy that contains the values of the names that it uses."""
         scope = self.scope.freeze(self.names)
         scope.locals.update((member.dotted, member.value) for member in self.members)
         return self._with_scope(scope)
 
     def with_names(self, values: dict) -> Definition:
-        """A copy whose scope contains these values for these names."""
+        """Returns a copy whose scope contains these values for these names."""
         return self._with_scope(self.scope.changed(values))
 
     def _with_scope(self, scope):
@@ -149,7 +150,7 @@ class Definition:
 
 
 def device_functions(definition: Definition):
-    """The device functions that a definition uses, directly and indirectly, each once."""
+    """Yields the device functions that a definition uses, directly and indirectly, each once."""
     seen, waiting = set(), [definition]
     while waiting:
         for function in waiting.pop().capture().functions.values():
@@ -160,7 +161,7 @@ def device_functions(definition: Definition):
 
 
 def device_texts(definition: Definition):
-    """The C++ Texts of the device functions that a definition uses, directly and indirectly."""
+    """Returns an iterable of the C++ Texts of the device functions that a definition uses, directly and indirectly."""
     return filter(None, (function.definition.cxx for function in device_functions(definition)))
 
 
@@ -188,7 +189,8 @@ def unpickle(name, parameters, text, values, is_unit, qualname, module):
 
 
 def linked_of(definition: Definition, options=None) -> tuple:
-    """The compiled code to link with a definition and the device functions that it calls, each once."""
+    """Returns a tuple of the compiled code to link with a definition and the device functions that it calls, each
+    once."""
     found = dict.fromkeys(options.linked if options else ())
     for function in device_functions(definition):
         if function.options:
@@ -236,7 +238,7 @@ def _ascii_directive(text):
 
 
 def _respelled(text, names):
-    """The text with C++ names for these names, except for members."""
+    """Returns the text with C++ names for these names, except for members."""
     out, at, before = [], 0, ""
     for token in tokenize(text):
         new = None

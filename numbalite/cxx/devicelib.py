@@ -131,12 +131,12 @@ REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 
 def header(part: str) -> str:
-    """The name by which a part is included."""
+    """Returns the name in the #include of a part of the library."""
     return f"numbalite/{part}.cuh"
 
 
 def parts_for(identifiers: set, includes=()) -> list:
-    """The parts ("complex", ...) that a source with these identifiers needs, in include order.
+    """Returns the list of library parts ("complex", ...) that a source with these identifiers needs, in include order.
 
     identifiers: every identifier of the source, including its parameter types. includes: the names of the
     headers that it includes itself.
@@ -153,7 +153,7 @@ def parts_for(identifiers: set, includes=()) -> list:
 
 
 def prologue(identifiers: set, includes=()) -> str:
-    """The text at the beginning of a source with these identifiers: includes of the head and the parts.
+    """Returns the C++ text at the beginning of a source with these identifiers: includes of the head and the parts.
 
     Like `parts_for`; of the mathematical functions only those that are used.
     """

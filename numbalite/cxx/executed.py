@@ -29,7 +29,7 @@ def watch() -> None:
 
 
 def file_of(code: types.CodeType) -> str:
-    """The name of a function's source in linecache."""
+    """Returns the name of a function's source in linecache."""
     text = _texts.get(code)
     if text is None:
         return code.co_filename
@@ -40,7 +40,8 @@ def file_of(code: types.CodeType) -> str:
 
 
 def _note(event, args):
-    """An audit hook: Python reports a text that it compiles, and then the code that it executes."""
+    """Keeps texts that exec() compiles. As an audit hook, it receives a text that Python compiles, and then the code
+    that it executes."""
     if event == "compile":
         text, name = args
         if isinstance(text, bytes):

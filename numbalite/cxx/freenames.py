@@ -39,7 +39,7 @@ class Names(dict):
 
 
 def free_names(text: str, parameters=()) -> Names:
-    """The free names of a body, or of a complete source, in order of appearance."""
+    """Returns the free names of a body, or of a complete source, in order of appearance."""
     found = _free_names(text)
     names = Names({name: set(uses) for name, uses in found.items()})
     names.defined = set(found.defined)
@@ -184,7 +184,7 @@ def _hide(hidden, tokens, partner, opened, i, start):
 
 
 def _scope_end(tokens, partner, opened):
-    """The end of the scope of a declaration inside these brackets."""
+    """Returns the token index of the end of the scope of a declaration inside these brackets."""
     for open_at in reversed(opened):
         if tokens[open_at].text == "{":
             return partner[open_at]
@@ -200,7 +200,7 @@ def _scope_end(tokens, partner, opened):
 
 
 def _statement_end(tokens, partner, at):
-    """The index after the statement that starts at ``at``."""
+    """Returns the token index after the statement that starts at ``at``."""
     while at < len(tokens):
         text = tokens[at].text
         if text == "{":

@@ -93,7 +93,7 @@ class Declaration(NamedTuple):
 
 
 def read(text: str) -> File:
-    """The declarations of a file."""
+    """Returns a File with the declarations in its text."""
     tokens = scanner.tokenize(text)
     plain = [token for token in tokens if token.kind != "directive"]
     starts = {token.start: at for at, token in enumerate(plain)}
@@ -169,7 +169,8 @@ def _declaration(tokens, start, end):
 
 
 def _pointer_type(tokens, at):
-    """The name in typedef R (*name)(A), which opens at `at`."""
+    """Returns the name that `typedef R (*name)(A)` declares, whose first parenthesis is at `at`; "" for other
+    tokens."""
     words = [token.text for token in tokens[at + 1 : at + 4]]
     is_one = tokens[0].text == "typedef" and words[:1] == ["*"] and words[2:] == [")"]
     return words[1] if is_one else ""
@@ -239,7 +240,7 @@ def _without_members(file, marks):
 
 
 def _class_body(tokens, pairs, keyword):
-    """The opening brace of the class whose keyword is here, or None."""
+    """Returns the token index of the opening brace of the class whose keyword is here, or None."""
     has_bases = False
     for at in _outside(tokens, pairs, keyword):
         text = tokens[at].text
@@ -252,7 +253,7 @@ def _class_body(tokens, pairs, keyword):
 
 
 def _outside(tokens, pairs, at):
-    """The tokens from here, without arguments of attributes and templates."""
+    """Yields the indices of the tokens from here, without arguments of attributes and templates."""
     while at < len(tokens):
         text, before = tokens[at].text, tokens[at - 1]
         if text == "(" and before.text in _ATTRIBUTES:
@@ -271,7 +272,7 @@ def _outside(tokens, pairs, at):
 
 
 def _host_members(tokens, pairs, keyword, opening, marks):
-    """The name and the tokens of each member function for the CPU."""
+    """Returns a list with (name, tokens) of each member function of a class that only the CPU can run."""
     members: list[tuple[str, Sequence[scanner.Token]]] = []
     at, end = opening + 1, pairs[opening]
     while at < end:
@@ -307,7 +308,8 @@ def _name(tokens, first, parameters):
 
 
 def _parameters(tokens, pairs, first):
-    """The opening parenthesis of the parameters of the function that is declared here, or None."""
+    """Returns the token index of the opening parenthesis of the parameters of the function that is declared here, or
+    None."""
     has_operator = False
     for at in _outside(tokens, pairs, first):
         text = tokens[at].text
@@ -331,7 +333,7 @@ def is_for_the_host(declaration: Declaration) -> bool:
 
 
 def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Declaration]]:
-    """The declarations to compile, by the index of their file. `names`: the names that the caller will look up."""
+    """Returns {index of a file: its declarations to compile}. `names` are the names that the caller will look up."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:
@@ -372,8 +374,8 @@ def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Dec
 
 
 def _of_the_host(places, marks, launching):
-    """The declarations that no compiler of kernels accepts: those with host names, and functions that call such
-    functions. Prototypes are treated like their definitions."""
+    """Returns the set of declarations that no compiler of kernels accepts: those with host names, and functions that
+    call such functions. Prototypes are treated like their definitions."""
     all_ = {declaration for found in places.values() for _, declaration in found}
     marks = marks - {"__host__"}
     host = {
@@ -399,7 +401,7 @@ def _of_the_host(places, marks, launching):
 
 
 def _marks(macros):
-    """The keywords that mark device code: CUDA's, and macros for them."""
+    """Returns the set of keywords that mark device code: CUDA's, and macros for them."""
     marks, size = set(_DEVICE), 0
     while size != len(marks):
         size = len(marks)
@@ -426,7 +428,7 @@ _OF_A_LOOP = re.compile(
 
 
 def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declaration]]:
-    """The text with all but these declarations blanked, except preprocessor lines outside of statements; and
+    """Returns the text with all but these declarations blanked, except preprocessor lines outside of statements; and
     the blanked declarations."""
     left_out = sorted(set(file.declarations) - set(kept))
     directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
@@ -483,8 +485,8 @@ def announced(text: str) -> str:
 
 
 def _signature(tokens, at):
-    """The first token of a function's declaration that contains a marker, and the token where its parameters
-    begin."""
+    """Returns two token indices: of the first token of the function's declaration that contains a marker, and of the
+    parenthesis of its parameters."""
     begin, end = at, at
     while begin and tokens[begin - 1].text not in (";", "{", "}"):
         if tokens[begin - 1].text == ":" and tokens[begin - 2].text in (
@@ -500,8 +502,8 @@ def _signature(tokens, at):
 
 
 def _body(tokens, pairs, at):
-    """The position of a constructor's initializers or the body, and the end of the function; the same token if
-    there is none."""
+    """Returns two token indices: where a constructor's initializers or the body begin, and where the function ends.
+    They are equal if there is no body."""
     first = None
     while at < len(tokens) and tokens[at].text not in (";", "}"):
         text = tokens[at].text

@@ -126,7 +126,7 @@ def is_text(function) -> bool:
 
 
 def _empty():
-    """A body as required: its bytecode has no effect."""
+    """Has a body without effect, whose bytecode is compared with that of other functions."""
 
 
 def _same_text(literal, doc):
@@ -183,7 +183,7 @@ def _first_python(node):
 
 
 def function_node(function):
-    """The function's definition in the syntax tree of its file, or None."""
+    """Returns the function's definition in the syntax tree of its file, or None."""
     code = function.__code__
     tree = _file(file_of(code), function.__globals__)
     if tree is None:
@@ -201,8 +201,8 @@ def function_node(function):
 
 
 def _around(nodes, code):
-    """The lambda whose text contains the instructions of this code, the innermost one if there are several; []
-    if Python stores no positions (before 3.11)."""
+    """Returns a list with the innermost lambda whose text contains the instructions of this code; [] if Python stores
+    no positions (before 3.11)."""
     positions = list(getattr(code, "co_positions", list)())
     spans = [(a, c, b, d) for a, b, c, d in positions if None not in (a, b, c, d) and (c or d)]
     if not spans:
@@ -307,7 +307,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def _file(filename, namespace):
-    """The functions and the strings of a file, or None if there is no such source."""
+    """Returns a _Tree with the functions and the strings of a file, or None if there is no such source."""
     lines = linecache.getlines(filename, namespace)
     if not lines:
         return None
@@ -329,7 +329,8 @@ def _file(filename, namespace):
 
 
 def _loose_functions(lines):
-    """The functions of a text that is not only Python (a cell with magics): each parsed alone."""
+    """Returns the syntax nodes of the functions of a text that is not only Python (a cell with magics): each parsed
+    alone."""
     nodes = []
     for i, line in enumerate(lines):
         if line.lstrip().startswith(("@", "def ")):
@@ -357,7 +358,7 @@ def _block_end(lines, start, indent):
 
 
 def _literal_text(literal, filename, namespace):
-    """The Text of a string literal in a file."""
+    """Returns the Text of a string literal in a file."""
     value = literal.value
     lines = _literal_lines(literal, linecache.getlines(filename, namespace))
     if lines is None or len(lines) != value.count("\n") + 1:
@@ -366,7 +367,8 @@ def _literal_text(literal, filename, namespace):
 
 
 def _literal_lines(literal, source):
-    """The file's line of each line of the value, with escapes and implicit joins."""
+    """Returns the line number in the file for each line of the value, which may contain escapes and implicitly joined
+    literals; None if they cannot be determined."""
     if literal.end_lineno - literal.lineno == literal.value.count("\n"):
         return tuple(range(literal.lineno, literal.end_lineno + 1))
     piece = "".join(source[literal.lineno - 1 : literal.end_lineno])
@@ -406,7 +408,7 @@ def _characters(text, row):
 
 
 def label_of(filename: str) -> str:
-    """The name of a file in messages; for a notebook, of its cell."""
+    """Returns the name of a file in messages; for a notebook, of its cell."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
     formatter = getattr(getattr(shell, "compile", None), "format_code_name", None)

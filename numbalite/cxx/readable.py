@@ -61,5 +61,6 @@ def _without_namespaces(lines) -> list[str] | None:
 
 
 def _single_braces(text):
-    """A body in its own braces, because its variables may have the names of parameters."""
+    """Replaces the doubled braces around a body with single ones. The generated source has both because the body's
+    variables may have the names of parameters."""
     return text.replace(" {\n{\n", " {\n").replace("\n} }\n", "\n}\n")

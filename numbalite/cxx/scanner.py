@@ -365,7 +365,7 @@ def reachable(text: str, function: str) -> list[str]:
 
 @functools.lru_cache(maxsize=8)
 def _read(text: str) -> _Reader:
-    """The reader of a source, after it has read it; cached, because callers ask for several properties."""
+    """Returns the _Reader of a source, after it has read it; cached, because callers ask for several properties."""
     reader = _Reader(text)
     reader.scope(0, len(reader.tokens), ())
     return reader
@@ -563,8 +563,8 @@ class _Reader:
             overloads.setdefault(types, kernel._replace(name=overload))
 
     def attribute(self, at, end, word, names_are_local):
-        """The arguments of an attribute such as __launch_bounds__ among the tokens before a kernel's name, up
-        to one that is valid only there."""
+        """Returns the texts of the arguments of an attribute such as __launch_bounds__ among the tokens before a
+        kernel's name, up to the first one that is valid only there; [] without the attribute."""
         words = [token.text for token in self.tokens[at:end]]
         if word not in words:
             return []
@@ -585,7 +585,7 @@ class _Reader:
         return found
 
     def angle(self, at, end):
-        """The index of the ``>`` that closes the ``<`` at ``at``."""
+        """Returns the token index of the ``>`` that closes the ``<`` at ``at``."""
         depth = 0
         while at < end:
             text = self.tokens[at].text
@@ -628,7 +628,7 @@ class _Reader:
         return tuple(self.parameter(*one) for one in self.listed(at, end))
 
     def parameter_types(self, at, end):
-        """The types of parameters, as spelled in the source."""
+        """Returns the types of parameters as one text, spelled as in the source and separated by commas."""
         texts = []
         for first, last in self.listed(at, end):
             name, kept = self.parameter(first, last), []
@@ -662,7 +662,7 @@ class _Reader:
         return found
 
     def parameter(self, at, end):
-        """The name of one parameter, or ""."""
+        """Returns the name of one parameter, or ""."""
         kept, depth = [], 0
         while at < end:
             token = self.tokens[at]
@@ -756,7 +756,7 @@ class _Reader:
 
 
 def first_branches(tokens):
-    """The tokens without branches after #else and #elif that open or close the same brackets as an earlier
+    """Returns the tokens without branches after #else and #elif that open or close the same brackets as an earlier
     branch: `#if A f() { #else g() { #endif` must have the end of one function."""
     gone, stack = set(), []  # of each open #if: where its branches start
     for at, token in enumerate(tokens):
@@ -778,7 +778,7 @@ def first_branches(tokens):
 
 
 def _opened(tokens):
-    """The number of parentheses and braces that stay open."""
+    """Returns the numbers of parentheses and of braces that stay open."""
     signs = [token.text for token in tokens if token.kind == "sign"]
     return signs.count("(") - signs.count(")"), signs.count("{") - signs.count("}")
 

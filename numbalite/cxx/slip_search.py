@@ -86,8 +86,8 @@ class Search:
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
     def found(self):
-        """The slips, each message once per line. A function's lines occur once for each signature: a slip that
-        not all of them have is right for some types."""
+        """Returns the list of slips, each message once per line. A function's lines occur once for each signature: a
+        slip that not all of them have is right for some types."""
         found: dict[tuple, Slip] = {}
         if self._added:
             copies = linemap.copies(self.text)
@@ -101,14 +101,14 @@ class Search:
         self.slips.append(Slip(*self.places[line], kind, text, self.lines[line].strip()))
 
     def body_of(self, at):
-        """The function that contains a token."""
+        """Returns the Body of the function that contains a token."""
         found = bisect_right(self._starts, at) - 1
         if found < 0 or self._outer[found].block.last <= at:
             return None
         return self._outer[found]
 
     def before(self, at):
-        """The first token of the operand that ends at `at`."""
+        """Returns the index of the first token of the operand that ends at `at`."""
         code = self.code
         while at >= 0:
             token = code.tokens[at]
@@ -129,7 +129,7 @@ class Search:
         return 0
 
     def behind(self, at):
-        """The index after the operand that begins at `at`."""
+        """Returns the token index after the operand that begins at `at`."""
         code = self.code
         while code.text(at) in ("-", "+", "!", "~", "*", "&"):
             at += 1
@@ -204,7 +204,7 @@ class Search:
         )
 
     def length(self, body, name):
-        """The length of a local array that is declared once, with a number; else None."""
+        """Returns the length of a local array that is declared once, with a number; else None."""
         found = self.declarations(body).get(name, ())
         if len(found) != 1 or found[0] < body.block.first:
             return None
@@ -254,7 +254,7 @@ class Search:
         return None
 
     def dimensions(self, at):
-        """The number of dimensions of a parameter of type array<type, number, ...>; None: unknown."""
+        """Returns the number of dimensions of a parameter of type array<type, number, ...>; None: unknown."""
         code, body = self.code, self.body_of(at)
         first, last = body.parameters
         start = first
@@ -287,7 +287,7 @@ class Search:
 
 
 def marked(line: str, column: int) -> str:
-    """A line with a caret below a column."""
+    """Returns a line with a caret below a column."""
     if not line.strip():
         return ""
     indent = len(line) - len(line.lstrip())
@@ -296,7 +296,7 @@ def marked(line: str, column: int) -> str:
 
 
 def value_of(literal):
-    """The value of a match of LITERAL."""
+    """Returns the integer value of a match of LITERAL."""
     digits = literal["value"].replace("'", "")
     if digits[1:2].isalpha():
         return int(digits, 0)
@@ -307,7 +307,7 @@ def value_of(literal):
 
 
 def _constants(code):
-    """The integers that are declared constexpr -> their values."""
+    """Returns {name: value} of the integers that are declared constexpr."""
     found = {}
     for at, token in enumerate(code.tokens):
         if token.text == "constexpr":

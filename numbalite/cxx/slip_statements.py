@@ -42,7 +42,7 @@ class Statements(Search):
             self._own_value(part)
 
     def _indented(self, statement, following):
-        """A line after an `if` or a loop without braces that is indented like its body."""
+        """Reports a line after an `if` or a loop without braces that is indented like its body."""
         code = self.code
         if statement.kind not in ("if", "for", "while") or not statement.parts:
             return
@@ -84,7 +84,7 @@ class Statements(Search):
                 self.add("label", part.first, f"no goto jumps to {name}: write {wanted}:")
 
     def _steps(self, statement):
-        """A loop whose step changes another variable, or moves away from its end."""
+        """Reports a loop whose step changes a variable that its condition does not test, or moves away from its end."""
         code = self.code
         first, last = statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -207,7 +207,7 @@ class Statements(Search):
         )
 
     def _repeated(self, statement):
-        """The same condition again in an else if."""
+        """Reports an `else if` that repeats an earlier condition."""
         code = self.code
         condition = code.spelled(*statement.head)
         other = statement
@@ -225,7 +225,7 @@ class Statements(Search):
                 )
 
     def _dangling(self, statement):
-        """An `else` that is indented like the outer `if`'s."""
+        """Reports an `else` that is indented like the outer `if`'s."""
         code = self.code
         if len(statement.parts) != 1 or statement.parts[0].kind != "if":
             return

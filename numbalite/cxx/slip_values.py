@@ -101,7 +101,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _of_double(self, at, first, left):
-        """A float compared with 0.1, which is a double that no float equals."""
+        """Reports a float compared with a double such as 0.1, which no float equals."""
         code, number = self.code, self.code.text(at + 1)
         if not _DOUBLE.fullmatch(number) or code.text(at + 2) in _WITHIN | {"+"}:
             return
@@ -349,7 +349,7 @@ class Values(Search):
     # ---- calls
 
     def _arguments(self, at):
-        """The (first, last) of each argument of the call whose bracket is at `at`."""
+        """Returns a list with the token range (first, last) of each argument of the call whose bracket is at `at`."""
         code, closing = self.code, self.code.partner.get(at, 0)
         if closing <= at + 1:
             return []
@@ -528,7 +528,7 @@ class Values(Search):
                 )  # fmt: skip
 
     def _hidden(self, block):
-        """An inner declaration of an outer name whose value is never read."""
+        """Reports a variable of an inner block that hides an outer one and whose value is never read."""
         code, body = self.code, self.body_of(block.first)
         if body is None or block.first == body.block.first:
             return

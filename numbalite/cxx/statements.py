@@ -98,7 +98,7 @@ class Code:
             at = self.after(at)
 
     def spelled(self, first: int, last: int) -> str:
-        """The tokens as in the source."""
+        """Returns the text of tokens[first:last], with blanks where the source has space between them."""
         tokens, out = self.tokens, []
         for at in range(first, min(last, len(tokens))):
             before = tokens[at - 1]
@@ -137,7 +137,7 @@ class Code:
             inner += 1
 
     def _head(self, at):
-        """The (first, last) of a function's parameters, if the brace at `at` opens its body."""
+        """Returns the token range (first, last) of a function's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before >= 0 and self.text(before) not in (")", ";", "{", "}"):
             token = self.tokens[before]
@@ -160,7 +160,7 @@ class Code:
             return (opening + 1, before) if is_name or name in (")", "]") else None
 
     def _lambda(self, at):
-        """The (first, last) of a lambda's parameters, if the brace at `at` opens its body."""
+        """Returns the token range (first, last) of a lambda's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before > 0 and self.text(before) in _BEFORE_BODY:
             before -= 1
@@ -247,7 +247,7 @@ class Code:
         return label
 
     def _end(self, at, end):
-        """The end of a plain statement."""
+        """Returns the token index after a plain statement."""
         first = at
         while at < end:
             text = self.text(at)
@@ -269,7 +269,7 @@ def _names_in_macros(tokens):
 
 
 def _joined(tokens):
-    """The tokens without directives; the signs of one operator are joined."""
+    """Returns the list of tokens without directives; the signs of one operator are joined."""
     out: list[Token] = []
     at, count = 0, len(tokens)
     while at < count:

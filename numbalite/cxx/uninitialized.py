@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
 
 def reads(code: Code, body: Body) -> Iterator[Read]:
-    """The first such read of each variable of a body."""
+    """Yields the first uninitialized read of each variable of a body."""
     words = {code.text(at) for at in range(body.block.first, body.block.last)}
     if words & _GIVEN_UP:
         return
@@ -66,7 +66,7 @@ def reads(code: Code, body: Body) -> Iterator[Read]:
 
 
 def _declared(code, statement):
-    """The names that a statement declares without a value, of number and pointer types."""
+    """Yields the names that a statement declares without a value, of number and pointer types."""
     if statement.kind != "plain":
         return
     at, last = statement.first, statement.last - 1
@@ -109,7 +109,7 @@ class _Variable:
         self.loops = self.conditions = 0  # enclosing loops
 
     def read(self, statements):
-        """The first Read, or None."""
+        """Returns the first uninitialized Read, or None."""
         try:
             self._all(statements)
         except _Stop:
@@ -166,8 +166,8 @@ class _Variable:
         return False
 
     def _branch(self, part):
-        """A branch that reads the variable reads it under a condition. After a branch that set it, that may be
-        the same condition."""
+        """Follows a branch. A branch that reads the variable reads it under a condition. After a branch that set it,
+        that may be the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
             raise _Stop
         self.conditions += 1
@@ -233,7 +233,7 @@ class _Variable:
         return False
 
     def _right_end(self, at, last):
-        """The index after the right side of an assignment that begins at `at`."""
+        """Returns the token index after the right side of an assignment that begins at `at`."""
         while at < last and self.code.text(at) not in (",", ";", ")", "]", "}", "="):
             at = self.code.after(at)
         return at
@@ -300,7 +300,7 @@ def _leaves(code, statement):
 
 
 def _names_of(code, statement):
-    """The names that a plain statement may declare, with or without a value."""
+    """Returns the names that a plain statement may declare, with or without a value."""
     if statement.kind != "plain" or statement.last - statement.first < 3:
         return ()
     first, second = code.tokens[statement.first], code.tokens[statement.first + 1]

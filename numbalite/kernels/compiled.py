@@ -140,7 +140,7 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def _only_types(self) -> tuple | None:
-        """Returns the only accepted list of argument types, if there is just one."""
+        """The only accepted list of argument types, if there is just one."""
         return self._given[0].args if len(self._given) == 1 else None
 
     def _overload_for(self, codes: bytes, args: Sequence) -> Any:

@@ -78,7 +78,7 @@ class Kernel:
 
     @property
     def loaded(self) -> list:
-        """Returns the list of _core.Kernels of the devices on which it is loaded."""
+        """The list of _core.Kernels of the devices on which it is loaded."""
         return list(self._kernels.values())
 
     def _loaded_on(self, device):
@@ -150,7 +150,7 @@ class Kernel:
 
     @property
     def _type_annotation(self):
-        """Returns an object like numba's `type_annotation`, with the types of the parameters."""
+        """An object like numba's `type_annotation`, with the types of the parameters."""
         return SimpleNamespace(typemap=dict(self.variables), signature=self.signature)
 
     def inspect_source(self) -> str:

@@ -35,7 +35,7 @@ class Loop(NamedTuple):
 
     @property
     def codes(self) -> bytes:
-        """Returns the nl_dtype codes of the operands, one byte each."""
+        """The nl_dtype codes of the operands, one byte each."""
         return codes(self.operands)
 
 

@@ -33,7 +33,7 @@ class ReductionMethods:
 
     @property
     def _reduction_loops(self):
-        """Returns the object that holds the kernels of the reductions; the first reduction creates it."""
+        """The object that holds the kernels of the reductions; the first reduction creates it."""
         loops = self.__dict__.get("_reduction_loops_made")
         if loops is None:
             made = reduceloops.Loops(self._function_for, self.__name__, self._options)

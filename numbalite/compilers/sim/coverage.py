@@ -59,7 +59,8 @@ class _Block:
 
 
 def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
-    """The IR with flags. ``is_users(file)``: is it a file whose coverage is wanted?"""
+    """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)``: is the coverage
+    of the file requested?"""
     head, functions = syntax.functions(ir)
     places = _Places(ir, is_users)
     made = _Made(
@@ -112,7 +113,7 @@ def _text(quoted):
 
 
 def _path(file, folder):
-    """The absolute path of a file that exists; a name such as "<source of k>" as it is."""
+    """Returns the absolute path of a file that exists; a name such as "<source of k>" as it is."""
     # Clang splits a path whose beginning is that of the folder of the compilation.
     for path in (os.path.join(folder, file), os.path.abspath(file)):
         if os.path.isfile(path):
@@ -251,7 +252,7 @@ def _redirect(rows, block, to, label):
 
 
 def _with_variables(ir, made):
-    """The IR with definitions of the variables that coverage.h declares."""
+    """Returns the IR with definitions of the variables that coverage.h declares."""
     size = -(-made.count // _PAGE) * _PAGE
     table = json.dumps(
         {"files": list(made.files), "lines": made.lines, "branches": made.branches},
@@ -272,7 +273,7 @@ def _with_variables(ir, made):
 
 
 def _defined(ir, name, value):
-    """The IR with a definition of a variable that it declares."""
+    """Returns the IR in which a declared variable is defined with this value."""
     declared = re.compile(rf"^@{name} = external [^\n]*?(\[\d+ x i\d+\])[^\n]*$", re.M)
     found = declared.search(ir)
     if found is None:

@@ -96,7 +96,8 @@ def _is_no_file(label):
 
 
 def _folder(source):
-    """The folder, which is the same for the same source, because cached images refer to it."""
+    """Returns the path of the folder for the texts of a source. It is the same for the same source, because cached
+    images refer to it."""
     global _temporary
     root = cache.directory()
     if root is None:  # then images are not cached either
@@ -107,7 +108,7 @@ def _folder(source):
 
 
 def _whole_text(label, lines):
-    """The complete cell if it is available; else the known lines at their positions."""
+    """Returns the complete text of the notebook's cell if it is available; else the known lines at their positions."""
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):
         if name.startswith("<") or "ipykernel" in name:

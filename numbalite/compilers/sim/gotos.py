@@ -39,7 +39,8 @@ def _in_block(text, tokens, partner, opening, gotos):
 
 
 def _statements(tokens, partner, opening):
-    """The statements of a block that end with ; as (first, last), and its labels as (at, name)."""
+    """Returns the statements of a block that end with ; as (first, last) token indices, and its labels as (index,
+    name)."""
     statements, labels = [], []
     at = first = opening + 1
     while at < partner[opening]:
@@ -97,7 +98,8 @@ def _split(text, tokens, partner, first, last):
 
 
 def _declarators(tokens, partner, first, last):
-    """The tokens between the commas; the type is part of the first ones."""
+    """Returns a list with the token indices of each declarator, separated by commas. Those of the first one include the
+    type."""
     parts, at = [[]], first
     while at < last:
         token = tokens[at]
@@ -113,7 +115,7 @@ def _declarators(tokens, partner, first, last):
 
 
 def _value(tokens, part):
-    """The position of a declarator's =."""
+    """Returns the token index of a declarator's =, or None."""
     return next((i for i in part if tokens[i].text == "="), None)
 
 

@@ -204,7 +204,7 @@ def _without(head, functions, idle):
 
 
 def _unlist(line, names):
-    """An llvm.used line without these symbols."""
+    """Returns an llvm.used line without these symbols."""
 
     def entry(match):
         return "" if match[2] in names else match[0]
@@ -215,7 +215,7 @@ def _unlist(line, names):
 
 
 def _tail(text):
-    """The text after the end of a function: declarations and attributes that precede the next function."""
+    """Returns the text after the end of a function: declarations and attributes that precede the next function."""
     return text.partition("\n}\n")[2]
 
 
@@ -481,7 +481,7 @@ def _count_copies(text):
 
 
 def _own_pointers(text):
-    """The names of the local variables, and of pointers into them."""
+    """Returns the names of the local variables, and of pointers into them."""
     own = set(_LOCAL.findall(text))
     for part, whole in _PART.findall(text):
         if whole in own:
@@ -490,7 +490,7 @@ def _own_pointers(text):
 
 
 def _declared_copies(functions):
-    """The declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of it was inserted; otherwise ""."""
+    """Returns the declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of it was inserted; otherwise ""."""
     for text in functions:
         if found := _TOLD_COPY.search(text):
             kind = found[1]
@@ -700,5 +700,5 @@ def _is_number(text):
 
 
 def _number(value):
-    """A floating-point constant; LLVM IR writes constants of type float as doubles, too."""
+    """Returns the text of a floating-point constant: LLVM IR writes constants of type float as doubles, too."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

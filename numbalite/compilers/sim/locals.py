@@ -150,7 +150,7 @@ def _read_matrices(line):
 
 
 def _bits(type_):
-    """The number of bits of a type that can be cast to an integer, else 0."""
+    """Returns the number of bits of a type that can be cast to an integer, else 0."""
     if type_ in _SCALARS:
         return _SCALARS[type_]
     if re.fullmatch(r"i\d+", type_):
@@ -162,7 +162,7 @@ def _bits(type_):
 
 
 def _ones(type_):
-    """A constant of the type whose bytes are all nonzero."""
+    """Returns the text of a constant of the type whose bytes are all nonzero."""
     if re.fullmatch(r"i\d+", type_):
         return "-1"
     if type_ == "ptr" or type_.endswith("*"):
@@ -171,7 +171,7 @@ def _ones(type_):
 
 
 def _type_of(what):
-    """The type of "type value"."""
+    """Returns the type in a text of the form "type value"."""
     if what[0] not in "{<[%":
         return re.match(r"[^ (]+(?: \([^)]*\))?\**", what)[0]
     depth = 0
@@ -324,7 +324,8 @@ class _Function:
         return f"%nl.local.{self.count}"
 
     def _second(self, line):
-        """The same address computation for the shadow variable."""
+        """Returns the line that computes the address in the shadow variable that corresponds to the address computed in
+        this line."""
         found = _PART.match(line)
         names = {found["name"]: _twin(found["name"]), found["base"]: _twin(found["base"])}
         head, tail = line[: found.end()], line[found.end() :]
@@ -336,7 +337,7 @@ class _Function:
             self._fill(found[1], 0, self._length(found[1]), out)
 
     def _length(self, root):
-        """The size of a variable, as a constant expression of LLVM IR."""
+        """Returns the size of a variable, as a constant expression of LLVM IR."""
         type_ = self.roots[root]
         pointer = self.module.pointer(type_)
         return f"i64 ptrtoint ({pointer} getelementptr ({type_}, {pointer} null, i64 1) to i64)"
@@ -420,7 +421,8 @@ class _Function:
         return number
 
     def _what(self, pointer, out):
-        """The arguments that describe the read: variable name, number of indices (-1: a field), the indices."""
+        """Returns the text of the call arguments that describe the read: variable name, number of indices (-1: a
+        field), the indices."""
         root, indices, at = self.whole[pointer], [], pointer
         while at != root:
             line = self.parts[at]

@@ -132,7 +132,8 @@ def _operands(tokens, text, is_output):
 
 
 def _joined(tokens):
-    """The text of the tokens, with a blank only between tokens that are apart in the source (`>>` is two tokens)."""
+    """Returns the text of the tokens, with a blank only between tokens that are apart in the source (`>>` is two
+    tokens)."""
     out = ""
     for before, token in itertools.pairwise([None, *tokens]):
         apart = before is not None and before.start + len(before.text) != token.start
@@ -213,7 +214,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
     # ---- operands ----
 
     def value(self, operand, kind):
-        """The expression for an operand, converted to a C++ type."""
+        """Returns the C++ expression for an operand, converted to a C++ type."""
         operand = operand.strip()
         if operand.startswith("!"):
             return f"(!{self.value(operand[1:], 'bool')})"
@@ -261,13 +262,13 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         raise Unknown(f"with the operand {operand}")
 
     def set(self, operand, value):
-        """A statement that writes a register."""
+        """Returns a C++ statement that writes a register."""
         if operand.strip() == "_":
             return f"(void)({value});"
         return f"{PTX}put({self.register(operand.strip())[0]}, {value});"
 
     def address(self, operand, modifiers):
-        """The address [register + offset], as an integer."""
+        """Returns the C++ expression for the address [register + offset], as an integer."""
         inner = operand.strip()
         if not (inner.startswith("[") and inner.endswith("]")):
             raise Unknown(f"with the address {operand}")
@@ -329,7 +330,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return " ".join(out)
 
     def simple(self, name, modifiers, operands):
-        """An instruction d = name(a, b, c) with operands and result of one type."""
+        """Returns the C++ statement for an instruction d = name(a, b, c) with operands and result of one type."""
         kind = type_of(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
             raise Unknown(".".join([name, *modifiers]))
@@ -372,7 +373,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], result)
 
     def sixteen(self, name, kind, modifiers, operands):
-        """An instruction on 16-bit numbers, or pairs of them."""
+        """Returns the C++ statement for an instruction on 16-bit numbers, or pairs of them."""
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
             raise Unknown(".".join([name, *modifiers]))

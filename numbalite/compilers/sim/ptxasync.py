@@ -90,7 +90,8 @@ class Asynchronous:
         return f"{_SIM}bulk_copy_tx({to}, {source}, {size}, {barrier});"
 
     def groups(self, modifiers, operands, bulk):
-        """The end of a group of the thread's copies, or that it waits for all but the last ones."""
+        """Returns the C++ statement that ends a group of the thread's copies, or that waits for all groups but the last
+        ones."""
         if modifiers[0] == "commit_group":
             return f"{_COPY}commit({bulk});"
         if modifiers[0] == "wait_all":
@@ -101,8 +102,8 @@ class Asynchronous:
         )
 
     def ends(self, modifiers, operands):
-        """The destination, the source and the size of a bulk copy: the first two modifiers are the address
-        spaces."""
+        """Returns the C++ expressions for the destination, the source and the size of a bulk copy. The first two
+        modifiers are the address spaces."""
         spaces = [m for m in modifiers if m in ("global", "shared::cluster", "shared::cta")]
         if len(spaces) != 2 or "cp_mask" in modifiers:
             raise Unknown("cp.async.bulk." + ".".join(modifiers))

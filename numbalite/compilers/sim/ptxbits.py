@@ -135,7 +135,7 @@ class Bits:
         return self.set(operands[0], result)
 
     def selected(self, operand, kind):
-        """An operand of a video instruction as 64 bits with a sign."""
+        """Returns the C++ expression for an operand of a video instruction as 64 bits with a sign."""
         found = _SELECTED.fullmatch(operand)
         if not found:
             return f"static_cast<long long>({self.value(operand, TYPES[kind])})"

@@ -34,7 +34,7 @@ def _word(kind):
 
 
 def _registers(kind, elements):
-    """The number of registers of a lane for its part of a matrix."""
+    """Returns the number of registers of a lane for its part of a matrix."""
     return elements // 32 // (32 // _BITS[kind]) if kind in _BITS else elements // 32
 
 
@@ -96,7 +96,7 @@ class Matrices:
         )
 
     def words(self, name, operand, kind, count):
-        """An array of the registers of an operand."""
+        """Returns the C++ declaration of an array with the registers of an operand."""
         given = listed(operand)
         if len(given) != count:
             raise Unknown(f"mma with {len(given)} registers of {name[-1]} instead of {count}")
@@ -104,7 +104,8 @@ class Matrices:
         return f"const {_word(kind)} {name}[] = {{{values}}};"
 
     def matrices(self, modifiers, registers):
-        """The template arguments of ldmatrix and stmatrix: how many, and are they transposed?"""
+        """Returns the text of the template arguments of ldmatrix and stmatrix: the number of matrices, and whether they
+        are transposed."""
         known = {"sync", "aligned", "m8n8", "trans", "shared", "shared::cta", "b16"}
         counts = [m for m in modifiers if m in ("x1", "x2", "x4")]
         needed = {"sync", "aligned", "m8n8", "b16"}

@@ -106,7 +106,8 @@ class Memory:
 
 
 def _scope(modifiers):
-    """A variable for the time of an access that is for the block's threads alone."""
+    """Returns the C++ declaration of a variable that limits an atomic access to the scope of the thread block; "" for a
+    wider scope."""
     narrow = "cta" in modifiers and _access(modifiers) == "2"
     return "::numbalite_sim::narrow_scope nl_scope(true); " if narrow else ""
 

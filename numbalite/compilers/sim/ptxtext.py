@@ -21,7 +21,7 @@ class Unknown(Exception):
 
 
 def split(text):
-    """The operands between commas; those in braces and brackets are one."""
+    """Returns the list of operands between commas; those in braces and brackets are one."""
     parts, depth, start = [], 0, 0
     for i, sign in enumerate(text):
         depth += (sign in "{[(") - (sign in "}])")
@@ -33,7 +33,7 @@ def split(text):
 
 
 def pieces(text):
-    """The instructions of a template, and the braces of its blocks."""
+    """Yields the texts of the instructions of an inline assembly template, and the braces of its blocks."""
     start, depth = 0, 0
     for i, sign in enumerate(text):
         at_start = not text[start:i].strip()
@@ -60,15 +60,15 @@ def pieces(text):
 
 
 def listed(operand):
-    """The registers of an operand: several are in braces."""
+    """Returns the list of registers of an operand; several are in braces."""
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
 
 
 def type_of(modifiers):
-    """The type of an instruction: the last of its modifiers that is one."""
+    """Returns the type of an instruction: the last of its modifiers that is a type."""
     return next(m for m in reversed(modifiers) if m in TYPES)
 
 
 def size_of(kind):
-    """The bytes of a type."""
+    """Returns the size of a type in bytes."""
     return _SIZES[kind.lstrip("busfpred")]

@@ -7,7 +7,7 @@ from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, type_of
 
 
 def fence(modifiers):
-    """The fence of an instruction with these modifiers, which may have a scope."""
+    """Returns the C++ statement for the fence of an instruction, with the scope in its modifiers."""
     return "__threadfence_block();" if "cta" in modifiers else "__threadfence();"
 
 

@@ -36,7 +36,7 @@ class Variable(NamedTuple):
 
 
 def by_kernel(ir: str) -> list[list[Variable]]:
-    """The variables of each kernel in a module as the front end gives it."""
+    """Returns the list of variables of each kernel in a module as the front end gives it."""
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     bodies = {}
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):

@@ -247,7 +247,8 @@ class _Translation:
         )
 
     def _scopes(self):
-        """The outermost function bodies as (opening, closing), and for each token: in a function?"""
+        """Returns the outermost function bodies as (opening, closing) token indices, and for each token whether it is
+        in a function."""
         bodies, scopes, stack, head = [], [], [], 0
         for at, token in enumerate(self.tokens):
             scopes.append(self.inside_function or "function" in stack)
@@ -391,7 +392,8 @@ class _Translation:
         return [] if in_function else [(at, variable, text) for variable, text in found]
 
     def _behind_type(self, first):
-        """The start of a declaration whose specifiers begin with a type definition; otherwise `first`."""
+        """Returns the token index of the start of a declaration whose specifiers begin with a type definition;
+        otherwise `first`."""
         opening = self.partner.get(first - 1)
         if opening is not None and self.tokens[first - 1].text == "}":
             head = self._declaration_start(opening)
@@ -427,7 +429,7 @@ class _Translation:
         return keyword, at, self.partner[at], name
 
     def _name_position(self, keyword, opening):
-        """The position at which an unnamed type gets a name: after its attributes."""
+        """Returns the text position at which the name of an unnamed type is inserted: after its attributes."""
         end = keyword
         while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens(end + 2):
             end = self.partner[end + 2]
@@ -485,7 +487,7 @@ class _Translation:
         )
 
     def _outside(self, first, last):
-        """The texts of the tokens outside template arguments."""
+        """Yields the texts of the tokens outside template arguments."""
         angles = 0
         for text in self._texts(first, last):
             angles += text.count("<")
@@ -497,7 +499,7 @@ class _Translation:
         return [token.text for token in self.tokens[own[2] + 1 : last]]
 
     def _texts(self, first, last):
-        """The texts of the tokens, without the arguments of alignas and the members of a type definition."""
+        """Yields the texts of the tokens, without the arguments of alignas and the members of a type definition."""
         at = first
         own = self._own_type(first, last)
         while at < last:
@@ -671,7 +673,8 @@ class _Translation:
         self._replace(end, end + 2, "))")
 
     def _name_before(self, at):
-        """The first token of the qualified name (with template arguments) that ends before a token; or None."""
+        """Returns the index of the first token of the qualified name (with template arguments) that ends before a
+        token; or None."""
         at -= 1
         if self.tokens[at].text == ">":
             depth = 0
@@ -689,7 +692,7 @@ class _Translation:
         return at
 
     def _templates(self):
-        """The unqualified names of kernels that are templates or overloaded."""
+        """Returns the set of unqualified names of kernels that are templates or overloaded."""
         found = scanner.scan(self.text)[0]
         return {
             scanner.last_name(k.name.partition("(")[0])
