@@ -150,7 +150,7 @@ def _digest(data):
 
 
 def _digests(folder):
-    """{path in the folder: hash} of all files but the list."""
+    """Returns {path in the folder: hash} of all files but the list."""
     found = {}
     for where, _, names in os.walk(folder):
         for name in names:

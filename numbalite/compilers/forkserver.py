@@ -39,7 +39,7 @@ _asked: dict[str, int] = {}  # program -> number of runs, while there is no shar
 
 
 def _forget_lock():
-    """Called in a forked child: the thread that holds the lock does not exist here. The parent's servers also
+    """Replaces the lock in a forked child, in which the thread that holds it does not exist. The parent's servers also
     serve the child."""
     global _lock
     _lock = allocate_lock()

@@ -331,7 +331,7 @@ def _at_lines(log, wrong):
 
 
 def _about_the_host(log, text, wrong):
-    """Advice for the part of a program that is host code. `wrong`: the lines with errors."""
+    """Yields advice for host code in a program. `wrong` are the lines with errors."""
     plain = strip(text.value)
     if _MAIN.search(plain):
         yield _MAIN_HINT

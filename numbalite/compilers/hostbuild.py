@@ -297,7 +297,7 @@ def _text_flags(source, folder):
 
 
 def _check_shared(data, source, unit):
-    """CompileError for more than 48 KiB of static __shared__ variables in a kernel and its callees, as on a GPU.
+    """Raises CompileError for more than 48 KiB of static __shared__ variables in a kernel and its callees, as on a GPU.
 
     unit: the kernels' IR; None for g++, for which each function is checked separately.
     """
@@ -334,7 +334,7 @@ def _check_shared(data, source, unit):
 
 
 def _check_constant(data, source):
-    """CompileError for more than 64 KiB of __constant__ variables, as on a GPU."""
+    """Raises CompileError for more than 64 KiB of __constant__ variables, as on a GPU."""
     texts = (source.text, *dict(source.headers).values())
     found = [v for text in texts if "__constant__" in text for v in scanner.scan(text)[1]]
     names = {variable.name for variable in found if variable.space == "__constant__"}

@@ -210,7 +210,7 @@ def _is_candidate(message):
 
 
 def places(source: str) -> dict:
-    """(file, line) -> text for a source with #line directives; the first one if several lines have the
+    """Returns {(file, line): text} for a source with #line directives; the first one if several lines have the
     position."""
     found: dict[tuple, str] = {}
     for place, text in placed(source):
@@ -219,7 +219,7 @@ def places(source: str) -> dict:
 
 
 def _lines_by_place(source):
-    """(file, line) -> the texts of the lines with that position."""
+    """Returns {(file, line): the texts of the lines with that position}."""
     found: dict[tuple, list] = {}
     for place, text in placed(source):
         found.setdefault(place, []).append(text)

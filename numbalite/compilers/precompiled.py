@@ -166,7 +166,7 @@ def _is_heavy(name):
 
 
 def _stamps(start, directories):
-    """Size and date of the toolkit's files that a preamble names."""
+    """Returns (name, size, date) of each of the toolkit's files that a preamble includes."""
     found = []
     for name, _ in headers.includes(start):
         for folder in directories:

@@ -232,7 +232,7 @@ class _Graph:
         return max(self.function.labels[key].end for key in found)
 
     def definitions(self):
-        """register -> the statements that may write it: it is in their first operand."""
+        """Returns {register: indices of the statements that may write it, because it is in their first operand}."""
         if self._definitions is None:
             self._definitions = {}
             for index, statement in enumerate(self.function.statements):
@@ -242,7 +242,7 @@ class _Graph:
         return self._definitions
 
     def uses(self):
-        """register -> the statements that have it."""
+        """Returns {register: indices of the statements in which it occurs}."""
         if self._uses is None:
             self._uses = {}
             for index, statement in enumerate(self.function.statements):

@@ -92,7 +92,7 @@ class Definition:
         return self
 
     def contents(self, args, options) -> tuple | None:
-        """(everything that determines the text of a kernel, its Contents) for a Python body whose captured
+        """Returns (everything that determines the text of a kernel, its Contents) for a Python body whose captured
         values can be listed; else None."""
         return None
 
@@ -118,7 +118,7 @@ class Definition:
 
     @property
     def includes(self) -> list:
-        """(line number, #include)"""
+        """The #include lines of the text, as a list of (line number, text of the line)."""
         return self._text_and_includes[1]
 
     def capture(self):

@@ -111,7 +111,7 @@ def _is_unqualified(tokens, i):
 
 
 def _how(tokens, i):
-    """``f(`` is a call, ``f<1, T>(`` a template call."""
+    """Returns how a name is used: "call" (``f(``), "template" (a call ``f<1, T>(``) or "value"."""
     if not _is_call(tokens, i):
         return "value"
     return "call" if _text(tokens, i + 1) == "(" else "template"
@@ -134,7 +134,7 @@ def _is_call(tokens, i):
 
 
 def _hidden(tokens):
-    """name -> (firsts, ends): the ranges of tokens in which a local declaration hides it, ordered by their
+    """Returns {name: (firsts, ends)}: the ranges of tokens in which a local declaration hides it, ordered by their
     beginnings; each with the largest end so far."""
     partner = brackets(tokens)
     hidden = {}
@@ -294,7 +294,7 @@ def _starts_here(tokens, i):
 
 
 def _points(tokens, i, behind):
-    """``float* p``, ``T& r``; not ``a * b``"""
+    """Is it a pointer or reference declarator, as in ``float* p`` or ``T& r``, not a product ``a * b``?"""
     i -= 1
     while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
         if _text(tokens, i) == "const":

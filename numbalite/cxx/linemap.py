@@ -42,7 +42,7 @@ class Text(NamedTuple):
         return "\n".join(out)
 
     def replace(self, value: str) -> Text:
-        """Another text with the same lines."""
+        """Returns a Text with a new value and the same line numbers."""
         return self._replace(value=value)
 
 
@@ -76,7 +76,7 @@ def positions(source: str) -> list[tuple[str, int]]:
 
 
 def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
-    """((file, line), text) -> the number of source lines that are this line of the user's file."""
+    """Returns {((file, line), text): number of source lines that are this line of the user's file}."""
     return collections.Counter(zip(positions(source), source.split("\n"), strict=True))
 
 
@@ -84,7 +84,7 @@ def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
 
 
 def of_function(function, what="kernel") -> Text:
-    """The string that is a function's body; TypeError if the body is anything else."""
+    """Returns the Text of the string that is a function's body; TypeError if the body is anything else."""
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
     code = function.__code__

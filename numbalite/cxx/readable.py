@@ -39,7 +39,7 @@ def readable(source: str, kernel: str = "") -> str:
 
 
 def _without_namespaces(lines) -> list[str] | None:
-    """None if names would be ambiguous without the namespaces."""
+    """Returns the lines without namespaces, or None if names would be ambiguous without them."""
     kept: list[str] = []
     known: dict[str, str] = {}
     for line in lines:

@@ -253,7 +253,7 @@ def broken_string(text: str) -> int | None:
 
 
 def brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """Index of each bracket -> index of its partner. Unmatched brackets are omitted."""
+    """Returns {index of each bracket: index of its partner}. Unmatched brackets are omitted."""
     partner, stack = {}, []
     for i, token in enumerate(tokens):
         if token.kind != "sign":

@@ -341,7 +341,7 @@ class Operators(Search):
         )  # fmt: skip
 
     def _assignment(self, at):
-        """x =+ 1, x =! y, out[i] = 3,14;"""
+        """Reports mistyped assignments: x =+ 1, x =! y, out[i] = 3,14;"""
         code, tokens = self.code, self.code.tokens
         if at + 3 < len(tokens) and [tokens[at + k].kind for k in (1, 3)] == ["number"] * 2:
             if code.text(at + 2) == "," and code.text(at + 4) == ";" and self.is_operand(at - 1):
@@ -368,7 +368,7 @@ class Operators(Search):
         )
 
     def _size(self, at):
-        """sizeof(x) / sizeof(x[0]) of an array parameter."""
+        """Reports sizeof(x) / sizeof(x[0]) of an array parameter."""
         code = self.code
         if code.text(at - 1) != ")" or code.text(at + 1) != "sizeof" or at - 1 not in code.partner:
             return
@@ -433,7 +433,7 @@ class Operators(Search):
             self._behind_the_end(at - 1, at + 1)
 
     def _behind_the_end(self, name, at):
-        """s[8] of a local array of 8 elements."""
+        """Reports s[8] of a local array of 8 elements."""
         code, body = self.code, self.body_of(at)
         index = LITERAL.fullmatch(code.text(at))
         if body is None or index is None or code.text(name - 1) in (".", "->", "::"):
@@ -450,7 +450,7 @@ class Operators(Search):
             )  # fmt: skip
 
     def _call(self, at):
-        """x(-1) and x(i, -1) of an array."""
+        """Reports x(-1) and x(i, -1) of an array."""
         code = self.code
         name = code.tokens[at - 1] if at else None
         closing = code.partner.get(at, 0)

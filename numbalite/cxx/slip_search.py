@@ -168,7 +168,8 @@ class Search:
         return first, last
 
     def declarations(self, body):
-        """Name -> the indices, in a body and in its parameters, at which it follows a name that may be a type."""
+        """Returns {name: the token indices, in a body and in its parameters, at which it follows a name that may be a
+        type}."""
         found = self._declared.get(body.block.first)
         if found is None:
             code, found = self.code, {}
@@ -323,7 +324,7 @@ def _constants(code):
 
 
 def _conditional_lines(tokens, count):
-    """For each line: is it inside #if?"""
+    """Returns a list with one bool per line: is it inside #if?"""
     found = [False] * count
     depth, start = 0, 0
     for token in tokens:

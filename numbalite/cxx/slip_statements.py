@@ -250,7 +250,7 @@ class Statements(Search):
         self._dropped(statement)
 
     def _own_value(self, statement):
-        """x = x;, i = i++;, float s = s + x[k];"""
+        """Reports assignments of a variable's own value: x = x;, i = i++;, float s = s + x[k];"""
         code = self.code
         first, last = statement.first, statement.last - 1
         if statement.kind != "plain" or code.text(last) != ";" or not self.is_users(first):

@@ -133,7 +133,7 @@ class Values(Search):
         return len(found) == 1 and code.text(found[0] - 1) == "float"
 
     def _of_mask(self, at, left, right):
-        """(i & 1) == 2"""
+        """Reports comparisons that a mask makes constant: (i & 1) == 2"""
         code = self.code
         opening = code.partner.get(at - 1, -1)
         value = LITERAL.fullmatch(right)
@@ -163,7 +163,7 @@ class Values(Search):
         )
 
     def _range(self, at):
-        """i > 5 && i < 3, i != 1 || i != 2"""
+        """Reports conditions that are always true or false: i > 5 && i < 3, i != 1 || i != 2"""
         code = self.code
         sides = [self._compared(*self.segment(i)) for i in (at - 1, at + 1)]
         if None in sides or sides[0][0] != sides[1][0]:
@@ -276,7 +276,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _ratio(self, at):
-        """float u = i / n; of integers"""
+        """Reports an integer division assigned to a float: float u = i / n;"""
         code = self.code
         is_value = code.text(at - 2) == "=" and code.text(at - 4) in FLOAT_TYPES
         if not is_value or code.text(at + 2) != ";":
@@ -320,7 +320,7 @@ class Values(Search):
         return False
 
     def _formula(self, at):
-        """threadIdx.x * blockDim.x + blockIdx.x"""
+        """Reports a wrong formula of the global index: threadIdx.x * blockDim.x + blockIdx.x"""
         code = self.code
         first, last = self.segment(at)
         if last - first != 11 or at != first + 3:
@@ -427,7 +427,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _atomic(self, at, name):
-        """atomicAdd(&sum, x[i]) of a thread-local variable."""
+        """Reports atomicAdd(&sum, x[i]) of a thread-local variable."""
         code, body = self.code, self.body_of(at)
         if code.text(at + 1) != "&" or code.tokens[at + 2].kind != "name" or body is None:
             return
@@ -609,7 +609,7 @@ class Values(Search):
             self._to_the_end(statement, own, condition[2])
 
     def _of_another(self, statement, own, types, condition):
-        """for (int j = 0; k < n; ++j)"""
+        """Reports a loop whose condition tests the variable of another loop: for (int j = 0; k < n; ++j)"""
         code = self.code
         texts = [code.text(i) for i in condition]
         names = [i for i in condition if code.tokens[i].kind == "name"]
@@ -636,7 +636,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _to_the_end(self, statement, own, end):
-        """for (int k = 0; k <= 4; ++k) a[k] with 4 elements."""
+        """Reports a loop past the end of an array: for (int k = 0; k <= 4; ++k) a[k] with 4 elements."""
         code, body = self.code, self.body_of(end)
         if body is None:
             return
@@ -669,7 +669,7 @@ class Values(Search):
         )
 
     def _constant_end(self, at):
-        """a[N] with float a[N]"""
+        """Reports an index past the end: a[N] with float a[N]"""
         code, body = self.code, self.body_of(at)
         if code.tokens[at + 1].kind != "name" or code.text(at + 2) != "]" or body is None:
             return

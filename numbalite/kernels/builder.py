@@ -559,7 +559,8 @@ STAND_IN = "nl_absent"
 
 
 def stand_ins(variables) -> str:
-    """Text for the end of a unit that declares placeholders for variables which an #if may have removed.
+    """Returns the C++ text for the end of a unit that declares placeholders for variables which an #if may have
+    removed.
 
     A lookup of ``::x`` then succeeds: it finds the unit's x, or else the placeholder, which using-directives make
     visible.

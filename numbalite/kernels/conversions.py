@@ -65,7 +65,7 @@ def _may_lose(have, want):
 def cost(
     wanted: Sequence[types.Type], declared: Sequence[types.Type], args: Sequence
 ) -> tuple | None:
-    """(unsafe, safe, promoting) conversions that a call needs, or None if it is impossible."""
+    """Returns the numbers (unsafe, safe, promoting) of conversions that a call needs, or None if it is impossible."""
     if len(wanted) != len(declared):
         return None
     unsafe = safe = promoting = 0

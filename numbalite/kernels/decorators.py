@@ -333,7 +333,8 @@ def _from_function(function, given, parsed):
 
 
 def builtin(source: str, name: str, **more: Any) -> Any:
-    """One of numbalite's own kernels, from a source. It always ends, so it is never compiled as stoppable."""
+    """Returns one of numbalite's own kernels, compiled from a source. It always ends, so it is never compiled as
+    stoppable."""
     return jit(source=source, name=name, stoppable=False, **more)
 
 

@@ -64,7 +64,7 @@ def decode(record: bytes) -> dict:
 
 
 def message(fault: dict, kernel: str = "") -> str:
-    """One line for users: the fault and the thread, without file and line.
+    """Returns one line of text for users: the fault and the thread, without file and line.
 
     Uses ``array`` and ``is_part`` of the fault, if present: the array's name, and whether the array is only a
     part of the one with that name.

@@ -123,7 +123,7 @@ def _call(name, signature, first=()):
 
 
 def _numba(name, signature):
-    """numba's ABI: int name(R *result, ...), which returns 0."""
+    """Returns the C++ text of a function with numba's ABI: int name(R *result, ...), which returns 0."""
     result = signature.return_type
     if result is types.void:
         kinds, call = _call(name, signature, [("void **", "foreign_pointer{nullptr}")])

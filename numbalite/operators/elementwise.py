@@ -81,7 +81,7 @@ class Elementwise(Operation):
         return tuple(i for i, t in enumerate(signature.args) if derivatives.has_tangent(t))
 
     def derivative(self, by: int) -> Elementwise:
-        """The derivative with respect to one input."""
+        """Returns the derivative, an Elementwise operation, with respect to one input."""
         return _elementwise(self._family.derivative(by))
 
 

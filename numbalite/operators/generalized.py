@@ -99,7 +99,7 @@ class Generalized(Operation):
         )
 
     def _lacking(self, shapes):
-        """The optional dimensions that an input lacks."""
+        """Returns the set of indices of the optional dimensions that an input lacks."""
         optional = {i for i, d in enumerate(self._layout.dimensions) if d.optional}
         return {
             i

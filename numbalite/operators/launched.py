@@ -123,7 +123,7 @@ class Launched(Operation):
         return lambda inputs, results: launcher(*self._arguments(inputs, results))
 
     def _arguments(self, inputs, results):
-        """The arguments of the kernel, in its order."""
+        """Returns the list of arguments of the kernel, in the order of its parameters."""
         arguments: list = [None] * len(self._types)
         for i, value in zip(self._inputs, inputs, strict=True):
             arguments[i] = value
@@ -153,7 +153,7 @@ class Launched(Operation):
         return tuple(self.kernel._source.parameter_names[i] for i in self._results)
 
     def launch_for(self, inputs, results, stream=None):
-        """The launch configuration for arguments of these shapes."""
+        """Returns the launch configuration for arguments of these shapes."""
         found = self.launch
         if callable(found):
             found = found(*map(_sized, self._arguments(inputs, results)))
@@ -218,7 +218,8 @@ def _needs_contiguous(t):
 
 
 def _sized(value):
-    """An argument for the user's functions of shapes."""
+    """Returns an argument as the user's functions of shapes receive it: an array as an object with its shape, a number
+    as it is."""
     shape = getattr(value, "shape", None)
     return value if shape is None else Sized(tuple(shape))
 

@@ -30,19 +30,20 @@ class Operation:
 
     @property
     def source(self) -> Any:
-        """The definition: equal operations have equal pickles of this object, in any process."""
+        """The object that identifies the definition: equal operations have equal pickles of this object, in any
+        process."""
         raise NotImplementedError
 
     def scalar(self, number: int) -> type | None:
-        """The Python type of an input that is a number; None for an array."""
+        """Returns the Python type of an input that is a number; None for an array."""
         return None
 
     def dtypes(self, inputs: Sequence[np.dtype]) -> tuple[np.dtype, ...]:
-        """The dtypes of the results."""
+        """Returns the dtypes of the results for inputs of these dtypes."""
         raise NotImplementedError
 
     def shapes(self, inputs: Sequence[Any]) -> tuple[tuple, ...]:
-        """The shapes of the results, for inputs with ``shape``; sizes may be symbols."""
+        """Returns the shapes of the results, for inputs with ``shape``; sizes may be symbols."""
         raise NotImplementedError
 
     def run_on_host(self, inputs: Sequence[Any], results: Sequence[np.ndarray]) -> None:
@@ -52,7 +53,8 @@ class Operation:
     def device_call(
         self, inputs: Sequence[Any], results: Sequence[Any], stream: Any = None
     ) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-        """A function of inputs and results that computes the results of device arrays with these shapes and dtypes.
+        """Returns a function of inputs and results that computes the results of device arrays with these shapes and
+        dtypes.
 
         Without a stream it runs on that of their library.
         """
@@ -65,19 +67,20 @@ class Operation:
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:
-        """The indices of the inputs that have gradients."""
+        """Returns the indices of the inputs that have gradients."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
 
 
 def call_of(ufunc: Any, stream: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-    """The call of a ufunc for device arrays."""
+    """Returns a function (inputs, results) that calls a ufunc for device arrays and writes to the results."""
     if stream is None:
         return lambda inputs, results: ufunc(*inputs, out=tuple(results))
     return lambda inputs, results: ufunc(*inputs, out=tuple(results), stream=stream)
 
 
 def broadcast(name: str, shapes: Sequence[Sequence]) -> tuple:
-    """The common shape; ValueError names the function. Sizes may be symbols of a framework."""
+    """Returns the common shape of broadcast inputs. A ValueError contains the function's name. Sizes may be symbols of
+    a framework."""
     ndim = max(map(len, shapes), default=0)
     result: list = [1] * ndim
     for shape in shapes:

@@ -17,7 +17,7 @@ _FEW_LANES = 24
 
 
 def of_launch(launch: Launch) -> tuple:
-    """The most expensive first."""
+    """Returns a tuple of sentences with advice for a launch, the most expensive problem first."""
     found = []
     for line in launch.lines:
         found += _global(line, "load", "read")

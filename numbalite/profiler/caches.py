@@ -45,7 +45,7 @@ def distance_of(entry: int) -> int:
 
 
 def hits(histogram: tuple, lines: float) -> int:
-    """The sectors that a cache of so many lines has."""
+    """Returns the number of sectors found in a cache with this number of cache lines."""
     return sum(
         count
         for entry, count in enumerate(histogram)
@@ -54,7 +54,7 @@ def hits(histogram: tuple, lines: float) -> int:
 
 
 def traffic(launch) -> Traffic:
-    """Of a launch; all of its counters must be final."""
+    """Returns the Traffic of a launch, whose counters must all be final."""
     gpu, loads = launch.gpu, launch.global_load_sectors
     written = launch.global_store_sectors + launch.global_atomic_requests
     counted = sum(launch.reuse) or 1
@@ -76,7 +76,7 @@ def traffic(launch) -> Traffic:
 
 
 def _dram(launch, missed, written):
-    """Sectors. Stored data may stay in the L2 cache after the launch."""
+    """Returns the Range of the number of sectors transferred from and to DRAM. Stored data may stay in the L2 cache after the launch."""
     loaded, stored = launch.loaded_sectors, launch.stored_sectors
     cache = launch.gpu.l2_bytes // SECTOR
     if loaded + stored <= cache // 2:

@@ -23,7 +23,8 @@ class Cause(NamedTuple):
 
 
 def of_launch(launch: Launch, lines: list) -> tuple:
-    """The lines with a share, the largest first. Shares of latency are those of the loads from global memory."""
+    """Returns the Causes of a launch's time: lines with their shares, the largest first. Shares of latency are those of
+    the loads from global memory."""
     bound = max(launch.units, key=lambda name: launch.units[name])
     weigh = _of_accesses(bound, launch)
     if weigh is None:
@@ -36,7 +37,8 @@ def of_launch(launch: Launch, lines: list) -> tuple:
 
 
 def _of_accesses(bound, launch):
-    """A function of a line, for units that accesses are the work of."""
+    """Returns a function from a line to its work, for hardware units whose work is memory accesses; None for other
+    units."""
     if bound == "shared memory":
         return lambda line: line.shared_load_wavefronts + line.shared_store_wavefronts
     if bound == "atomics":
@@ -55,8 +57,8 @@ def _of_accesses(bound, launch):
 
 
 def instructions(code, counts, lines: dict, unit: str, make) -> dict:
-    """Line -> its instructions of a unit, by the machine code; of all units if it is not a pipe. make(file, number): a line
-    that has no accesses, if it is in a file of the others."""
+    """Returns {line: number of its instructions of a unit} according to the machine code; of all units if it is not a
+    pipe. make(file, number): a line that has no accesses, if it is in a file of the others."""
     files = {os.path.basename(file): file for file, _ in lines}
     wanted = _OPCODES.get(unit)
     found: dict = {}
@@ -70,7 +72,7 @@ def instructions(code, counts, lines: dict, unit: str, make) -> dict:
 
 
 def _place(frames, files):
-    """The innermost frame in one of the files."""
+    """Returns the (file, line) of the innermost frame that is in one of the files, or None."""
     for file, number in frames:
         if os.path.basename(file) in files:
             return files[os.path.basename(file)], number

@@ -20,7 +20,7 @@ _ARITHMETIC = ("FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "MUFU", "HFMA2")
 
 
 def counts(code: MachineCode, lines, warps: int) -> list:
-    """For each block, the number of times that a warp executes it, summed over the warps."""
+    """Returns a list with, for each block, the number of times that a warp executes it, summed over the warps."""
     found: list = [[] for _ in code.blocks]
     places = Places(lines)
     for requests, blocks in _evidence(code, lines, places):
@@ -35,7 +35,7 @@ def counts(code: MachineCode, lines, warps: int) -> list:
 
 
 def _evidence(code, lines, places):
-    """(requests of a line, {block: the line's accesses in it}), for each kind of access."""
+    """Yields (requests of a line, {block: number of the line's accesses in it}) for each line and kind of access."""
     accesses: dict = {}
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
@@ -50,7 +50,7 @@ def _evidence(code, lines, places):
 
 
 def _distribute(requests, blocks, code, warps):
-    """(block, its count). The blocks of a loop are executed equally often. The loop with most
+    """Yields (block, its number of executions). The blocks of a loop are executed equally often. The loop with most
     accesses is first, because an unrolled loop runs before the loop of its remainder."""
     groups: dict = {}
     for block in blocks:
@@ -92,8 +92,8 @@ def _loops_without_accesses(code, lines, places, counted):
 
 
 def unrolled(instructions) -> int:
-    """The number of source iterations in an iteration of the machine code, estimated by the
-    repetitions of its arithmetic."""
+    """Returns the number of source iterations in an iteration of the machine code, estimated by the repetitions of its
+    arithmetic."""
     times: dict = {}
     for instruction in instructions:
         if instruction.name in _ARITHMETIC:

@@ -55,13 +55,13 @@ class GPU(NamedTuple):
 
 @functools.cache
 def names() -> tuple:
-    """The names of all GPUs."""
+    """Returns a tuple of the names of all GPUs."""
     files = sorted(name for name in os.listdir(_FOLDER) if name.endswith(".json"))
     return tuple(_read(name).name for name in files)
 
 
 def find(gpu: str | GPU | None) -> GPU:
-    """A GPU by its name, in any case; None: H100."""
+    """Returns a GPU by its name, in upper or lower case. The default is H100."""
     if isinstance(gpu, GPU):
         return gpu
     if gpu is None:

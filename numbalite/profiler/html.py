@@ -21,7 +21,7 @@ _SOURCE = "text-align: left; white-space: pre; font-family: monospace; padding: 
 
 
 def of_profile(p: profile) -> str:
-    """All kernels."""
+    """Returns the HTML for all kernels of a profile."""
     kernels = p.kernels
     if not kernels:
         return f"<p>{escape(text.of_profile(p))}</p>"
@@ -30,7 +30,7 @@ def of_profile(p: profile) -> str:
 
 
 def of_kernel(kernel: KernelProfile) -> str:
-    """One kernel."""
+    """Returns the HTML for one kernel."""
     count = len(kernel.launches)
     out = [
         f"<p><b>{escape(kernel.name)}</b>: {count} launch{'es' if count > 1 else ''}, for the "
@@ -46,7 +46,7 @@ def of_kernel(kernel: KernelProfile) -> str:
 
 
 def page(p: profile) -> str:
-    """A whole file, with a roofline of all kernels."""
+    """Returns the text of a complete HTML file, with a roofline of all kernels."""
     head = f"<meta charset='utf-8'><title>Profile for the {escape(p.gpu.name)}</title>"
     style = "<style>body {font-family: sans-serif} table {border-collapse: collapse}</style>"
     roofline = pictures.roofline(list(p.launches)).svg if p.launches else ""
@@ -54,7 +54,8 @@ def page(p: profile) -> str:
 
 
 def _pictures(kernel):
-    """The accesses of the lines that cost most, of those that cost more than they have to."""
+    """Returns the SVG pictures of the accesses of the most expensive lines, among lines whose accesses cost more than
+    necessary."""
     wasteful = sorted(filter(_is_wasteful, kernel.lines), key=text.weight, reverse=True)
     shown = []
     for line in wasteful[:MAX_PICTURES]:
@@ -102,7 +103,8 @@ def _by_file(lines):
 
 
 def _shown(lines):
-    """The numbers of the source lines to show: those with counters, and those between and around them."""
+    """Returns the sorted numbers of the source lines to show: those with counters, and those between and around
+    them."""
     shown = set()
     numbers = sorted(lines)
     for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):

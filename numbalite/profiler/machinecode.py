@@ -88,7 +88,7 @@ class MachineCode:
 
 
 def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
-    """The machine code of a kernel; or why it cannot be read, a sentence."""
+    """Returns the machine code of a kernel, or a sentence that explains why it cannot be read."""
     path = disassembler.find_tool("nvdisasm")
     if path is None:
         return "nvdisasm was not found (pip install nvidia-cuda-nvdisasm)"
@@ -148,7 +148,8 @@ def _rows_of(lines, symbol):
 
 
 def _loops(parts, labels):
-    """The loops, outer ones first. A loop is a branch to an earlier block, with the blocks between them."""
+    """Returns the list of Loops, outer ones first. A loop is a branch to an earlier block, with the blocks between
+    them."""
     ends: dict = {}
     for number, part in enumerate(parts):
         last = part[-1]

@@ -96,6 +96,6 @@ class MeasuredKernel:
 
 
 def text_of(kernels: dict) -> str:
-    """All kernels, the longest first."""
+    """Returns a text with a row for each kernel, the longest time first."""
     rows = sorted(kernels.values(), key=lambda kernel: -kernel.time)
     return "\n".join([*map(repr, rows), f"Not measured: {MISSING}."])

@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
     @property
     def active(self) -> list:
-        """(lane, address)"""
+        """Returns (lane, address) of each active lane."""
         return [(lane, at) for lane, at in enumerate(self.addresses) if at is not None]
 
 
@@ -81,12 +81,12 @@ def samples(records: tuple):
 
 
 def of_sample(line: Line, sample: Sample) -> Picture:
-    """The picture of one access of a line."""
+    """Returns the picture of one access of a line."""
     return banks(line, sample) if sample.kind.startswith("shared") else sectors(line, sample)
 
 
 def cost(sample: Sample) -> float:
-    """Sectors, or words of the busiest bank, as a multiple of the necessary number."""
+    """Returns the number of sectors, or of words in the busiest bank, as a multiple of the necessary number."""
     words = {(at + b) // BANK_BYTES for _, at in sample.active for b in range(sample.size)}
     if sample.kind.startswith("shared"):
         columns = [word % BANKS for word in words]
@@ -260,7 +260,7 @@ def roofline(launches: list) -> Picture:
 
 
 def _named(launches):
-    """The last launch of each kernel."""
+    """Returns pairs (kernel's name, its last launch)."""
     return {launch.kernel: launch for launch in launches}.items()
 
 

@@ -25,7 +25,8 @@ class Places:
         self._keys = {(os.path.basename(line.file), line.number): line.key for line in lines}
 
     def find(self, frames: tuple) -> tuple | None:
-        """The key of the innermost line that was profiled. ("", 0) is code that is not the user's."""
+        """Returns the key of the innermost line that was profiled. The key ("", 0) stands for code that is not the
+        user's."""
         for file, number in frames:
             key = self._keys.get((os.path.basename(file), number))
             if key is not None:
@@ -42,13 +43,13 @@ class Accesses:
         """For each instruction, the number of loops around it."""
 
     def add(self, width: int, depth: int) -> None:
-        """One more instruction."""
+        """Adds an instruction."""
         self.widest = max(self.widest, width)
         self.depths.append(depth)
 
     @property
     def are_outside_loops(self) -> bool:
-        """Then each is executed once, at most."""
+        """Are all of the instructions outside loops? Then each is executed at most once per warp."""
         return max(self.depths) == 0
 
     def are_hoisted(self, elsewhere: float) -> bool:
@@ -57,7 +58,7 @@ class Accesses:
 
 
 def accesses(code: MachineCode, lines) -> dict:
-    """(key of a line, kind) -> Accesses in the machine code."""
+    """Returns {(key of a line, kind): Accesses in the machine code}."""
     places = Places(lines)
     found: dict = {}
     for block in code.blocks:
@@ -98,8 +99,8 @@ def _all_belong_to_lines(found, lines, kind):
 
 
 def _depth_elsewhere(found, lines, kind):
-    """The smallest loop depth of accesses at lines without accesses on the simulator: the compiler
-    moved them there."""
+    """Returns the smallest loop depth of accesses at lines without accesses on the simulator: the compiler moved them
+    there."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
     depths = [
         min(own.depths) for (key, one), own in found.items() if one == kind and key not in having

@@ -52,7 +52,7 @@ class Resources(NamedTuple):
     """Local memory of a thread."""
 
     def occupancy(self, gpu: GPU, threads: int, shared: int = 0) -> Occupancy:
-        """With blocks of so many threads and so much dynamic shared memory."""
+        """Returns the Occupancy for this block size and this size of dynamic shared memory."""
         warps = -(-threads // WARP)
         unit = _SHARED_UNIT_OF_TURING if gpu.capability < (8, 0) else _SHARED_UNIT
         bytes_of_block = _up(self.shared_bytes + shared + gpu.reserved_shared_bytes, unit)
@@ -83,8 +83,8 @@ class Compiled(NamedTuple):
 
 
 def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
-    """The kernel of a launch, by the sum of the image that it ran and the kernel's name there; or why it is not
-    available, a sentence."""
+    """Returns the compiled kernel of a launch, found by the checksum of the image that it ran and the kernel's name
+    there, or a sentence that explains why it is not available."""
     found = profiled(image)
     if found is None:
         return "the source of the kernel is not available"
@@ -107,7 +107,7 @@ def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
 
 
 def read(cubin: bytes, symbol: str) -> Resources:
-    """The resources of a kernel in a cubin; ValueError if it is not there."""
+    """Returns the resources of a kernel in a cubin; ValueError if it is not there."""
     sections = _sections(cubin)
     text = sections.get(f".text.{symbol}")
     if text is None:
@@ -126,7 +126,7 @@ def read(cubin: bytes, symbol: str) -> Resources:
 
 
 def _sections(data):
-    """Name -> the fields of its header."""
+    """Returns {name of a section: the fields of its header}."""
     header = _HEADER.unpack_from(data)
     if header[0][:4] != b"\x7fELF":
         raise ValueError("it is no ELF file")
@@ -156,7 +156,7 @@ def _symbol_index(data, sections, symbol):
 
 
 def _attributes(info, index):
-    """Attribute -> value, of those of a function with a value of 32 bits."""
+    """Returns {attribute: value} of the attributes of a function with a value of 32 bits."""
     found, at = {}, 0
     while at + _ENTRY.size <= len(info):
         form, attribute, size = _ENTRY.unpack_from(info, at)

@@ -10,7 +10,7 @@ _CELL = re.compile(r"In\[(\d+)\]|ipython-input-(\d+)")
 
 
 def line(file: str, number: int) -> str:
-    """The line without its end; "" if it cannot be read."""
+    """Returns the text of a source line without its line end; "" if it cannot be read."""
     text = linecache.getline(file, number)
     if not text and (cell := _CELL.search(file)):
         rows = _cell(int(cell[1] or cell[2])).split("\n")
@@ -19,7 +19,7 @@ def line(file: str, number: int) -> str:
 
 
 def _cell(number):
-    """The text of a cell."""
+    """Returns the text of a notebook's cell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     typed = shell.history_manager.input_hist_raw if shell and shell.history_manager else ()

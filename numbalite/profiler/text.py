@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def basis(p: profile) -> str:
-    """A sentence: what determines the counters."""
+    """Returns a sentence that states what determines the counters: the machine code or the source."""
     if p.counters_are == "as compiled":
         return f"Widths and numbers of accesses are those of NVRTC's machine code for the {p.gpu.name}."
     reasons = dict.fromkeys(launch.written_because for launch in p.launches)
@@ -39,7 +39,7 @@ def basis(p: profile) -> str:
 
 
 def cells(counters: Counters) -> tuple:
-    """The texts of a row."""
+    """Returns the texts of a table row with these counters."""
     shared = counters.shared_load_requests + counters.shared_store_requests
     wavefronts = counters.shared_load_wavefronts + counters.shared_store_wavefronts
     return (
@@ -64,8 +64,8 @@ def _ratio(value):
 
 
 def weight(line: Line) -> int:
-    """The cost of a line, to compare lines: sectors, passes over the banks, serialized atomic
-    operations."""
+    """Returns the estimated cost of a line, for comparison with other lines: the sum of its sectors, passes over the
+    banks, serialized atomic operations."""
     return (
         line.global_load_sectors
         + line.global_store_sectors
@@ -142,7 +142,7 @@ def _time(seconds):
 
 
 def of_profile(p: profile) -> str:
-    """All kernels."""
+    """Returns the text for all kernels of a profile."""
     kernels = p.kernels
     if not kernels:
         return f"profile for the {p.gpu.name}: no kernel was launched"
@@ -150,7 +150,7 @@ def of_profile(p: profile) -> str:
 
 
 def of_kernel(kernel: KernelProfile) -> str:
-    """One kernel."""
+    """Returns the text for one kernel."""
     count = len(kernel.launches)
     out = [f"{kernel.name}: {count} launch{'es' if count > 1 else ''}"]
     seen = dict.fromkeys(tuple(facts(launch)) for launch in kernel.launches)

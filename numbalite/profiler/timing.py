@@ -86,7 +86,7 @@ class Prediction(NamedTuple):
 
 
 def work(code, counts) -> Work:
-    """Sums over the blocks of the machine code."""
+    """Returns the Work of a launch: sums over the blocks of the machine code."""
     total = [0.0] * len(Work._fields)
     for block, count in zip(code.blocks, counts, strict=True):
         names = [instruction.name for instruction in block.instructions]
@@ -105,8 +105,8 @@ def _number(names, wanted):
 
 
 def _waits(instructions):
-    """The number of instructions that read a register that an earlier load of the block fills;
-    loads issued before it share one wait."""
+    """Returns {"global": n, "shared": n}, the number of instructions that read a register that an earlier load of the
+    block fills; loads issued before it share one wait."""
     pending: dict = {"global": set(), "shared": set()}
     waits = dict.fromkeys(pending, 0)
     for instruction in instructions:
@@ -128,7 +128,7 @@ def _waits(instructions):
 
 
 def predict(launch) -> Prediction:
-    """The time of a launch for its GPU."""
+    """Returns the Prediction of a launch's time on its GPU."""
     gpu = launch.gpu
     clock = gpu.clock_mhz * 1e6
     share = (
@@ -154,7 +154,7 @@ def predict(launch) -> Prediction:
 
 
 def _l1_cycles(launch):
-    """A cycle for each cache line of a request."""
+    """Returns the number of cycles in the L1 cache: one for each cache line of a request."""
     return launch.global_load_lines + launch.global_store_lines + launch.global_atomic_requests
 
 
@@ -163,7 +163,8 @@ def _shared_cycles(launch):
 
 
 def _atomics(launch, clock, share):
-    """Seconds. Atomic operations of one cache line wait for one another in the L2 cache."""
+    """Returns the seconds of atomic operations. Atomic operations of one cache line wait for one another in the L2
+    cache."""
     lines = min(_L2_SLICES, max(1, launch.stored_sectors // 4))
     in_l2 = launch.global_atomic_lanes * _ATOMIC_CYCLES / lines
     in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share
@@ -171,7 +172,8 @@ def _atomics(launch, clock, share):
 
 
 def _latency(launch, done, others):
-    """The time of a multiprocessor's warps, that overlap as far as they are resident at once."""
+    """Returns the seconds that the warps of a multiprocessor need if latency limits them. Only warps that are resident
+    at the same time overlap."""
     gpu, warps = launch.gpu, launch.blocks * launch.warps_of_block
     clock = gpu.clock_mhz * 1e6
     blocks = -(-launch.blocks // gpu.multiprocessors)

@@ -49,7 +49,7 @@ class Instance(DeviceFunction):
 
     @property
     def result(self) -> Any:
-        """Its return type, if known."""
+        """The function's return type, None if it is not known yet."""
         return self.translator and self.translator.result
 
     def returned(self) -> tuple | None:

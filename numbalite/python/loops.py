@@ -195,7 +195,7 @@ def _over_items(of, node, over):
 
 
 def _over_elements(of, node, item, text, flag):
-    """``for (float32 v : text) {``"""
+    """Writes the head of a loop over the elements: ``for (float32 v : text) {``."""
     element = item.type
     definition = of.variables.record(node.target, item)
     if not of.is_final:

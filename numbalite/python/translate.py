@@ -440,7 +440,7 @@ class Translator(Bindings):
                 self.fail(target, "the array is read-only in this kernel")
 
     def _shortened(self, op, left, right, result):
-        """``+=`` if C++ computes the same; else None."""
+        """Returns the operator ``+=`` or similar if C++ computes the same with it; else None."""
         symbol = arithmetic.SYMBOLS.get(type(op), "")
         if symbol not in ("+", "-", "*", "/", "&", "|", "^", "<<", ">>"):
             return None

@@ -229,7 +229,7 @@ def on_open() -> None:
 
 
 def _of_process():
-    """The checks that the environment requests, as arguments of _core.set_checks."""
+    """Returns the checks that the environment requests, as arguments of _core.set_checks."""
     mask = config.SIM_CHECKS
     if config.kernel_limit(True):
         mask |= CHECKS["hang"]

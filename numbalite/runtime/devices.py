@@ -66,7 +66,7 @@ def cuda_error() -> str | None:
 
 
 def _kind():
-    """The kind of the driver that is open, or would be opened."""
+    """Returns the kind of the driver that is open, or would be opened."""
     if _core.is_open():
         return _core.driver_kind()
     kind = config.driver()

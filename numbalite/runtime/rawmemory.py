@@ -92,7 +92,8 @@ def host_pointer(obj: Any, readonly: bool = False) -> int:
 
 
 def _address(array):
-    """A subclass may define its own __array_interface__."""
+    """Returns the address of a host array. That of an ndarray is not read from __array_interface__, which a subclass
+    may redefine."""
     if isinstance(array, np.ndarray):
         return array.ctypes.data
     return array.__array_interface__["data"][0]

@@ -142,7 +142,7 @@ def _is_ptx(image):
 
 
 def _kernel(function):
-    """The _core.Kernel of an object that represents a kernel here."""
+    """Returns the _core.Kernel of an object that represents a kernel in this module."""
     for name in ("handle", "kernel"):
         found = getattr(function, name, None)
         if callable(found):
@@ -158,7 +158,7 @@ def _kernel(function):
 
 
 def active_blocks(function: Any, block: Any, shared: int) -> int:
-    """The number of blocks of `block` threads and `shared` bytes that fit on a multiprocessor."""
+    """Returns the number of blocks of `block` threads and `shared` bytes that fit on a multiprocessor."""
     return _kernel(function).occupancy(int(block), int(shared))
 
 

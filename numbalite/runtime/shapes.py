@@ -23,7 +23,7 @@ AxisError = getattr(np, "exceptions", np).AxisError
 
 
 def _brief(shape):
-    """A shape as in NumPy's messages: "(2,3)"."""
+    """Returns the text of a shape as in NumPy's messages: "(2,3)"."""
     return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
 
 
@@ -77,7 +77,7 @@ def spread(
 
 
 def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
-    """An axis number in range(ndim), from one that may be negative. AxisError names the argument `what`."""
+    """Returns an axis number in range(ndim) for one that may be negative. AxisError names the argument `what`."""
     number = operator.index(axis)
     if not -ndim <= number < ndim:
         raise AxisError(number, ndim, what)
@@ -88,8 +88,8 @@ MAX_ITEMS = 64  # NumPy's maximum number of dimensions
 
 
 def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
-    """A tuple of a user's sequence. ValueError for more than MAX_ITEMS items, without reading all of them:
-    range(2**62) is a sequence, too."""
+    """Returns the items of a user's sequence as a tuple. ValueError for more than MAX_ITEMS items, without reading all
+    of them: range(2**62) is a sequence, too."""
     items = tuple(itertools.islice(values, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         raise ValueError(f"{what}: a sequence of more than {MAX_ITEMS} items")
@@ -97,7 +97,7 @@ def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, .
 
 
 def numbers_of(value: Any) -> tuple[int, ...]:
-    """A tuple of integers from a shape or axis argument: an integer, or a sequence (or array) of integers."""
+    """Returns a tuple of integers from a shape or axis argument: an integer, or a sequence (or array) of integers."""
     try:
         return (operator.index(value),)
     except TypeError:
@@ -109,7 +109,7 @@ def numbers_of(value: Any) -> tuple[int, ...]:
 
 
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape that the arguments of reshape mean, with -1 replaced by the missing length."""
+    """Returns the shape that the arguments of reshape mean, with -1 replaced by the missing length."""
     shape = numbers_of(shape[0] if len(shape) == 1 else shape)
     product, least = math.prod(shape), min(shape, default=0)
     if product == size and least >= 0:

@@ -55,7 +55,8 @@ class DevicePerWorker(WorkerPlugin):
 
 
 def number_of(name: Any) -> int:
-    """The number that is a worker's name, or that follows - or _ at its end. ValueError without one."""
+    """Returns the number at the end of a worker's name: the whole name, or the part after the last - or _. ValueError
+    if there is none."""
     found = re.fullmatch(r"(?:.*[-_])?(\d+)", str(name))
     if found is None:
         raise ValueError(

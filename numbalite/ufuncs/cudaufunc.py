@@ -73,7 +73,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return bytes(_CODES[types.scalar(t)] for t in loop)
 
     def _compile(self, device, loop, stored, kind, dims):
-        """(Kernel, block size, elements per thread) of a loop for a kind of operand layout."""
+        """Returns (Kernel, block size, elements per thread) of a loop for a kind of operand layout."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
         return (

@@ -109,7 +109,7 @@ def _from_unit(code, name, options, frame):
 
 
 def check_alone(what, functor, more):
-    """TypeError if the call that creates a function from an operation has arrays as further arguments."""
+    """Raises TypeError if the call that creates a function from an operation has arrays as further arguments."""
     if more:
         raise TypeError(
             f"{what} accepts an operation and returns a function, which accepts the array: "

@@ -40,7 +40,7 @@ class Loop(NamedTuple):
 
 
 def codes(operands) -> bytes:
-    """nl_dtype codes of Scalar types."""
+    """Returns the nl_dtype codes of Scalar types, one byte each."""
     return bytes(describe.DTYPES.index(t.dtype.name) for t in operands)
 
 
@@ -245,7 +245,8 @@ def _write_gufunc(builder, i, function, namespace, args, layout, writable):
 
 
 def check_layout(name, signature, layout, writable=()) -> None:
-    """SignatureError if the types of a signature do not fit the core dimensions, or the inputs that are written."""
+    """Raises SignatureError if the types of a signature do not fit the core dimensions, or the inputs that are
+    written."""
     if len(signature.args) != len(layout.operands):
         raise SignatureError(
             f"{name}: the layout {layout} has {len(layout.operands)} operands, "

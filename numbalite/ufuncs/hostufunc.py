@@ -258,7 +258,7 @@ class Owner:
         return loops[0]
 
     def equal(self):
-        """Another ufunc that was made from the same, one for all calls."""
+        """Returns an equal ufunc, made from the same function and options: the same object in all calls."""
         if self._equal is None:
             self._equal = _again(*self.arguments())
         return self._equal

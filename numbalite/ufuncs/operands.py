@@ -53,7 +53,7 @@ def dtype_of_value(value):
 
 
 def check_dtype(dtype, name):
-    """TypeError for dtypes that kernels cannot compute with. `name` is the function's name, for the message."""
+    """Raises TypeError for dtypes that kernels cannot compute with. `name` is the function's name, for the message."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
         raise no_numbers(dtype, name)
 

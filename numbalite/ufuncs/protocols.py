@@ -268,8 +268,8 @@ def _infinite(value, dtypes):
 
 
 def _check_powers(exponent, where):
-    """ValueError for integers to negative integer powers, as in NumPy. Exponents in device memory are checked there,
-    and the check waits."""
+    """Raises ValueError for integers to negative integer powers, as in NumPy. Exponents in device memory are checked
+    there, and the check waits."""
     if type(exponent) is int and exponent >= 0:
         return
     on_device = operands.is_on_device(exponent)

@@ -188,7 +188,7 @@ def _refuse(index, bad, stream):
 
 
 def _joined(shape, indices, stream):
-    """Flat element indices from index arrays of the first axes.
+    """Returns the flat element indices from index arrays of the first axes.
 
     Their shape is the broadcast shape of the index arrays, followed by the axes that have no index.
     """

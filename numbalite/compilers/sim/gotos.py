@@ -19,7 +19,7 @@ _SIGNS_OF_TYPES = frozenset(("::", "<", ">"))
 
 
 def edits(text, tokens, partner):
-    """(first, last, replacement) for source tokens to replace."""
+    """Yields (first token, last token, replacement) to split declarations that a goto or a case label skips."""
     gotos = [(at, tokens[at + 1].text) for at, t in enumerate(tokens[:-1]) if t.text == "goto"]
     if not gotos and not any(t.text == "case" for t in tokens):
         return
@@ -68,7 +68,7 @@ def _statements(tokens, partner, opening):
 
 
 def _split(text, tokens, partner, first, last):
-    """``int i; i = 3;`` for ``int i = 3;``; None for any other statement."""
+    """Returns the text ``int i; i = 3;`` for ``int i = 3;``; None for any other statement."""
     parts = _declarators(tokens, partner, first, last)
     values = [_value(tokens, part) for part in parts]
     if not any(values) or not all(
@@ -132,7 +132,7 @@ def _is_simple_declarator(tokens, part, value):
 
 
 def _type(tokens, part, value):
-    """(the tokens of the type, the tokens of the first declarator after it)"""
+    """Returns (the texts of the type's tokens, the token indices of the first declarator); (None, None) without a type."""
     end = part.index(value) if value is not None else len(part)
     name = end - 1
     while name > 0 and tokens[part[name - 1]].text in ("*", "const"):

@@ -143,7 +143,7 @@ class Locals:
 
 
 def _read_matrices(line):
-    """(type, name) of the pointers to matrix fragments that the call on this line reads."""
+    """Returns (type, name) of the pointers to matrix fragments that the call on this line reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
     found = [_POINTER.fullmatch(one) for one in syntax.split(called["given"])[1:]] if called else []
     return [(one["type"], one["name"]) for one in found if one]

@@ -71,7 +71,7 @@ def _call(name, number):
 
 
 def _blocks(lines):
-    """Label -> block, beginning with the entry block."""
+    """Returns {label: block}, beginning with the entry block."""
     found: dict[str, _Block] = {}
     block = None
     for at, line in enumerate(lines[1:], 1):
@@ -94,7 +94,7 @@ def _blocks(lines):
 
 
 def _loops(blocks):
-    """Head -> labels of the loop's blocks, for each natural loop."""
+    """Returns {label of a loop's head: labels of the loop's blocks} for the natural loops."""
     if not blocks:
         return {}
     sources: dict[str, list] = {label: [] for label in blocks}

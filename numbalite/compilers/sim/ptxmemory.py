@@ -113,7 +113,7 @@ def _scope(modifiers):
 
 
 def _access(modifiers):
-    """As ptx.h numbers them: plain, volatile, with an order."""
+    """Returns the kind of an access as ptx.h numbers them: "0" plain, "1" volatile, "2" with a memory order."""
     found = set(modifiers)
     if "volatile" in found or "cv" in found or "mmio" in found:
         return "1"

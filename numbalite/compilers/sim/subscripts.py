@@ -86,7 +86,7 @@ def _brackets(tokens, partner, at):
 
 
 def _beginning(tokens, partner, at):
-    """Index of the first token of ``p->rows[i].name``, whose last is at ``at``."""
+    """Returns the index of the first token of ``p->rows[i].name``, whose last is at ``at``."""
     while at > 1:
         if tokens[at - 1].text not in _MEMBER:
             break

@@ -34,13 +34,13 @@ class _Side(NamedTuple):
     dtype: np.dtype
 
     def view(self, flat, shape, batch):
-        """The elements of all transforms in the memory of a flat array."""
+        """Returns a strided view of a flat array with the elements of all transforms, shape (batch, *shape)."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         strides = [self.dtype.itemsize * step for step in (self.distance, *steps)]
         return np.lib.stride_tricks.as_strided(flat, (batch, *shape), strides)
 
     def size(self, shape, batch):
-        """The number of elements of the memory range, including gaps."""
+        """Returns the number of elements of the memory range, including gaps."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         inside = sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
         return inside + (batch - 1) * self.distance + 1
@@ -54,7 +54,7 @@ class _Layout(NamedTuple):
 
     @property
     def work_size(self):
-        """The bytes of work area that a transform needs."""
+        """The size in bytes of the work area that a transform needs."""
         if not any(n & (n - 1) for n in self.lengths):
             return 0
         itemsize = max(self.source.dtype.itemsize, self.target.dtype.itemsize)
@@ -135,7 +135,7 @@ def XtMakePlanMany(
 
 
 def _use_work_area(plan, stream):
-    """A status; writes to the area."""
+    """Writes to the work area, as cuFFT does. Returns a status code."""
     size = plan.layout.work_size
     if plan.automatic or not size:
         return 0

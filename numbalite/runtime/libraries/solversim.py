@@ -26,7 +26,7 @@ def _flat(array, count, kind):
 
 
 def _read(array, rows, columns, ld, kind, stream):
-    """A column-major matrix with the leading dimension `ld`."""
+    """Returns on the host a column-major matrix with the leading dimension `ld`."""
     host = np.zeros(ld * columns, np.dtype(kind))
     count = ld * (columns - 1) + rows
     host[:count] = _flat(array, count, kind).copy_to_host(stream=stream)
@@ -34,7 +34,7 @@ def _read(array, rows, columns, ld, kind, stream):
 
 
 def as_it_is(array: Any, stream: Any) -> np.ndarray:
-    """The contents of an array that is partly overwritten: they may be uninitialized."""
+    """Returns the contents of an array that is partly overwritten: they may be uninitialized."""
     with checks("none"):
         return array.copy_to_host(stream=stream)
 
@@ -325,8 +325,7 @@ def Xgesvd(
 
 
 def _at(address, shape, strides, kind):
-    """A device array over an address from an array of addresses, the argument of a batched
-    function."""
+    """Returns a device array over an address from an array of addresses, the argument of a batched function."""
     return _core.from_pointer(int(address), shape, strides, np.dtype(kind))
 
 

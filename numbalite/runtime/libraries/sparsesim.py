@@ -111,7 +111,7 @@ def _triplets(matrix, operation, stream):
 
 
 def _dense(matrix, stream):
-    """A dense matrix of a descriptor."""
+    """Returns on the host the dense matrix of a descriptor."""
     if matrix.by_rows:
         return _read(matrix.values, matrix.columns, matrix.rows, matrix.ld, matrix.kind, stream).T
     return _read(matrix.values, matrix.rows, matrix.columns, matrix.ld, matrix.kind, stream)
@@ -123,7 +123,7 @@ def _put_dense(matrix, values, stream):
 
 
 def _product(triplets, right):
-    """A sparse times a dense matrix; half precision is added up in single."""
+    """Returns a sparse matrix times a dense matrix. Sums of half precision are computed in single precision."""
     rows, columns, values, shape = triplets
     wide = np.result_type(values.dtype, "f4")
     made = np.zeros((shape[0], right.shape[1]), wide)

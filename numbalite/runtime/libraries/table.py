@@ -38,7 +38,7 @@ class Library:
         self.functions: dict[str, Callable] = {}
 
     def on(self, stream: Any) -> Calls:
-        """The functions, for work on a stream of the current device."""
+        """Returns an object with the library's functions, which work on a stream of the current device."""
         return Calls(self, stream)
 
     def find(self, name: str, handle: bool = True) -> Callable:
@@ -77,7 +77,7 @@ class Library:
         _core.cudalib_open(self.name, None if _core.driver_has("host_code") else self.path())
 
     def path(self) -> str:
-        """The library's file: the newest that the running driver supports."""
+        """Returns the path of the library's file, the newest that the running driver supports."""
         newest = _core.driver_version() // 1000
         for major in range(newest, toolkit.OLDEST - 1, -1):
             for folder in toolkit.folders_with(self.name):
@@ -91,7 +91,7 @@ class Library:
         )
 
     def failure(self, name: str, status: int) -> CudaAPIError:
-        """The exception for a status."""
+        """Returns the exception for a status."""
         word = _core.cudalib_status(self.name, status)
         call = f"{self.prefix}{name}"
         return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
@@ -158,7 +158,7 @@ class Calls:
         return pair[0], pair[1]
 
     def size(self, name: str, *args: Any, kind: Any = ctypes.c_size_t) -> int:
-        """The size that a function writes through its last argument."""
+        """Returns the size that a library function writes through its last argument."""
         one = kind()
         self(name, *args, ctypes.addressof(one))
         return one.value
@@ -176,7 +176,7 @@ def memory(size: int) -> Any:
 
 
 def stream_number(stream: Any) -> int:
-    """A key that identifies a stream without keeping it alive; by default of the thread's current stream."""
+    """Returns a key that identifies a stream without keeping it alive; by default of the thread's current stream."""
     return _core.stream_place(stream)[2]
 
 
