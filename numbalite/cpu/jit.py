@@ -529,7 +529,7 @@ def _unpickle(kind, definition, given, options, parallel, nogil):
 
 
 def _names_in(function, count):
-    """The parameters' names in a source, where all overloads agree."""
+    """Returns the parameter names of a source's function if all overloads have the same; else arg0, arg1, ..."""
     base = element.plain_name(function)
     for full, lists in scanner.parameter_lists(function.definition.text.value).items():
         if full.rpartition("::")[2] == base:
@@ -542,7 +542,7 @@ def _names_in(function, count):
 
 
 def _may_write(wanted, declared):
-    """A read-only array fits const parameters only."""
+    """Is each read-only array passed to a const parameter? A function may write to any other one."""
     return not any(
         isinstance(have, Array) and have.readonly and not want.readonly
         for have, want in zip(wanted, declared, strict=True)

@@ -91,7 +91,7 @@ def _cut(full, shape, other, mode, axes):
 
 
 def _fast(n):
-    """The next length of which cuFFT has fast transforms: a product of 2, 3, 5 and 7."""
+    """Returns the smallest length not below n of which cuFFT has fast transforms: a product of 2, 3, 5 and 7."""
     while True:
         rest = n
         for factor in (2, 3, 5, 7):

@@ -54,7 +54,7 @@ class Operand:
         return Operand(made, True)
 
     def ordered(self, axes: Sequence[int]) -> Operand:
-        """A copy with the axes last in memory."""
+        """Returns a copy with the axes last in memory."""
         view = moved(self.array, axes)
         made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
@@ -76,7 +76,8 @@ def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
 
 
 def _layout(array, axes):
-    """cuFFT does not accept pairs of real numbers at an address that no complex number has."""
+    """Returns cuFFT's layout of an array, or None. cuFFT requires that an array of real numbers is aligned like complex
+    numbers."""
     if array._address % (
         2 * array.dtype.itemsize if array.dtype.kind == "f" else array.dtype.itemsize
     ):
@@ -85,7 +86,7 @@ def _layout(array, axes):
 
 
 def _target(source, shape, dtype, axes, out=None):
-    """The array for the result: `out` if cuFFT can write to it, else a new array, in C order if possible."""
+    """Returns the array for the result: `out` if cuFFT can write to it, else a new array, in C order if possible."""
     if out is not None and _fits(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)

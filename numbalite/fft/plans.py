@@ -52,7 +52,7 @@ def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
 
 
 def _geometry(array, axes):
-    """The lengths of some axes, and their strides in elements."""
+    """Returns (lengths of some axes, their strides in elements)."""
     shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
     return [shape[i] for i in axes], [strides[i] // itemsize for i in axes]
 
@@ -71,7 +71,7 @@ def _inner(shape, strides):
 
 
 def _distance(shape, strides):
-    """From one transform to the next, if all dimensions before are like one."""
+    """Returns the distance from one transform to the next, if all preceding dimensions can be merged to one."""
     distance = following = None
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n == 1:

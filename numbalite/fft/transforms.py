@@ -34,7 +34,7 @@ _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward":
 
 
 def _factor(name, norm, total, inverse):
-    """The factor of a result."""
+    """Returns the factor by which a result is scaled."""
     if norm not in _SWAPPED:
         raise ValueError(
             f'fft.{name}: Invalid norm value {norm}; should be "backward", "ortho" or "forward".'
@@ -46,7 +46,7 @@ def _factor(name, norm, total, inverse):
 
 @functools.cache
 def _complex_of(dtype):
-    """The dtype of a transform in the installed version of NumPy."""
+    """Returns the complex dtype of a transform in the installed version of NumPy."""
     if dtype.kind not in "biufc":
         raise TypeError(f"an array of {dtype} has no Fourier transform")
     found = np.fft.fft(np.zeros(1, dtype)).dtype
@@ -59,7 +59,7 @@ def _complex_of(dtype):
 
 @functools.cache
 def _real_of(dtype):
-    """The dtype of an inverse transform that is real: NumPy computes float16 in float32, and rounds."""
+    """Returns the dtype of an inverse transform that is real: NumPy computes float16 in float32, and rounds."""
     return np.fft.irfft(np.zeros(2, dtype)).dtype
 
 
@@ -102,14 +102,14 @@ def _whole(name):
 
 
 def _last(name, axes):
-    """The axes before the one that is halved, and that one."""
+    """Returns (all axes but the last, the last axis, which has half the length in a real transform)."""
     if not axes:
         raise IndexError(f"fft.{name}: a transform of real numbers takes one axis at least")
     return axes[:-1], axes[-1]
 
 
 def _finish(name, result, factor, out):
-    """Scaled, in `out` if it is passed."""
+    """Returns the scaled result, in `out` if it is passed."""
     if factor != 1 and result.size:
         scale(result, factor)
     if out is None or out is result:
@@ -155,7 +155,7 @@ def _transformed(operand, axes, direction, out=None):
 
 
 def _given(out):
-    """The array to which a transform may write, if it has the right type."""
+    """Returns the array to which a transform may write, if it has the right type."""
     return out if isinstance(out, _core.DeviceArray) else None
 
 

@@ -81,7 +81,7 @@ def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
 
 
 def _conditions(condlist, ndim):
-    """The conditions as a list; a single condition may be passed without a list."""
+    """Returns the conditions as a list; a single condition may be passed without a list."""
     if isinstance(condlist, (_core.DeviceArray, np.ndarray)):
         several = condlist.ndim > 1 or (ndim == 0 and condlist.ndim == 1)
         return [condlist[i, ...] for i in range(len(condlist))] if several else [condlist]

@@ -44,7 +44,7 @@ def _scott(sample):
 
 
 def _fd(sample):
-    """The bin width of Freedman and Diaconis."""
+    """Returns the bin width of Freedman and Diaconis."""
     high, low = np.percentile(sample.a, [75, 25]).tolist()
     return 2 * (high - low) * sample.size ** (-1 / 3)
 
@@ -104,7 +104,7 @@ def check(rule: str, weights: Any) -> None:
 
 
 def count(rule: str, sample: Sample, first: Any, last: Any) -> int:
-    """The number of bins between the first and the last edge."""
+    """Returns the number of bins between the first and the last edge."""
     width = _WIDTHS[rule](sample) if sample.size else 0
     if not width:
         return 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _along(line, axis, count):
-    """A 1-dimensional array as an axis of a ``count``-dimensional one."""
+    """Returns a view of a 1-dimensional array with ``count`` dimensions, all of length 1 except `axis`."""
     return line.reshape([-1 if i == axis else 1 for i in range(count)])
 
 

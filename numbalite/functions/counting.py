@@ -96,7 +96,7 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
 
 
 def _edges(a, bins, limits):
-    """(edges on the host, (first edge, 1 / width of a bin) for bins of equal width)"""
+    """Returns (edges on the host, (first edge, 1 / width of a bin) for bins of equal width)"""
     if np.ndim(bins) == 0:
         bins = operator.index(bins)
         if limits is not None and len(limits) != 2:
@@ -112,7 +112,7 @@ def _edges(a, bins, limits):
 
 
 def _bins_by_rule(a, rule, limits, weights):
-    """The number of bins that a rule chooses."""
+    """Returns the number of bins that a rule chooses."""
     bin_rules.check(rule, weights)
     ends = limits_of(a) if a.size else np.zeros(0, _real(a.dtype))
     first, last = np.histogram_bin_edges(ends.astype(_real(a.dtype)), 1, limits).tolist()
@@ -159,7 +159,7 @@ def _limits(dtype):
 
 
 def _real(dtype):
-    """The dtype in which elements are counted: booleans as uint8."""
+    """Returns the dtype in which elements are counted: booleans as uint8."""
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
@@ -266,7 +266,8 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
 
 
 def _bin_of(column, edges):
-    """The bin of each element: 0 before the first edge, len(edges) after the last, which belongs to the last bin."""
+    """Returns an array with the number of each element's bin: 0 before the first edge, len(edges) after the last, which
+    belongs to the last bin."""
     number = digits(edges, column, "right")
     return number - np.equal(column, edges[-1]).astype(number.dtype)
 

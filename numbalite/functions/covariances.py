@@ -58,7 +58,7 @@ def cov(
 
 
 def _variables(m, y, rowvar, dtype):
-    """The variables of both arrays as rows of one array; callers must not modify it, as it may share memory."""
+    """Returns the variables of both arrays as rows of one array; callers must not modify it, as it may share memory."""
     given = [m] if y is None else [m, y]
     given = arguments.arrays_of(given, "an array of variables")
     for one, name in zip(given, "my", strict=False):

@@ -32,7 +32,7 @@ def _new(shape, dtype, order, device):
 
 
 def _sized(dtype):
-    """The dtype of a new array: strings without a length get length 1."""
+    """Returns the dtype of a new array: strings without a length get length 1."""
     dtype = np.dtype(dtype)
     return dtype if dtype.itemsize else np.empty(0, dtype).dtype
 
@@ -283,13 +283,13 @@ def numbers(start: Any, step: Any, count: int, dtype: Any, like: Any = None) -> 
 
 
 def _in_type_of(dtype, *values):
-    """The values, converted to the Python or NumPy type in which kernels for this dtype compute."""
+    """Returns the list of values, converted to the Python or NumPy type in which kernels for this dtype compute."""
     kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
     return [kind(value) for value in values]
 
 
 def _dtype_of_numbers(given):
-    """The dtype that numpy.arange selects for these arguments."""
+    """Returns the dtype that numpy.arange selects for these arguments."""
     if all(type(one) is int for one in given):
         return np.int_
     return np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
@@ -406,7 +406,7 @@ def linspace(
 
 
 def _kind_between(*ends):
-    """The dtype of numbers between these ends, by NumPy's rules."""
+    """Returns the dtype of numbers between these ends, by the rules of numpy.linspace."""
     dtypes = [required.dtype_of(one) or np.asarray(one).dtype for one in ends]
     given = [
         one if type(one) in (int, float, complex) else dtype.type(0)

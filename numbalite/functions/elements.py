@@ -31,7 +31,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _operand(value):
-    """An operand of a ufunc: a Python number unchanged, other values as a device array."""
+    """Returns an operand of a ufunc: a Python number unchanged, other values as a device array."""
     return value if type(value) in (bool, int, float, complex) else arguments.array(value)
 
 
@@ -46,8 +46,8 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
 
 
 def _as_element(value, other):
-    """A Python integer in the dtype of the other operand. NumPy decides about integers out of range: up to 2.4 they
-    wrap as in C, later versions raise OverflowError."""
+    """Returns a Python integer in the dtype of the other operand. NumPy decides about integers out of range: up to 2.4
+    they wrap as in C, later versions raise OverflowError."""
     dtype = required.dtype_of(other)
     if type(value) is not int or dtype is None or dtype.kind not in "iu":
         return value
@@ -106,8 +106,8 @@ def clip(
 
 
 def _limits_within(a, low, high):
-    """The limits of clip; a Python integer beyond the dtype's range becomes None, because it has no
-    effect."""
+    """Returns the limits of clip as (low, high); a Python integer beyond the dtype's range becomes None, because it has
+    no effect."""
     dtype = required.dtype_of(a)
     if dtype is None or dtype.kind not in "iu":
         return low, high
@@ -192,7 +192,8 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDAr
 
 @functools.cache
 def _true_of_all(loop, name, **words):
-    """A reduction that tests in one pass whether an element function is true for all elements of these dtypes."""
+    """Returns a reduction that tests in one pass whether an element function is true for all elements of these
+    dtypes."""
     function = elementwise.function(name, **words)
     signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
     return MapReduce(function, signature, counterpart(np.logical_and), np.dtype(bool))
@@ -299,7 +300,7 @@ def common_type(*arrays) -> Any:
 
 
 def _stand_in(value):
-    """An empty host array of a device array's dtype, for NumPy's dtype rules."""
+    """Returns an empty host array of a device array's dtype, for NumPy's dtype rules."""
     return np.empty(0, value.dtype) if isinstance(value, _core.DeviceArray) else value
 
 

@@ -26,7 +26,7 @@ _NO_VALUE: Any = np._NoValue
 
 
 def _lying(value):
-    """The value as an array, on the host or the device; no copy to the device."""
+    """Returns the value as an array where it is: on the host or the device, without a copy between them."""
     return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
 
 

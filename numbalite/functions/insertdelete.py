@@ -31,7 +31,7 @@ def _line_or_axis(arr, axis):
 
 
 def _whole_number(obj):
-    """The index if the argument is a single one, else None. Waits for an index on the device."""
+    """Returns the index if the argument is a single one, else None. Waits for an index on the device."""
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
         return int(obj)
     if getattr(obj, "size", None) == 1 and obj.dtype.kind in "iu":
@@ -77,7 +77,8 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
 
 
 def _without(a, axis, left_out):
-    """The array without the indices of a range: concatenates the parts before, between and after them."""
+    """Returns a copy of the array without the indices of a range: concatenates the parts before, between and after
+    them."""
     if not left_out:
         return a.copy("A")
     if left_out.step < 0:

@@ -94,7 +94,7 @@ def _put(target, parts, axis):
 
 
 def _joined_shape(parts, axis):
-    """(the non-negative axis number, the shape of the result)"""
+    """Returns (the non-negative axis number, the shape of the result)"""
     first, ndim = parts[0].shape, parts[0].ndim
     if 0 in [one.ndim for one in parts]:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
@@ -120,7 +120,7 @@ def _joined_shape(parts, axis):
 
 
 def _room(parts, axis, shape, dtype):
-    """A new array with the axis order of the parts."""
+    """Returns a new array for the concatenated parts, with their axis order in memory."""
     if all(one.is_c_contiguous() for one in parts):
         return arguments.empty(shape, dtype, parts[0])
     axis_orders = [
@@ -204,7 +204,7 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
 
 
 def _steps(a, shift, axis):
-    """The shift of each axis."""
+    """Returns a list of the shift along each axis."""
     shift, axis = (
         shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
     )

@@ -68,7 +68,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
 
 
 def _repeated(values, first, count):
-    """``count`` values, cyclically, from index ``first``."""
+    """Returns ``count`` values, cyclically, from index ``first``."""
     line = arguments.flat(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
 
@@ -174,7 +174,7 @@ def sliding_window_view(
 
 
 def _axes_given(axis, ndim):
-    """Like axes_of, but an axis may be repeated."""
+    """Returns axes like axes_of, but an axis may be repeated."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple(shapes.axis_number(one, ndim) for one in given)
 

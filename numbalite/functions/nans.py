@@ -34,7 +34,8 @@ _NO_VALUE: Any = np._NoValue
 
 @functools.cache
 def _map_reduction(ufunc, dtype, neutral):
-    """The reduction of the elements that are not NaN and not masked out; the others count as ``neutral``."""
+    """Returns the reduction (MapReduce) of the elements that are not NaN and not masked out; the others count as
+    ``neutral``."""
     function = elementwise.function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
@@ -43,7 +44,7 @@ def _map_reduction(ufunc, dtype, neutral):
 
 @functools.cache
 def _counted(dtype):
-    """The reduction that counts the elements that are not NaN and not masked out."""
+    """Returns the reduction (MapReduce) that counts the elements that are not NaN and not masked out."""
     function = elementwise.function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
     return MapReduce(function, signature, counterpart(np.add), reductions.COUNTER)
@@ -73,7 +74,7 @@ def _asked(where):
 
 
 def _total(ufunc, neutral, a, axis, wide, where):
-    """The reduction in the dtype ``wide``, with the axes kept.
+    """Returns the result of the reduction in the dtype ``wide``, with the axes kept.
 
     NaN is replaced first if ``wide`` cannot represent it.
     """
@@ -141,7 +142,7 @@ def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=
 
 
 def _first_place(a, axis, out, keepdims, is_largest):
-    """The index of the extreme that is not NaN. Waits: an all-NaN slice is a ValueError."""
+    """Returns the index of the first extreme that is not NaN. Waits: an all-NaN slice is a ValueError."""
     a = arguments.array(a)
     found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
@@ -180,7 +181,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO
 
 
 def _check_dtypes(name, a, dtype, out):
-    """TypeError if the input can have NaN, but the result's dtype cannot."""
+    """Raises TypeError if the input can have NaN, but the result's dtype cannot."""
     if not _has_nans(a):
         return
     if dtype is not None and np.dtype(dtype).kind not in "fc":
@@ -201,7 +202,7 @@ def _mean(a, axis, dtype, where, out=None):
 
 @functools.cache
 def _squares(number, real):
-    """The sum of |x - mean|^2."""
+    """Returns the reduction (MapReduce) that computes the sum of |x - mean|^2."""
     function = elementwise.function("kept_square", squares=elementwise.text("squares"))
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
@@ -284,7 +285,7 @@ def nanstd(
 
 
 def _replaced(a, number):
-    """The array with NaN replaced by a number; the array itself if its dtype has no NaN."""
+    """Returns the array with NaN replaced by a number; the array itself if its dtype has no NaN."""
     a = arguments.array(a)
     if not _has_nans(a):
         return a

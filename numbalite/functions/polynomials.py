@@ -52,7 +52,7 @@ def _lines(name, *several):
 
 
 def _padded(one, length):
-    """The coefficients with leading zeros up to a length."""
+    """Returns the coefficients with leading zeros up to a length."""
     more = length - len(one)
     return one if more <= 0 else np.concatenate([np.zeros(more, one.dtype, like=one), one])
 

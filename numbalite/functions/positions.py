@@ -23,7 +23,7 @@ def _check_mode(mode):
 
 
 def _indices(value):
-    """The indices as an integer array, on the host or the device; TypeError for other dtypes.
+    """Returns the indices as an integer array, on the host or the device; TypeError for other dtypes.
 
     An empty list counts as integers; an empty array of floats does not.
     """
@@ -297,7 +297,7 @@ def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
 
 
 def _widths(given, ndim):
-    """(before, behind) for each axis."""
+    """Returns the padding widths (before, after) of each axis."""
     if type(given) is int and given >= 0:
         return [(given, given)] * ndim
     if isinstance(given, dict):
@@ -352,7 +352,7 @@ def _room(a, pairs):
 
 
 def _middle(a, pairs):
-    """The slices of the original array within the padded one."""
+    """Returns a tuple of slices that select the original array within the padded one."""
     return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
 
 
@@ -457,7 +457,7 @@ def _padded_by_slabs(a, pairs, mode):
 
 
 def _slabs(mode, inside, pair):
-    """The slices along an axis whose elements fill the padding before and after the array."""
+    """Returns two slices along an axis, whose elements fill the padding before and after the array."""
     first, end, (before, behind) = inside.start, inside.stop, pair
     if mode == "edge":
         return slice(first, first + 1), slice(end - 1, end)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def _closest(n, q):
-    """The nearest index by Hyndman and Fan's third definition: ties go to the even position counted from 1, which is
-    odd counted from 0."""
+    """Returns the nearest index by Hyndman and Fan's third definition: ties go to the even position counted from 1,
+    which is odd counted from 0."""
     place = n * q - 1 - 0.5
     lower = np.floor(place)
     return np.where((place == lower) & (lower % 2 == 1), lower, lower + 1)
@@ -79,7 +79,7 @@ def _may_be_nan(a):
 
 
 def _or_nan(made, rows):
-    """The results, with NaN for rows that contain NaN, which is last in sorted order."""
+    """Returns the results, with NaN for rows that contain NaN, which is last in sorted order."""
     if not _may_be_nan(rows):
         return made
     return _first_if_nan(rows[..., -1], made)
@@ -107,7 +107,7 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims=False
 
 
 def _middle(rows):
-    """The medians of sorted rows."""
+    """Returns the medians of sorted rows."""
     n = rows.shape[-1]
     if not n or rows.dtype.kind != "f":
         made = np.mean(rows[..., (n - 1) // 2 : n // 2 + 1] if n else rows, axis=-1)
@@ -119,7 +119,7 @@ def _middle(rows):
 
 @fuse
 def _mean_of_two(low, high, last):
-    """The mean of two elements as np.mean computes it; NaN if the row's last element is NaN."""
+    """Returns the mean of two elements as np.mean computes it; NaN if the row's last element is NaN."""
     wide = np.result_type(low.dtype, np.float32)
     made = ((low.astype(wide) + high.astype(wide)) / 2).astype(low.dtype)
     return np.where(np.isnan(last), last, made)
@@ -144,7 +144,7 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims=np
 
 
 def _counts(rows):
-    """The number of elements of each row that are not NaN."""
+    """Returns an array with the number of elements of each row that are not NaN."""
     return np.count_nonzero(np.equal(rows, rows), axis=-1)
 
 
@@ -207,7 +207,7 @@ def _interpolated_if_numbers(low, high, t, last):
 
 
 def _taken(rows, indices):
-    """The elements of each row at these positions, whose axes come first in the result.
+    """Returns the elements of each row at these positions, whose axes come first in the result.
 
     Positions are equal for all rows, or an array on the device with the rows' shape after its own axes.
     """
@@ -272,7 +272,7 @@ def _weighted(a, weights, axes, q, passes_nan):
 
 
 def _checked_weights(weights, a, axis, method):
-    """The weights, broadcast to the array's shape and checked."""
+    """Returns the weights, broadcast to the array's shape and checked."""
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     weights = arguments.array(weights)

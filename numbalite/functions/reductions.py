@@ -98,7 +98,8 @@ def ptp(a, axis=None, out=None, keepdims=_NO_VALUE) -> Any:
 
 
 def _is_true(a):
-    """The truth values of the elements: the reductions compute in the dtype that they read."""
+    """Returns the truth values of the elements as a boolean array, because the reductions compute in the dtype that
+    they read."""
     a = arguments.array(a)
     return a if a.dtype == bool else np.not_equal(a, 0)
 
@@ -151,7 +152,7 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
 
 
 def _count(a, axis, where):
-    """The number of elements per result: an integer, or with where= an array that broadcasts to the result."""
+    """Returns the number of elements per result: an integer, or with where= an array that broadcasts to the result."""
     if where is _NO_VALUE or where is True:
         count = 1
         for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
@@ -297,7 +298,7 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
 
 
 def _weights_of(a, weights, axis):
-    """The weights in the array's shape, or with length 1 for axes that they do not depend on."""
+    """Returns the weights in the array's shape, or with length 1 for axes that they do not depend on."""
     weights = arguments.array(weights)
     if weights.shape == a.shape:
         return weights
@@ -339,7 +340,8 @@ def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapRed
 
 @functools.cache
 def _sum_of_squares(number, real):
-    """The sum of |x - y|^2 for a mean y in one pass. number: dtype of the differences; real: dtype of the sum."""
+    """Returns the reduction (MapReduce) that computes the sum of |x - y|^2 for a mean y in one pass. number: dtype of
+    the differences; real: dtype of the sum."""
     function = elementwise.function("square_of_distance", "squares")
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar))

@@ -23,7 +23,7 @@ _MAX_COPIED = 1 << 14  # bins: the host checks as many faster than two waits for
 
 
 def _line(a, dtype=None):
-    """The array, or a contiguous and aligned copy with this dtype."""
+    """Returns the array, or a contiguous and aligned copy with this dtype."""
     a = a if dtype is None else a.astype(dtype, copy=False)
     return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
 
@@ -39,7 +39,7 @@ def contains(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
 
 
 def _searched(name, dtype, a, v, option, sorters=()):
-    """The results of a kernel of search.cuh for the values `v` in the sorted array `a`."""
+    """Returns the results of a kernel of search.cuh for the values `v` in the sorted array `a`."""
     common = np.promote_types(a.dtype, v.dtype)
     how = order.of(common)
     a, v = _line(a, common), _line(v, common)

@@ -25,7 +25,7 @@ def _line(a):
 
 
 def _lines_of(*given):
-    """The arguments as 1-dimensional device arrays with a common dtype."""
+    """Returns the arguments as 1-dimensional device arrays with a common dtype."""
     arrays = arguments.arrays_of(given)
     dtype = np.result_type(*(one.dtype for one in arrays))
     return [_line(one).astype(dtype, copy=False) for one in arrays]

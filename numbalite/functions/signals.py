@@ -134,7 +134,7 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
 
 
 def _steps(f, given, axes):
-    """The spacing for each axis: a number, or an array of the distances between neighbours."""
+    """Returns the list of the spacing for each axis: a number, or an array of the distances between neighbours."""
     if len(given) == 0:
         return [1.0] * len(axes)
     if len(given) == 1 and np.ndim(given[0]) == 0:
@@ -159,7 +159,7 @@ def _distances(places, length):
 
 
 def _slope(f, step, edge_order, axis):
-    """The gradient along the last axis of ``f``, as a new array in C order in which this axis is ``axis``."""
+    """Returns the gradient along the last axis of ``f``, as a new array in C order in which this axis is ``axis``."""
     whole = np.moveaxis(f, -1, axis)
     whole = arguments.empty(whole.shape, f.dtype, f)
     made = np.moveaxis(whole, axis, -1)
@@ -187,7 +187,7 @@ def _slope(f, step, edge_order, axis):
 
 
 def _edge(f0, f1, f2, h0, h1):
-    """The slope at the first of three points of the parabola through them."""
+    """Returns the slope at the first of three points of the parabola through them."""
     whole = h0 + h1
     return -(h0 + whole) / (h0 * whole) * f0 + whole / (h0 * h1) * f1 - h0 / (h1 * whole) * f2
 
@@ -217,7 +217,8 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
 
 
 def _sum_of_both(dtype, width, left, right, axis):
-    """The sum of width * (left + right) / 2, rounded once in most cases. None if no kernel supports the dtype or shapes."""
+    """Returns the sum of width * (left + right) / 2, rounded once in most cases. None if no kernel supports the dtype
+    or shapes."""
     is_number = type(width) in (int, float)
     if not is_number:
         dtype = np.result_type(dtype, getattr(width, "dtype", object))

@@ -63,7 +63,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 
 
 def _places(a, axis, fields, descending=False, stream=0):
-    """The sorting indices along an axis; for a 0-dimensional array, one index."""
+    """Returns the sorting indices along an axis; for a 0-dimensional array, one index."""
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)
     with assign.on_device_of(a):

@@ -112,7 +112,7 @@ def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_coun
 
 
 def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
-    """The unique elements of a 1-dimensional array, or the unique rows of a table."""
+    """Returns a _Found with the unique elements of a 1-dimensional array, or the unique rows of a table."""
     line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
@@ -122,7 +122,7 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
 
 
 def _taken(a, indices):
-    """The elements, or the rows of a table, at these indices."""
+    """Returns the elements, or the rows of a table, at these indices."""
     if a.ndim == 1:
         return sorting.take_along(a, indices, 0, 0)
     spread = indices.reshape((-1, 1))
@@ -175,7 +175,7 @@ def _rest(shape):
 
 
 def _named(name, *made):
-    """The results as NumPy's named tuple of this name; a plain tuple if NumPy has none."""
+    """Returns the results as NumPy's named tuple of this name; a plain tuple if NumPy has none."""
     kind = (
         getattr(np.lib._arraysetops_impl, name, None)
         if hasattr(np.lib, "_arraysetops_impl")

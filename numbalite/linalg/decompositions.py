@@ -151,7 +151,7 @@ def _with_axis(limit):
 
 
 def _adjoint(a):
-    """The conjugate transposes; views for real matrices."""
+    """Returns the conjugate transposes; views for real matrices."""
     a = a.swapaxes(-1, -2)
     return np.conjugate(a) if a.dtype.kind == "c" else a
 

@@ -62,7 +62,7 @@ def einsum(
 
 
 def _view_of(term, result):
-    """A view of a single operand if no label is summed over, else None.
+    """Returns a view of a single operand if no label is summed over, else None.
 
     As in NumPy, dtype=, casting= and order= have no effect on a view.
     """
@@ -132,7 +132,7 @@ def _read_lists(operands):
 
 
 def _label_of(number):
-    """The label for an integer subscript; NumPy supports 52."""
+    """Returns the label (a letter) for an integer subscript; NumPy supports 52."""
     number = operator.index(number)
     if not 0 <= number < 52:
         raise ValueError("subscript is not within the valid range [0, 52)")
@@ -198,7 +198,7 @@ def _diagonal(term):
 
 
 def _lengths(terms):
-    """The length of each label; axes of length 1 are broadcast."""
+    """Returns {label: length}; axes of length 1 are broadcast."""
     lengths: dict[str, int] = {}
     for term in terms:
         for label, length in zip(term.labels, term.array.shape, strict=True):
@@ -238,7 +238,7 @@ def _contracted(terms, result, lengths, optimize):
 
 
 def _path(terms, result, optimize):
-    """The order of contractions, from numpy.einsum_path."""
+    """Returns the order of contractions, a list of tuples of operand indices, from numpy.einsum_path."""
     count = len(terms)
     if count == 1:
         return []
@@ -277,7 +277,7 @@ def _summed(term, kept):
 
 
 def _product(a, b, kept):
-    """The product of two terms, summed over the labels that are not in ``kept``."""
+    """Returns the product of two terms, summed over the labels that are not in ``kept``."""
     a, b = _without_ones(a, b), _without_ones(b, a)
     alone = {one for one in set(a.labels) ^ set(b.labels) if one not in kept}
     if alone and a.array.dtype.kind in "fc":

@@ -49,7 +49,7 @@ def _solver(array):
 
 
 def _made(array, kind):
-    """A cuSOLVER object without call-specific state, such as "Params": one per thread and device."""
+    """Returns a cuSOLVER object without call-specific state, such as "Params": one per thread and device."""
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
@@ -62,7 +62,7 @@ def _type(array):
 
 
 def _addresses(stack):
-    """A library argument with the device addresses of the matrices; the call counts as a use of the stack."""
+    """Returns a library argument with the device addresses of the matrices; the call counts as a use of the stack."""
     _core.invalidate_trace()  # a replay would use these addresses
     count, step = stack.shape[0], np.uint64(stack.strides[0])
     made = empty_like(stack, (count,), np.uint64)
@@ -269,7 +269,7 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
 
 
 def _jacobi(stack, name, args, infos, parameters):
-    """A batched call of Jacobi's method, whose workspace size is in elements."""
+    """Runs a batched call of Jacobi's method, whose workspace size is in elements."""
     handle, size = _solver(stack), ctypes.c_int()
     count = stack.shape[0]
     handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
@@ -305,7 +305,7 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
 
 
 def _polar_svd(stack, full):
-    """By a polar decomposition, which is faster and more accurate than the QR algorithm.
+    """Computes the SVD by a polar decomposition, which is faster and more accurate than the QR algorithm.
 
     It perturbs matrices that are nearly singular, and reports by how much: these are decomposed again. In double
     precision, a perturbation is far below the precision of float32.
@@ -344,7 +344,7 @@ def _polar(stack, full):
 
 
 def _conjugates(array):
-    """A contiguous copy of the conjugates."""
+    """Returns a contiguous copy of the conjugates."""
     return (np.conjugate(array) if array.dtype.kind == "c" else array).copy("C")
 
 

@@ -102,7 +102,8 @@ def matmul(
 
 
 def _of_vectors(a, b):
-    """The product of a vector and a matrix as a matrix product by the C fast path; None if it does not apply."""
+    """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path; None if it does
+    not apply."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
         return None
     ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
@@ -164,7 +165,7 @@ def _check_ranks(name, signature, *operands_and_ranks):
 
 
 def _result_shape(a, b):
-    """The shape of matmul's result; ValueError with NumPy's message."""
+    """Returns the shape of matmul's result; ValueError with NumPy's message."""
     _check_ranks("matmul", _SIGNATURE, (a, 1), (b, 1))
     depth = b[0] if len(b) == 1 else b[-2]
     if a[-1] != depth:
@@ -187,7 +188,7 @@ def _remapped(shape):
 
 
 def _as_matrices(a, b, out):
-    """The operands and `out` with at least two axes."""
+    """Returns the operands and `out` with at least two axes."""
     if b.ndim == 1:
         b, out = b[:, None], out[..., None]
     if a.ndim == 1:
@@ -219,7 +220,8 @@ def _moved_axes(a, b, axes):
 
 
 def _multiply(a, b, out, stream):
-    """out = a @ b for arrays with at least two axes. `out` has the loop's dtype and shares no memory with a and b."""
+    """Computes out = a @ b for arrays with at least two axes. `out` has the loop's dtype and shares no memory with a
+    and b."""
     rows, columns = a.shape[-2], b.shape[-1]
     stacked = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not out.size:
@@ -276,7 +278,7 @@ def _is_narrow(a, b, out):
 
 
 def _bits(array):
-    """A view of the bits of a bfloat16 array; other arrays unchanged."""
+    """Returns a view of the bits of a bfloat16 array; other arrays unchanged."""
     is_one = _is_bfloat16(array.dtype)
     return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
 
@@ -384,7 +386,7 @@ def _conjugate(a: Any) -> Any:
 
 
 def _without(made: DeviceNDArray, axes: int, out: Any) -> Any:
-    """The product without its last axes, which have length 1."""
+    """Returns the product without its last axes, which have length 1."""
     left = made.ndim - axes
     made = made._geometry(made.shape[:left], made.strides[:left])
     if isinstance(out, tuple):

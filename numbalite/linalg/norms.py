@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _magnitudes(ufunc, dtype):
-    """The one-pass reduction of the elements' magnitudes."""
+    """Returns the one-pass reduction (MapReduce) of the elements' magnitudes."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
     function = elementwise.function("magnitude", "squares")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _accept(name, out, shape, dtype):
-    """ValueError if `out` differs from the result in shape, dtype or layout."""
+    """Raises ValueError if `out` differs from the result in shape, dtype or layout."""
     outputs.check(name, out)
     if (
         not isinstance(out, _core.DeviceArray)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _tuple_of(name):
-    """The named tuple that NumPy's function of this name returns; a plain tuple before NumPy 1.25."""
+    """Returns the class of the named tuple that NumPy's function of this name returns; a plain tuple before NumPy
+    1.25."""
     made = type(getattr(np.linalg, name)(np.eye(1)))
     return made if hasattr(made, "_fields") else lambda *values: values
 

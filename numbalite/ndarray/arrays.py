@@ -376,7 +376,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
 
     def _dense(self):
-        """The array itself if its memory has no gaps, else a copy with the same axis order."""
+        """Returns the array itself if its memory has no gaps, else a copy with the same axis order."""
         if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
             return self
         return self.copy("K")
@@ -474,7 +474,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     _by_arrays = _indexing.get
 
     def _part(self, key):
-        """The view that a key selects; 0-dimensional for a single element."""
+        """Returns the view that a key selects; 0-dimensional for a single element."""
         if isinstance(key, (str, list)):
             return self[key]
         if not isinstance(key, tuple):

@@ -85,7 +85,7 @@ def _check(key):
 
 
 def _count(line, key):
-    """The number of elements that a key selects."""
+    """Returns the number of elements that a key selects."""
     if isinstance(key, slice):
         return len(range(*key.indices(line.size)))
     if key is Ellipsis:

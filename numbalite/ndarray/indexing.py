@@ -260,7 +260,7 @@ def _select(array, key, mode):
 
 
 def _front(items):
-    """The axis of the view before which the axes of the index arrays are inserted."""
+    """Returns the axis of the view before which the axes of the index arrays are inserted."""
     dim, first, ended = 0, None, False
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, slice):
@@ -354,7 +354,7 @@ def _broadcast(given):
 
 
 def _checked(indices, length, axis, mode, nothing, device):
-    """Index arrays as device arrays of int32 or int64; bounds of host arrays are checked."""
+    """Returns index arrays as device arrays of int32 or int64; bounds of host arrays are checked."""
     if isinstance(indices, _core.DeviceArray):
         if length == 0 and indices.size and not nothing:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")

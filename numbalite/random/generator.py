@@ -130,7 +130,7 @@ class Generator:
     # ---- how
 
     def _draw(self, what, size, dtype, out, stream, *values):
-        """The numbers of a method of the table, for the values of its parameters."""
+        """Returns the random numbers of a method of the table, for the values of its parameters."""
         distribution, ranges = _METHODS[what]
         given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
         arrays = ()
@@ -455,7 +455,7 @@ class Generator:
 
 
 def _dtype(dtype, out):
-    """The dtype of the numbers: by default that of `out`."""
+    """Returns the dtype of the numbers: by default that of `out`."""
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 
@@ -472,7 +472,7 @@ def _holds(condition):
 
 
 def _width(low, high):
-    """The difference of the bounds of `uniform`."""
+    """Returns the difference of the bounds of `uniform`."""
     low, high = _known("uniform", "low", low), _known("uniform", "high", high)
     width = high - low
     if isinstance(width, NUMBERS) and abs(width) == float("inf"):

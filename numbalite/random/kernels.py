@@ -45,7 +45,8 @@ class Fill:
             launcher(out, n, key, low, high)
 
     def _shape(self, n):
-        """The launch for this many numbers, and the number of blocks of the stream that they use."""
+        """Returns (the kernel with its launch configuration for n numbers, the number of blocks of the random stream
+        that they use)."""
         units = -(-n // self.per_thread)
         grid = min(-(-units // THREADS), _MAX_BLOCKS)
         if len(self.known) >= _MAX_KNOWN:
@@ -80,7 +81,7 @@ class Distribution:
         return made
 
     def _real(self, dtype):
-        """The type of the computation: half precision is rounded from float32."""
+        """Returns the type of the computation: half precision is rounded from float32."""
         narrow = dtype in (np.float32, np.float16) and not self.draws
         return np.dtype(np.float32 if narrow else np.float64)
 

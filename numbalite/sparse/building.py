@@ -89,7 +89,7 @@ def _vector(array):
 
 
 def _length(rows, columns, k):
-    """The number of elements of the k-th diagonal; negative if it is outside the array."""
+    """Returns the number of elements of the k-th diagonal; negative if it is outside the array."""
     return min(rows + k, columns - k, rows, columns)
 
 
@@ -105,7 +105,7 @@ def _fitted(diagonal, k, shape):
 
 
 def _with_diagonals(diagonals, offsets, shape):
-    """A dia_array from diagonals of the right lengths."""
+    """Returns a dia_array from diagonals of the right lengths."""
     width = max(values.size + max(k, 0) for values, k in zip(diagonals, offsets, strict=True))
     data = arguments.empty((len(offsets), width), diagonals[0].dtype, diagonals[0])
     data.fill(0)
@@ -148,7 +148,7 @@ def random_array(
 
 
 def _places(rng, size, count):
-    """`count` different random integers below `size`: draws until enough differ."""
+    """Returns `count` different random integers below `size`: draws until enough differ."""
     if 4 * count >= size:
         return rng.permutation(size)[:count]
     found = np.unique(rng.integers(size, size=count + count // 4 + 9))

@@ -194,7 +194,8 @@ class dia_array(SparseArray):
         return self._made(made, offsets, self.shape)
 
     def _along(self, offsets, dtype):
-        """The data of these diagonals; one column per column of the array."""
+        """Returns a 2-dimensional array with the data of these diagonals: one row per diagonal, one column per column
+        of the array."""
         columns = self.shape[1]
         made = arguments.empty((len(offsets), columns), dtype, self.data)
         made.fill(0)
@@ -240,7 +241,7 @@ class dia_array(SparseArray):
 
 
 def _converted(given, dtype):
-    """A dia_array from another sparse array, a dense array or a shape."""
+    """Returns a dia_array from a sparse array of any format, a dense array or a shape."""
     if construct.is_shape(given):
         shape = construct.shape_of("dia_array", given)
         return _of_nothing(shape, float if dtype is None else dtype)

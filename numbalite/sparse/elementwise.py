@@ -100,7 +100,7 @@ def put(a: Any, dense: Any) -> None:
 
 
 def _picked(a, dense):
-    """The elements of a dense array, broadcast to a's shape, at the indices of a's stored elements."""
+    """Returns the elements of a dense array, broadcast to a's shape, at the indices of a's stored elements."""
     dense = np.broadcast_to(arguments.array(dense), a.shape)
     places = (a.reshape((1, -1)) if a.ndim == 1 else a).tocoo()
     dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
@@ -230,12 +230,13 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def _dividend(a):
-    """The dtype in which SciPy divides the elements of a."""
+    """Returns the dtype in which SciPy divides the elements of a."""
     return np.dtype(np.float64) if np.can_cast(a.dtype, np.float64) else a.dtype
 
 
 def _reciprocal(b):
-    """The divisor's contribution to the result dtype: SciPy multiplies by 1.0 / b."""
+    """Returns what determines the result dtype in place of the divisor, because SciPy multiplies by 1.0 / b: a number
+    or a dtype."""
     dtype = getattr(b, "dtype", None)
     if dtype is None:
         return 1j if isinstance(b, complex) else 1.0

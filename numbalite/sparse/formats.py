@@ -150,7 +150,7 @@ class Compressed(SparseArray):
         return self.shape if self._by_rows else self.shape[::-1]
 
     def _as_rows(self):
-        """A csr_array over the same memory; for a csc_array, its transpose."""
+        """Returns a csr_array over the same memory; for a csc_array, its transpose."""
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:
@@ -171,7 +171,7 @@ class Compressed(SparseArray):
         return made.copy() if copy else made
 
     def _turned(self):
-        """The array converted between csr and csc."""
+        """Returns the array converted between csr and csc."""
         return products.transposed(self)
 
     def sort_indices(self) -> None:
@@ -254,7 +254,7 @@ class coo_array(SparseArray):
 
     @staticmethod
     def _converted(given, shape, dtype):
-        """A coo_array from another sparse array, a dense array or a shape."""
+        """Returns a coo_array from a sparse array of any format, a dense array or a shape."""
         is_line = not isinstance(given, tuple) and np.ndim(given) == 1
         if is_line and issparse(given):
             return given if dtype is None else given.astype(dtype, copy=False)
@@ -345,7 +345,7 @@ class coo_array(SparseArray):
         return self._made(self.data, self.coords, shape, self._is_sorted)
 
     def _reshaped(self, shape, order):
-        """The array with another shape of one or two dimensions."""
+        """Returns the array with a new shape of one or two dimensions."""
         count = math.prod(self.shape)
         shape = shapes.new_shape_of(count, shape if isinstance(shape, tuple) else (shape,))
         if len(shape) > 2:

@@ -53,7 +53,7 @@ def _transposed(made):
 
 
 def _of_axes(a, key):
-    """A key for each axis: an integer, a Span, or a device array of non-negative integers."""
+    """Returns a list with a key for each axis: an integer, a Span, or a device array of non-negative integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(one is None for one in keys):
         raise IndexError("sparse arrays take no None as an index: use reshape")
@@ -190,7 +190,7 @@ def _columns(rows, key):
 
 
 def _sampled(rows, row, column):
-    """Single elements of a csr_array, as a dense array."""
+    """Returns single elements of a csr_array, as a dense array."""
     row, column = (arguments.array(one) for one in (row, column))
     values = arguments.empty(row.shape, rows.dtype, rows.data)
     values.fill(0)
@@ -219,7 +219,7 @@ def _elements(a, rows, columns):
 
 
 def _masked(a, mask):
-    """The elements for which a mask of the array's shape is true, row by row, as a dense vector."""
+    """Returns the elements for which a mask of the array's shape is true, row by row, as a dense vector."""
     is_sparse = construct.issparse(mask)
     mask = mask if is_sparse else arguments.array(mask)
     if mask.dtype.kind != "b" or mask.shape != a.shape:
@@ -233,7 +233,7 @@ def _masked(a, mask):
 
 
 def _row(line):
-    """A 1-dimensional array as a csr_array with one row."""
+    """Returns a 1-dimensional array as a csr_array with one row."""
     return line.reshape((1, -1)).tocsr()
 
 

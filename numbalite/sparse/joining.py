@@ -91,7 +91,7 @@ def block_array(
 
 
 def _common(blocks, axis, number):
-    """The common length of the blocks in a row or column of blocks."""
+    """Returns the common length of the blocks in a row or column of blocks."""
     lengths = {one.shape[axis] for one in blocks if one is not None}
     if len(lengths) > 1:
         what = ("row", "column")[axis]
@@ -122,13 +122,13 @@ def _dtype(blocks, dtype):
 
 
 def _kind(blocks, largest):
-    """The index dtype of an array that is built from blocks."""
+    """Returns the index dtype of an array that is built from blocks."""
     coo = [one.coords[0] if one.format == "coo" else one.indices for one in blocks]
     return np.result_type(construct.dtype_of_indices(largest), *(one.dtype for one in coo))
 
 
 def _placed(placed, shape, dtype):
-    """A coo_array from blocks (array, first row, first column)."""
+    """Returns a coo_array from blocks (array, first row, first column)."""
     blocks = [one for one, _, _ in placed]
     for one in blocks:
         products.same_device(one, blocks[0])

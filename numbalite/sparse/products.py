@@ -32,7 +32,7 @@ _MAX_PLANS = 16
 
 
 def _scalar(dtype, value):
-    """A scalar in host memory for cuSPARSE; float32 for half precision."""
+    """Returns (a host array with a scalar for cuSPARSE, its address). The scalar is a float32 for half precision."""
     made = np.array([value], "f" if dtype == "e" else dtype)
     return made, made.ctypes.data
 
@@ -85,7 +85,8 @@ def _handle(a, other=None):
 
 
 def _bounded(a):
-    """The array, with duplicates summed if it stores more elements than its size: cuSPARSE rejects such arrays."""
+    """Returns the array, with duplicates summed if it stores more elements than its size: cuSPARSE rejects such
+    arrays."""
     if a.nnz > a.shape[0] * a.shape[1]:
         a.sum_duplicates()
     return a
@@ -211,7 +212,7 @@ def _is_turned(b):
 
 
 def _checked(out, shape, dtype, b):
-    """The array for the result: `out` if the product can be written to it directly, else a temporary array."""
+    """Returns the array for the result: `out` if the product can be written to it directly, else a temporary array."""
     if not isinstance(out, _core.DeviceArray):
         raise TypeError(f"sparse matmul: out is a {type(out).__name__}: it must be a device array")
     if out.shape != shape or out.dtype != dtype:
@@ -304,7 +305,7 @@ def _matrix_product(rows, operation, b, made):
 
 
 def _sparse_product(a, b):
-    """The product of two sparse arrays as csr; as csc if the first is csc. Waits for its size."""
+    """Returns the product of two sparse arrays as csr; as csc if the first is csc. Waits for its size."""
     if a.shape[1] != b.shape[0]:
         raise _fail("the inner lengths differ", a, b)
     same_device(a, b)
@@ -325,7 +326,8 @@ def _sparse_product(a, b):
 
 
 def _expanded(left, right, shape):
-    """The product for dtypes that cuSPARSE does not support: lists all products of two elements, sorts and sums them."""
+    """Returns the product for dtypes that cuSPARSE does not support: lists all products of two elements, sorts and sums
+    them."""
     lines = gathered(right, left.indices)
     places, col = lines.tocoo().coords
     factors, row = (taken(one, places) for one in (left.data, left.tocoo().row))
@@ -391,7 +393,7 @@ def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def _short(*arrays):
-    """Index arrays as int32, which the conversions of cuSPARSE require."""
+    """Returns index arrays as int32, which the conversions of cuSPARSE require."""
     return [one if one.dtype.itemsize == 4 else one.astype(np.int32) for one in arrays]
 
 

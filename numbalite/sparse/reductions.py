@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _axis(a, axis):
-    """The reduced axis: 0, 1 or None for all. ValueError for an invalid axis."""
+    """Returns the reduced axis: 0, 1 or None for all. ValueError for an invalid axis."""
     if axis is None:
         return None
     try:
@@ -60,7 +60,7 @@ def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def _sums(a, axis):
-    """The sums along an axis; for dtypes of cuSPARSE, as a product with a vector of ones."""
+    """Returns the sums along an axis; for dtypes of cuSPARSE, as a product with a vector of ones."""
     if a.dtype.char not in construct.VALUES:
         return _sums_of_lines(a, axis)
     ones = arguments.empty((a.shape[axis],), a.dtype, a.data)
@@ -121,7 +121,7 @@ def _extreme_of_all(a, ufunc, count, explicit):
 
 
 def _lines(a, axis):
-    """A csr array whose rows are the 1-D slices along an axis, without duplicates."""
+    """Returns a csr array whose rows are the 1-D slices along an axis, without duplicates."""
     rows = a.tocsr() if axis else a.tocsc().T
     rows.sum_duplicates()
     return rows
@@ -161,7 +161,7 @@ def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
 
 
 def _place_of_stored(a, name):
-    """The flat index of the largest or smallest stored element."""
+    """Returns the flat index of the largest or smallest stored element."""
     rows = _lines(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
     if not rows.nnz:
         raise ValueError(f"{name}: no elements are stored")
@@ -171,7 +171,8 @@ def _place_of_stored(a, name):
 
 
 def _places(a, name, axis, explicit=False):
-    """(indices, values) of the largest or smallest element of each row of `_lines`; index -1 for an empty one."""
+    """Returns (indices, values) of the largest or smallest element of each row of `_lines`; index -1 for an empty
+    one."""
     rows = _lines(a, axis)
     lines, length = rows.shape
     length = 0 if explicit else length  # then elements that are not stored do not count

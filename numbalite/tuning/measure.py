@@ -91,7 +91,7 @@ class Arguments:
 
 
 def _like(array):
-    """A copy with the same strides, so that it has the same type for a kernel."""
+    """Returns a copy with the same strides, so that it has the same type for a kernel."""
     if array.size and 0 not in array.strides:
         low = sum(min(0, s) * (n - 1) for s, n in zip(array.strides, array.shape))
         high = sum(max(0, s) * (n - 1) for s, n in zip(array.strides, array.shape))
@@ -104,8 +104,8 @@ def _like(array):
 
 
 def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
-    """By how much two arrays differ, in words; None if they are equal within the tolerance. ``rtol``: None is the
-    tolerance of sums of so many terms."""
+    """Returns a description of how much two arrays differ; None if they are equal within the tolerance. ``rtol``: None
+    is the tolerance of sums of so many terms."""
     if got.dtype.kind not in "biufc" or got.size == 0:
         a, b = got.copy_to_host(), want.copy_to_host()
         return None if a.tobytes() == b.tobytes() else "some elements"

@@ -63,7 +63,7 @@ def search(
 
 
 def _farthest(points, times, waiting):
-    """The row with the largest distance from all measured ones."""
+    """Returns the row number, among `waiting`, with the largest distance to the nearest measured row."""
     rows = sorted(waiting)
     if not times:
         return rows[0]
@@ -72,7 +72,7 @@ def _farthest(points, times, waiting):
 
 
 def _most_promising(points, times, waiting):
-    """The row with the largest expected improvement."""
+    """Returns the row number, among `waiting`, with the largest expected improvement."""
     rows, known = sorted(waiting), sorted(times)
     y = np.log([times[i] for i in known])
     mean, spread = y.mean(), max(float(y.std()), 1e-3)

@@ -170,7 +170,7 @@ class Tuned:
     # --- the choice
 
     def _ordered(self, args, kwargs):
-        """All arguments by position. TypeError if they do not match the parameters."""
+        """Returns a tuple of all arguments by position. TypeError if they do not match the parameters."""
         names = self._names[len(args) :]
         defaults = dict(zip(reversed(self._names), reversed(self._defaults)))
         values = {**defaults, **kwargs}
@@ -189,7 +189,7 @@ class Tuned:
         return tuple(_size_class(arg, only_arrays) for arg in chosen)
 
     def _choose(self, launcher, args, key):
-        """The Dispatcher and the constants for a call of a new class."""
+        """Returns the Dispatcher and the constants for a call of a new class."""
         with self._lock:
             if key in self._chosen:
                 return self._chosen[key]
@@ -230,7 +230,7 @@ class Tuned:
         return ", ".join(words) or "any size"
 
     def _stored_key(self, launcher, args, device, sizes):
-        """The key in the disk cache: the device, the kernel's text, the types, the sizes and the variants."""
+        """Returns the key in the disk cache: the device, the kernel's text, the types, the sizes and the variants."""
         if cache.directory() is None:
             return None
         overload = self._dispatcher(self._space[0]).overload_for(args)
@@ -246,7 +246,7 @@ class Tuned:
     # --- measuring
 
     def _measured(self, launcher, args):
-        """A Trial for each variant."""
+        """Returns a list with a Trial for each variant."""
         synchronize()  # the arguments may still be written
         made = [variants.Variant(constants, self._dispatcher) for constants in self._space]
         for variant in made:
@@ -376,7 +376,7 @@ def _budget(size):
 
 
 def _maker(kernel, space):
-    """The function that makes the variant of given constants."""
+    """Returns the function that makes the variant of given constants."""
     if isinstance(kernel, Dispatcher):
         if not isinstance(kernel._source, BodySource):
             raise TypeError(
@@ -402,7 +402,8 @@ def _maker(kernel, space):
 
 
 def _size_class(value, only_arrays):
-    """The class of sizes: calls share a choice if integers and lengths of arrays have equal numbers of bits."""
+    """Returns the size class of an argument: calls share a choice if integers and lengths of arrays have equal numbers
+    of bits."""
     if type(value) is int:
         return None if only_arrays else _digits(value)
     shape = getattr(value, "shape", None)

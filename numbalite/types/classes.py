@@ -623,7 +623,7 @@ _STATES = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 
 
 def _fields(dtype):
-    """The fields with their offsets, comparable and the same for equal layouts."""
+    """Returns a tuple of the fields with their offsets, comparable and the same for equal layouts."""
     return tuple((name, dtype.fields[name][0].str if dtype.fields[name][0].names is None
                   and dtype.fields[name][0].subdtype is None
                   else repr(dtype.fields[name][0]), dtype.fields[name][1])
@@ -634,7 +634,7 @@ _KNOWN_RECORDS = {_fields(_STATES): "xoroshiro128p_state"}
 
 
 def _member(dtype):
-    """The C++ declaration of a field: (type, extents after the name, alignment, nested record or None)."""
+    """Returns the C++ declaration of a field as (type, extents after the name, alignment, nested record or None)."""
     base, shape = dtype.subdtype or (dtype, ())
     extents = "".join(f"[{n}]" for n in shape)
     if base.names is not None:
@@ -651,7 +651,7 @@ def _member(dtype):
 
 
 def _record_layout(dtype):
-    """(does it need packing?, alignment)"""
+    """Returns (does it need packing?, alignment)"""
     align, packed = 1, False
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
@@ -666,7 +666,7 @@ def _record_layout(dtype):
 
 
 def _struct_layout(types):
-    """(the offsets of members of these types, the size of the struct), with the layout of C++ compilers."""
+    """Returns (the offsets of members of these types, the size of the struct), with the layout of C++ compilers."""
     offsets, end, align = [], 0, 1
     for t in types:
         end += -end % t.align
@@ -677,7 +677,7 @@ def _struct_layout(types):
 
 
 def _tuple_layout(types):
-    """The same for tuple<...>, which has its items from the ninth on in a tuple of their own."""
+    """Returns the result of `_struct_layout` for tuple<...>, which has its items from the ninth on in a tuple of their own."""
     if len(types) <= 8:
         return _struct_layout(types)
     more = Tuple(types[8:])

@@ -179,7 +179,7 @@ class _Reader:
         return self.substitution()
 
     def encoding(self):
-        """A function or variable: its name with template arguments; the rest is not read."""
+        """Reads a function or variable. Returns its name with template arguments; the rest is not read."""
         if self.take("N"):
             return self.nested()
         name = self.unqualified()
@@ -199,7 +199,7 @@ class _Reader:
         return f"{result} ({listed})"
 
     def named(self):
-        """A class or an enum, with template arguments."""
+        """Reads a class or an enum. Returns its name with template arguments."""
         if self.take("N"):
             return self.remember(self.nested())
         if self.take("St"):
@@ -215,7 +215,7 @@ class _Reader:
         return name
 
     def type(self):
-        """A type, printed as people write it ("const float*")."""
+        """Reads a type. Returns its usual spelling ("const float*")."""
         here = self.char()
         for builtin in (self.text[self.at : self.at + 2], here):
             if builtin in BUILTINS:
@@ -258,7 +258,7 @@ class _Reader:
 
 
 def _point(inner, symbol):
-    """`inner` with a * or & at its position in C++ syntax."""
+    """Returns `inner` with a * or & at its position in C++ syntax."""
     for mark in (" (*", " (&"):
         if mark in inner:
             return inner.replace(mark, f"{mark}{symbol}", 1)
@@ -277,7 +277,7 @@ def _array(inner, extent):
 
 
 def _outside(text, mark):
-    """The position of `mark` in `text` outside of template arguments, or -1."""
+    """Returns the position of `mark` in `text` outside of template arguments, or -1."""
     depth = 0
     for at, char in enumerate(text):
         if depth == 0 and text.startswith(mark, at) and not text.startswith(" (anonymous", at):

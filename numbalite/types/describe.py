@@ -124,7 +124,7 @@ _MARK = re.compile(r"[][<>(){},]")
 
 
 def _split(text):
-    """The parts of `text` between commas outside of brackets."""
+    """Returns the parts of `text` between commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for match in _MARK.finditer(text):
         mark = match[0]
@@ -139,7 +139,7 @@ def _split(text):
 
 
 def _arguments(text, template):
-    """The arguments of the first `template<...>` in `text`."""
+    """Returns the list of arguments of the first `template<...>` in `text`."""
     start = text.find(template + "<")
     if start < 0:
         raise ValueError(f"no {template}<...> in {text!r}")
@@ -153,7 +153,7 @@ def _arguments(text, template):
 
 
 def _plain(ctype):
-    """A C++ type in its readable spelling: short names of integers, no blanks before *, no numbalite::."""
+    """Returns a C++ type in its readable spelling: short names of integers, no blanks before *, no numbalite::."""
     ctype = _INTEGERS.sub(lambda m: _INTEGER[m.group()], ctype)
     ctype = ctype.replace("numbalite::", "").replace("{anonymous}::", "")
     ctype = ctype.replace("(anonymous namespace)::", "").replace("> >", ">>")
@@ -166,7 +166,7 @@ def _star(match):
 
 
 def _element(ctype):
-    """The type to which a pointer points, without const and volatile."""
+    """Returns the C++ type to which a pointer points, without const and volatile."""
     ctype = re.sub(r"\b(?:const|volatile)\b", "", ctype).strip()
     return _NAMESPACES.sub("", ctype, count=1)
 
@@ -180,7 +180,7 @@ def _dtype(code, element, itemsize):
 
 
 def _lanes(element, itemsize):
-    """The components of a vector, by its name."""
+    """Returns the Parameters of the components of a vector type, by the type's name; () for other types."""
     lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _element(element)), ("", 0))
     size = itemsize // count if count else 0
     if not count or DTYPE_SIZES.get(lane, 2) != size or size * count != itemsize:
@@ -227,7 +227,7 @@ def _parameter(fields, ctype):
 
 
 def _text(text):
-    """The normalized form of a description from any compiler."""
+    """Returns the normalized form of a description from any compiler."""
     return demangle(text) if text.startswith("_Z") else text
 
 
