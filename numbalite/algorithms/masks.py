@@ -24,7 +24,7 @@ def flags(condition: Any) -> Any:
 
 
 def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
-    """The elements that the mask selects, in C order; waits for their number."""
+    """Returns the elements that the mask selects, in C order; waits for their number."""
     with on_device_of(array):
         mask = _beside(mask, array)
         count = int(np.count_nonzero(mask))

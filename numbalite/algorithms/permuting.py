@@ -27,7 +27,7 @@ def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:
 
 
 def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
-    """The indexed parts of a contiguous array of ``sizes`` (outer, n, inner), as a 1-D array."""
+    """Returns the indexed parts of a contiguous array of ``sizes`` (outer, n, inner), as a 1-D array."""
     outer, n, inner = sizes
     out = device_array(outer * m * inner, source.dtype, stream=stream)
     if out.size:
@@ -48,5 +48,5 @@ def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
 
 
 def _as(array, dtype):
-    """The bytes of a contiguous array as a 1-D array of another dtype."""
+    """Returns the bytes of a contiguous array as a 1-D array of another dtype."""
     return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)

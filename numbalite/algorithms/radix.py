@@ -99,7 +99,7 @@ def _row_kernel(order, threads, items, blocks, has_places, device):
 
 
 def _log_each(order, rows, width):
-    """The base-2 logarithm of the number of elements per thread for short rows. More elements need fewer
+    """Returns the base-2 logarithm of the number of elements per thread for short rows. More elements need fewer
     passes; fewer elements use more threads, if there is little work. Measured on an H200."""
     most = 3 if order.entry <= _SMALL_ENTRY else 2
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
@@ -132,7 +132,7 @@ def _radix(order, source, target, indices, rows, n, stream):
 
 
 def _pair(passes, size, dtype, stream, target=None):
-    """The two arrays that passes write alternately: the first may be the target; otherwise it is needed for
+    """Returns the two arrays that passes write alternately: the first may be the target; otherwise it is needed for
     three or more passes."""
     if target is None and passes > 2:
         target = device_array(size, dtype, stream=stream)

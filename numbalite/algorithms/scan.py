@@ -138,7 +138,7 @@ if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is n
 
 
 def _start(value, dtype):
-    """The bytes of the initial element."""
+    """Returns the initial element as bytes."""
     if dtype.names is None:
         return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()
     if operands.is_on_device(value):

@@ -36,13 +36,13 @@ _ZERO = np.zeros((), np.uint32)
 
 @functools.cache
 def by_mask() -> reduceloops.Loops:
-    """The kernels that select by a mask."""
+    """Returns the object with the kernels that select by a mask."""
     function = element.element_function(source="true", args="x", name="by_mask")
     return reduceloops.Loops(lambda dtype: function, "by_mask")
 
 
 def words(array: DeviceNDArray) -> DeviceNDArray:
-    """The elements as integers of their size, if such a type exists, so that one kernel serves many dtypes."""
+    """Returns the elements as integers of their size, if such a type exists, so that one kernel serves many dtypes."""
     word = copyplan.WORDS.get(array.itemsize)
     if word is None:
         return array
@@ -138,7 +138,7 @@ def _plan(what, array, mask, out, steps):
 
 
 def indices_of(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
-    """The indices of the `count` elements that are true: (dimensions, count), or with `as_rows` (count,
+    """Returns the indices of the `count` elements that are true: (dimensions, count), or with `as_rows` (count,
     dimensions)."""
     size, dims = 8, mask.ndim
     shape = (count, dims) if as_rows else (dims, count)

@@ -86,7 +86,7 @@ def sort(
 
 
 def _stored(made, a, out, stream):
-    """The result, in `out` if passed, else as a copy with the memory layout "K" of the array."""
+    """Returns the result, in `out` if passed, else as a copy with the memory layout "K" of the array."""
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
     if out is None:
@@ -122,7 +122,7 @@ def argsort(
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
-    """The number arrays by which records are compared, the most significant first."""
+    """Yields the number arrays by which records are compared, the most significant first."""
     for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
         yield from _numbers(a[name], a.ndim)
 

@@ -81,7 +81,8 @@ class DeviceVSpace(ArrayVSpace):
         self.shape, self.dtype = value.shape, value.dtype
 
     def __eq__(self, other: object) -> bool:
-        """The gradient by a number of the host may be on the device."""
+        """Spaces are equal, too, if both are of one number of the same dtype, because the gradient with respect to a
+        number on the host may be on the device."""
         if not self.shape and isinstance(other, ArrayVSpace):
             return not other.shape and self.dtype == other.dtype
         return super().__eq__(other)
@@ -191,7 +192,7 @@ def _is_ours(ufunc):
 
 
 def _summed(gradient, shape):
-    """The gradient of an argument with this shape that was broadcast."""
+    """Returns the gradient of an argument with this shape that was broadcast."""
     ahead = np.ndim(gradient) - len(shape)
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(shape) if n == 1))
     if np.shape(gradient) == shape or not axes:

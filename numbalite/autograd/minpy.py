@@ -23,7 +23,7 @@ _CREATE = frozenset(
 
 
 def on_device(value: Any) -> Any:
-    """An array of the host as a device array; other values as they are."""
+    """Returns a host array as a device array; other values unchanged."""
     is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
     return cuda.to_device(value) if is_array else value
 

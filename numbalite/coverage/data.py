@@ -40,7 +40,7 @@ class FileCoverage:
         return found
 
     def partial(self) -> list[int]:
-        """The lines that have run, and some of whose branches were never taken."""
+        """Returns the numbers of the lines that have run, and some of whose branches were never taken."""
         return [line for line, ways in self.branches.items()
                 if self.lines.get(line) and not all(ways)]  # fmt: skip
 
@@ -53,7 +53,7 @@ class FileCoverage:
         self._branches[key] = [a or b for a, b in zip(before, ways, strict=True)]
 
     def source(self) -> list[str]:
-        """The lines of the file; none if it cannot be read."""
+        """Returns the lines of the file; [] if it cannot be read."""
         try:
             with open(self.path, encoding="utf-8", errors="replace") as file:
                 return file.read().splitlines()

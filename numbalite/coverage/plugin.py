@@ -71,7 +71,7 @@ class KernelPlugin(CoveragePlugin):
         return is_run and not keeps
 
     def _folder(self):
-        """The folder of the data: next to coverage.py's own file."""
+        """Returns the path of the folder of the data: next to coverage.py's own file."""
         theirs = os.path.abspath(self._configuration.get_option("run:data_file"))
         return config.COVERAGE or os.path.join(os.path.dirname(theirs), data.FOLDER)
 

@@ -75,7 +75,7 @@ def _run(chosen):
 
 
 def _files(chosen):
-    """The wanted files of the data; none, with a message, if there are none."""
+    """Returns the requested files of the data; prints a message if there are none."""
     include, omit = chosen.include or ["*"], chosen.omit or []
 
     def matches(path, patterns):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def relative(path: str) -> str:
-    """The path from the working directory, if the file is in it."""
+    """Returns the path from the working directory, if the file is in it."""
     shown = os.path.relpath(path)
     return path if shown.startswith("..") else shown
 
@@ -47,7 +47,7 @@ def percent(files: Iterable[FileCoverage]) -> float:
 
 
 def table(files: list[FileCoverage]) -> str:
-    """The report of `numbalite coverage report`."""
+    """Returns the text of the report of `numbalite coverage report`."""
     rows: list[tuple[str, ...]] = [
         ("Name", "Lines", "Miss", "Branches", "Miss", "Cover", "Missing")
     ]
@@ -67,7 +67,7 @@ def table(files: list[FileCoverage]) -> str:
 
 
 def lcov(files: list[FileCoverage]) -> str:
-    """An lcov tracefile. Its counts are 1 for what has run: the simulator does not count."""
+    """Returns the text of an lcov tracefile. Its counts are 1 for what has run: the simulator does not count."""
     out = []
     for one in files:
         out += ["TN:kernels", f"SF:{relative(one.path)}"]

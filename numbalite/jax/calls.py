@@ -66,7 +66,7 @@ def call(
 
 @functools.lru_cache(4096)
 def _differentiable(described):
-    """The call of a ufunc, whose tangents are sums of tangents times derivatives.
+    """Returns the function of JAX arrays that calls a ufunc, whose tangents are sums of tangents times derivatives.
 
     A complex number has no single derivative: functions of these have reverse mode, by the gradients.
     """
@@ -102,7 +102,7 @@ def _differentiable(described):
 
 
 def _arrays(described, args):
-    """The arguments as arrays: Python numbers get the dtype of the loop."""
+    """Returns the arguments as arrays: Python numbers get the dtype of the loop."""
     if not any(type(x) in _NUMBERS for x in args):
         return [jnp.asarray(x) for x in args]
     asked = [
@@ -120,7 +120,8 @@ def _arrays(described, args):
 
 
 def _with_gradients(described, vmap_method):
-    """The call of an operation that has first derivatives. Numbers are constants of the program."""
+    """Returns the function of JAX arrays that calls an operation that has first derivatives. Numbers are constants of
+    the program."""
 
     def function(*args):
         numbers = [None] * described.nin
@@ -221,7 +222,7 @@ def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
 
 
 def _aligned(described, arrays):
-    """The arrays with equal numbers of loop dimensions, so that a batch is one more of them."""
+    """Returns the arrays with equal numbers of loop dimensions, so that a batch is one more of them."""
     if described.cores is None:
         return arrays
     loops = [x.ndim - core for x, core in zip(arrays, described.cores, strict=False)]

@@ -41,7 +41,8 @@ class Case(NamedTuple):
 
 
 def sizes(task: Task) -> list[tuple]:
-    """The sizes to judge at, the smallest first: the task's, and each of its dimensions at the edges."""
+    """Returns the list of sizes at which to judge, the smallest first: the task's, and each of its dimensions at the
+    edges."""
     found = {s for s in task.sizes if task.is_valid(s)}
     small = min(task.sizes, key=prod)
     for at in range(len(small)):
@@ -70,7 +71,8 @@ def plan(task: Task) -> list[tuple]:
 
 
 def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
-    """A case with new data; None if the task's function does not accept the size, such as the maximum of nothing."""
+    """Returns a Case with new data; None if the task's function does not accept the size, such as the maximum of
+    nothing."""
     given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
     try:
         expected = _computed(task, given, np.float64)
@@ -108,7 +110,7 @@ def _tolerance(p, want, changed, terms):
 
 
 def stated(allowed: Tolerance) -> str:
-    """A tolerance in words."""
+    """Returns a tolerance in words."""
     most = float(np.max(allowed.absolute)) if np.size(allowed.absolute) else 0.0
     return f"{allowed.rtol:.2g} of the value + {allowed.atol:.2g} of the largest + up to {most:.2g}"
 

@@ -21,7 +21,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(got, expected, allowed=None):
-    """The Mismatch of two arrays of one shape, or None. NaN is equal to NaN here."""
+    """Returns the Mismatch of two arrays of one shape, or None. NaN is equal to NaN here."""
     got, expected = np.asarray(got), np.asarray(expected)
     if allowed is None:
         allowed = tolerance(got.dtype)
@@ -53,7 +53,7 @@ def number(value) -> str:
 
 
 def row(array) -> str:
-    """A short array in one line."""
+    """Returns the text of a short array in one line."""
     array = np.asarray(array)
     if array.ndim == 0:
         return number(array[()])
@@ -61,8 +61,8 @@ def row(array) -> str:
 
 
 def described(name, got, want, found, arguments) -> dict:
-    """The rows of a case: ``arguments`` as (name, value), complete or near the wrong element if they are long; the
-    result and the expected value."""
+    """Returns {label: text}, the rows that describe a failed case: ``arguments``, pairs (name, value), complete or near
+    the wrong element if they are long; the result and the expected value."""
     index = found.place
     rows = dict(_argument(argument, index, want.shape) for argument in arguments)
     subscript = f"[{', '.join(map(str, index))}]" if index else ""

@@ -20,8 +20,8 @@ def kind_of(solution: Any) -> str:
 
 
 def loaded_anew(solution: Any) -> Any:
-    """The same kernel or ufunc in a new module, whose variables have their initial values. A function of
-    Python is returned unchanged."""
+    """Returns the same kernel or ufunc in a new module, whose variables have their initial values. A function of Python
+    is returned unchanged."""
     if not kind_of(solution):
         return solution
     reduce: Any = type(solution).__reduce__

@@ -27,11 +27,12 @@ class Guarded:
         self.whole[self.margin : self.margin + self.size] = array.ravel()
 
     def within(self, whole: Any) -> Any:
-        """The array in a larger one, which is on the host or the device."""
+        """Returns the view of the array within a larger one, which is on the host or the device."""
         return whole[self.margin : self.margin + self.size].reshape(self.shape)
 
     def problem(self, name: str, after: np.ndarray, is_input: bool) -> str:
-        """What a call has done that it must not, from the contents of the larger array after it; "" for nothing."""
+        """Returns a sentence about a wrong write of a call, found in the contents of the larger array after it; "" if
+        there is none."""
         for where, margin in (
             ("before its start", after[: self.margin]),
             ("behind its end", after[self.margin + self.size :]),
@@ -44,7 +45,7 @@ class Guarded:
 
 
 def unwritten(shape, dtype):
-    """An array whose content no kernel would leave: NaN with bits that arithmetic never produces, or an
+    """Returns an array whose content no kernel would produce: NaN with bits that arithmetic never produces, or an
     unusual number."""
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)
@@ -67,7 +68,8 @@ def unwritten_elements(value) -> np.ndarray:
 
 
 def _bits(dtype):
-    """The unsigned integers that an array of this dtype consists of: two for a complex number."""
+    """Returns the unsigned integer dtype as which elements of this dtype are viewed; a complex number is two of
+    them."""
     if dtype.kind not in "fc":
         return dtype
     size = dtype.itemsize // (2 if dtype.kind == "c" else 1)

@@ -136,12 +136,12 @@ class Process:
 
 
 def paths() -> dict[str, str]:
-    """The environment variable by which a new process finds the modules of this one."""
+    """Returns {"PYTHONPATH": ...}, the environment variable with which a new process finds the modules of this one."""
     return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 
 def _resident(root):
-    """The resident bytes of the processes that a process has started."""
+    """Returns the total resident bytes of the processes that a process has started."""
     total = 0
     for process in supervisor.descendants(root):
         with contextlib.suppress(OSError, ValueError, IndexError):

@@ -102,7 +102,7 @@ def _is_allowed(name):
 
 @functools.cache
 def _device_functions():
-    """The functions of the C library that the simulator's headers declare."""
+    """Returns the set of names of the functions of the C library that the simulator's headers declare."""
     with open(os.path.join(headers.cuda_src(), "sim", "libc.h"), encoding="utf-8") as file:
         words = set(re.findall(r"[a-z_]\w*", re.sub(r"(?s)/\*.*?\*/", "", file.read())))
     return (words | {f"{word}f" for word in words} | _OF_COMPILERS) - _CALLS

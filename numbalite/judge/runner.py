@@ -63,7 +63,7 @@ def _caught(function, *arguments):
 
 
 def kernel_of(submission: dict) -> Any:
-    """The submission as a Dispatcher."""
+    """Returns the submission as a Dispatcher."""
     from numbalite import cuda
     from numbalite.cxx import capture, linemap, scanner
     from numbalite.cxx.definition import Definition
@@ -96,7 +96,7 @@ class Submission:
         self._kernels: dict = {}
 
     def kernel(self, checked: bool = False) -> Any:
-        """A kernel in a new module, whose variables have their initial values."""
+        """Returns a kernel in a new module, whose variables have their initial values."""
         from numbalite import config
         from numbalite.judge.fresh import loaded_anew
 

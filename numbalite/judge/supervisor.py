@@ -47,7 +47,7 @@ def processes() -> dict:
 
 
 def descendants(root) -> set:
-    """The processes that a process has started, with theirs."""
+    """Returns the ids of the processes that a process has started, with theirs."""
     parents, found = processes(), {root}
     while True:
         more = {child for child, parent in parents.items() if parent in found} - found
@@ -57,7 +57,7 @@ def descendants(root) -> set:
 
 
 def marked(mark) -> set:
-    """The processes whose environment has MARK=mark."""
+    """Returns the ids of the processes whose environment has MARK=mark."""
     found, wanted = set(), f"{MARK}={mark}".encode()
     for process in processes():
         with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ def _signal(found, number):
 
 
 def _reap():
-    """The statuses of children that have ended, {process: status}."""
+    """Returns {process: status} of the children that have ended."""
     ended = {}
     with contextlib.suppress(ChildProcessError):
         while (child := os.waitpid(-1, os.WNOHANG))[0]:
@@ -115,7 +115,7 @@ class _Output:
 
 
 def size_of(folder) -> int:
-    """The bytes on disk of a folder's files; 0 if it has too many."""
+    """Returns the total size on disk of a folder's files in bytes; 0 if it has too many."""
     total = count = 0
     for at, _, names in os.walk(folder):
         count += len(names)
@@ -128,7 +128,8 @@ def size_of(folder) -> int:
 
 
 def written(found) -> int:
-    """The bytes that processes have written to disks; those of children that have ended count for their parents."""
+    """Returns the number of bytes that processes have written to disks; those of children that have ended count for
+    their parents."""
     total = 0
     for process in found:
         with contextlib.suppress(OSError, ValueError):

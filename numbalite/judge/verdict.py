@@ -97,7 +97,7 @@ class Verdict:
 
 
 def aligned(case: str | dict) -> str:
-    """A case as text: rows "label = text", with their labels in a column."""
+    """Returns a case as text: rows "label = text", with their labels in a column."""
     if isinstance(case, str):
         return case
     width = max(map(len, case))

@@ -37,7 +37,7 @@ def attach(to=None) -> None:
 
 
 def hint() -> None:
-    """A note about the extension."""
+    """Shows a note about the extension."""
     notes.show(
         "%load_ext numbalite adds cells of CUDA C++ (%%cuda), %gpu_timeit and completion "
         "(NUMBALITE_NOTEBOOK_HINT=0 hides this note)"
@@ -45,12 +45,12 @@ def hint() -> None:
 
 
 def picture(kind: str, thing) -> str:
-    """The HTML of one of numbalite's objects; rich.py has a function for each class."""
+    """Returns the HTML of one of numbalite's objects; rich.py has a function for each class."""
     return getattr(rich, kind)(thing)
 
 
 def traceback(kind: str, problem) -> list:
-    """The lines that IPython is to show of an error; tracebacks.py has a function for each kind."""
+    """Returns the lines of text that IPython shows for an error; tracebacks.py has a function for each kind."""
     return getattr(tracebacks, kind)(problem)
 
 

@@ -23,7 +23,7 @@ from numbalite.profiler.session import profile
 
 
 def _add(*names, **keywords):
-    """An argument of the magic; a "%" in its help needs no doubling."""
+    """Returns the decorator that adds an argument to the magic; a "%" in its help needs no doubling."""
     return argument(*names, **keywords)
 
 
@@ -156,8 +156,7 @@ def _definition(name, text, scope):
 
 
 def _origin(shell, cell):
-    """The name of the running cell in messages, as in IPython; and the line at which the source
-    begins."""
+    """Returns (the name of the running cell in messages, as in IPython; the line number at which the source begins)."""
     frame, label = sys._getframe(1), "<cell>"
     while frame is not None:
         name = linemap.label_of(frame.f_code.co_filename)
@@ -215,7 +214,8 @@ def _device_functions(text, kernels):
 
 
 def _python_name(expression, instances):
-    """The name without namespaces; instances of one template are distinguished by their arguments."""
+    """Returns a kernel's Python name: the name without namespaces; instances of one template are distinguished by their
+    arguments."""
     base = _base(expression)
     rivals = [e for name, e in instances if name is None and _base(e) == base]
     return base if len(rivals) == 1 else re.sub(r"\W+", "_", expression).strip("_")

@@ -93,7 +93,7 @@ def complete(text, before, scope):
 
 
 def _cxx(text, before):
-    """The C++ that the cursor is in; None for Python."""
+    """Returns the C++ text in which the cursor is; None for Python."""
     if re.match(r"\s*%%cuda\b", text):
         return text.partition("\n")[2] if "\n" in before else None
     opened = None  # the quotes of the string that the cursor is in, and where it begins

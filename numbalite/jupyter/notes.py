@@ -38,7 +38,7 @@ def _in_grey(before):
 
 
 def show(text: str) -> None:
-    """A note in the output of the cell."""
+    """Shows a note in the output of the cell."""
     style = "opacity: 0.7; font-size: 90%; margin: 0.2em 0"
     head, *lines = map(html.escape, text.split("\n"))
     shown = "\n".join(lines)  # of a source, with a mark below a column

@@ -74,7 +74,7 @@ class Pipe:
             type(self._stream).write(self._stream, self._decoder.decode(b"".join(pieces)))
 
     def _enter_cell(self):
-        """The output of this thread belongs to the running cell, not to the cell that started the thread."""
+        """Assigns the output of this thread to the running cell, not to the cell that started the thread."""
         cell = getattr(self._stream, "_parent_header", None)
         if hasattr(cell, "set") and hasattr(self._stream, "_parent_header_global"):
             cell.set(self._stream._parent_header_global)

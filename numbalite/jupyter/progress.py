@@ -25,7 +25,7 @@ KERNEL_DELAY = 2.0
 
 
 def place(target) -> str:
-    """The target of a compilation, as text."""
+    """Returns a text for the target of a compilation, such as "sm_90"."""
     if target[0] == "cuda":
         return f"sm_{target[1]}{target[2]}"
     return "the simulator" if target[0] == "sim" else "the CPU"
@@ -112,7 +112,7 @@ def _show_kernels(shell, done):
 
 
 def describe(kernel: str, done: int, blocks: int, seconds: float) -> str:
-    """The line about a kernel that runs; without a name, about a GPU that works."""
+    """Returns the progress line about a kernel that runs; without a name, about a GPU that works."""
     if not kernel:
         return f"the GPU is at work … {seconds:.0f} s"
     return f"{kernel} on the simulator: {done:,} of {blocks:,} blocks … {seconds:.0f} s"

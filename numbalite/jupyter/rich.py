@@ -35,7 +35,7 @@ def _page(title, kind, *parts):
 
 
 def _facts(rows):
-    """A table of two columns: name and value."""
+    """Returns the HTML of a table of two columns: name and value."""
     lines = [
         f'<tr><td style="text-align: left">{escape(name)}</td>'
         f'<td style="text-align: left">{escape(str(value))}</td></tr>'
@@ -45,13 +45,13 @@ def _facts(rows):
 
 
 def _line(facts):
-    """The same as one row, for short texts; None is left out."""
+    """Returns the HTML of a table with one row of short values. Values that are None are omitted."""
     known = [(name, str(value)) for name, value in facts if value is not None]
     return _table([name for name, _ in known], [[value for _, value in known]])
 
 
 def _table(heads, rows):
-    """A table; the cells of its first column may be long, the others stay on a line."""
+    """Returns the HTML of a table; the cells of its first column may be long, the others stay on a line."""
     first, *others = heads
     cells = f'<th style="text-align: left">{escape(first)}</th>'
     cells += "".join(f"<th>{escape(head)}</th>" for head in others)
@@ -87,7 +87,7 @@ _HEADS = ("parameters", "registers", "shared", "local", "constant", "most thread
 
 
 def _asked(question, overload, *more):
-    """The answer of a compiled kernel; None if it is not compiled for the current device."""
+    """Returns question(overload); None if the kernel is not compiled for the current device."""
     if not _core.is_open() or target_of(current_device()) not in overload.images.compiled:
         return None
     try:
@@ -97,7 +97,7 @@ def _asked(question, overload, *more):
 
 
 def _resource_row(overload, name):
-    """A row of _HEADS"""
+    """Returns a table row with a kernel's resources, in the columns of _HEADS; dashes if they are not available."""
     return name, *(_asked(_numbers, overload) or ("—" for _ in _HEADS[1:]))
 
 
@@ -126,7 +126,7 @@ def _occupancy(overload, block, shared):
 
 
 def _occupancies(overload):
-    """A table of the occupancy at usual block sizes; "" if it is not available."""
+    """Returns the HTML of a table of the occupancy at usual block sizes; "" if it is not available."""
     found = [(block, occupancy(overload, block)) for block in BLOCKS]
     found = [(block, known) for block, known in found if known is not None]
     if not found:
@@ -260,7 +260,7 @@ def array(d) -> str:
 
 
 def _available(question):
-    """The answer of the driver; None if the device was reset, or its context is lost."""
+    """Returns question(), which calls the driver; None if the device was reset, or its context is lost."""
     try:
         return question()
     except RuntimeError:

@@ -6,7 +6,7 @@ import sys
 
 
 def shell():
-    """The running IPython, or None; never imports it."""
+    """Returns the running IPython shell, or None; never imports IPython."""
     module = sys.modules.get("IPython")
     found = getattr(module, "get_ipython", None)
     return found() if found is not None else None

@@ -200,7 +200,7 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
 
 
 def _enough(took):
-    """The number of loops of a measurement; the better of two counts, because one may be disturbed."""
+    """Returns the number of loops of a measurement, the better of two estimates, because one may be disturbed."""
     loops = 1
     while (seconds := min(took(loops), took(loops))) < _LEAST and loops < 1_000_000:
         needed = _LEAST / max(seconds, 1e-9) * loops

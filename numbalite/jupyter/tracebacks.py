@@ -27,7 +27,8 @@ _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 
 def compile_error(problem) -> list:
-    """The lines that IPython is to show, of a KernelWarning that a filter makes an error, too."""
+    """Returns the lines of text that IPython shows for a CompileError, or a KernelWarning that a filter makes an
+    error."""
     shell = session.shell()
     if _is_verbose(shell):
         return _usual(shell, problem, problem.__traceback__)
@@ -41,7 +42,8 @@ def compile_error(problem) -> list:
 
 
 def kernel_error(problem) -> list:
-    """The lines that IPython is to show: the usual ones, up to the user's last frame."""
+    """Returns the lines of text that IPython shows for a KernelError: the usual traceback, up to the user's last
+    frame."""
     shell = session.shell()
     trace = problem.__traceback__
     return _usual(shell, problem, trace if _is_verbose(shell) else users_frames(trace))
@@ -62,7 +64,7 @@ def _paint(text, color):
 
 
 def _with_sources(lines, source, paint):
-    """The message in colours; an error without its line of source gets it."""
+    """Yields the lines of the message in colours. Adds the source line to an error that lacks it."""
     known = None
     for at, line in enumerate(lines):
         found = _PLACE.match(line)
@@ -82,7 +84,7 @@ def _with_sources(lines, source, paint):
 
 
 def _callers(trace, paint):
-    """The user's own lines that led to the compilation, outermost first."""
+    """Yields texts for the user's own lines that led to the compilation, outermost first."""
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
         label = linemap.label_of(path)

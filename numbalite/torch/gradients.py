@@ -33,7 +33,7 @@ class Rule:
         ctx.numbers = tuple(None if isinstance(x, torch.Tensor) else x for x in inputs)
 
     def saved(self, ctx: Any) -> list:
-        """The inputs of the call."""
+        """Returns the list of inputs of the forward call, numbers included."""
         tensors = iter(ctx.saved_tensors)
         return [next(tensors) if x is None else x for x in ctx.numbers]
 
@@ -85,7 +85,7 @@ class SecondOrder(Rule):
 
 
 def gradient(operator: Any, dtypes: tuple) -> Any:
-    """The operator of the gradients, for inputs of these dtypes."""
+    """Returns the operator of the gradients, for inputs of these dtypes."""
     return _gradient(operator, dtypes, operator.operation.gradients(dtypes))
 
 
@@ -99,7 +99,7 @@ def _gradient(operator, dtypes, described):
 
 
 def derivative(operator: Any, by: int) -> Any:
-    """The operator of the derivative by one input."""
+    """Returns the operator of the derivative with respect to one input."""
     return _derivative(operator, by, operator.operation.derivative(by))
 
 
@@ -119,5 +119,5 @@ def as_tuple(found: Any) -> tuple:
 
 
 def fitted(gradient: Any, x: Any) -> Any:
-    """The gradient by an input that was broadcast: summed to its shape, in its dtype."""
+    """Returns the gradient with respect to an input that was broadcast: summed to its shape, in its dtype."""
     return gradient.sum_to_size(x.shape).to(x.dtype)

@@ -86,7 +86,8 @@ class Operator:
 
 
 def _library(name, namespace):
-    """The library that registers one operator. An operator that is defined again replaces the earlier one."""
+    """Returns the torch library that registers one operator. An operator that is defined again replaces the earlier
+    one."""
     with _lock:
         earlier = _libraries.pop(name, None)
         if earlier is not None:
@@ -96,7 +97,7 @@ def _library(name, namespace):
 
 
 def _unused(name: str) -> str:
-    """The name, or the first of name_2, name_3, ... that no operator of numbalite has."""
+    """Returns the name, or the first of name_2, name_3, ... that no operator of numbalite has."""
     with _lock:
         number, found = 1, name
         while found in _libraries:
@@ -109,7 +110,7 @@ _SCHEMA_TYPES = {bool: "bool", int: "int", float: "float", complex: "complex"}
 
 
 def schema(name: str, described: Operation) -> str:
-    """The operator's schema: names, types, and which tensors are written."""
+    """Returns the text of the operator's schema: names, types, and which tensors are written."""
     listed = []
     for i, parameter in enumerate(described.parameters):
         number = described.scalar(i)
@@ -169,7 +170,7 @@ class _Results:
         return [create(shape, dtype=dtype, device=device) for shape, dtype, device in described]
 
     def returned(self, results: list) -> Any:
-        """The results of the operator."""
+        """Returns the results as the operator does: one tensor, a tuple of tensors, or None."""
         if len(results) == 1:
             return results[0]
         return tuple(results) if results else None
@@ -185,7 +186,8 @@ def _fake(described):
 
 
 def _planned(described, start):
-    """A kernel of torch's dispatcher. ``start(inputs, results)`` returns the function of a plan."""
+    """Returns a kernel (a function) for torch's dispatcher. ``start(inputs, results)`` returns the function of a
+    plan."""
     of = _Results(described)
     plans: dict[tuple, _Plan] = {}
     contiguous, numbers = described.contiguous, frozenset((bool, int, float, complex))
