@@ -12,9 +12,10 @@
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory used on one of
  * them may be used on the other only after an operation on stream 0, which runs after the first and
- * before the second. This operation, the join, is two driver calls for all blocks that wait for it.
- * Blocks used on other streams are kept until the device has been idle. Both kinds of blocks
- * accumulate, while new memory is allocated, until there are enough of them for a join or a wait.
+ * before the second. This operation, the join, costs two driver calls in total, for any number of
+ * waiting blocks. Blocks used on non-blocking streams wait until the device has been idle. Blocks
+ * of both kinds accumulate until enough of them wait for a join, or for a wait for the device, to
+ * be worth its time; until then, new memory is allocated instead.
  *
  * Freeing is in stream order too. A buffer used on foreign streams is freed after the whole device
  * is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver relies on
@@ -167,7 +168,8 @@ void nl_buffer_settle(nl_buffer *buffer) {
 
 /* ---- the cache ---- */
 
-#define CROWD_BYTES ((size_t)64 << 20) /* Enough waiting blocks to wait for */
+/* waiting blocks with this many bytes, or this number of them, are worth a join or a wait */
+#define CROWD_BYTES ((size_t)64 << 20)
 #define CROWD_BLOCKS 64
 
 /* Makes stream 0 wait for all earlier work of the streams ordered with it; later work of those

@@ -601,7 +601,7 @@ void nl_device_moved(void) {
     nl_atomic_add(&nl_device_epoch, 1);
 }
 
-int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
+int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_mutex_lock(&dev->lock);

@@ -40,7 +40,7 @@ typedef struct nl_device {
     size_t largest_cache; /* bytes: the default limit of the cache */
     uint64_t returned;    /* bytes freed to the driver's pool since it was trimmed */
     CUevent order_event;  /* of nl_stream_order */
-    CUstream copy_stream; /* see nl_device_copy_stream */
+    CUstream copy_stream; /* see nl_device_get_copy_stream */
     nl_mutex lock;        /* protects the fence, order_event and copy_stream */
     nl_pool cache;        /* of freed buffers */
 } nl_device;
@@ -143,9 +143,9 @@ int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err);
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
 /* Sets how many bytes of freed memory stay reserved, by the cache and by the driver's pool. */
 int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err);
-/* Returns a non-blocking stream of dev for copies between devices whose own stream belongs to the
- * other device. Created once. Binds dev. */
-int nl_device_copy_stream(nl_device *dev, CUstream *stream, nl_error *err);
+/* Sets *stream to a non-blocking stream of dev, for copies between devices that are issued on a
+ * stream of the other device. The stream is created once. Binds dev. */
+int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err);
 /* Called at the end of the process: waits for all devices, so that later releases need not wait. If
  * such a wait is interrupted, no memory is freed any more. Call without the interpreter's lock. */
 void nl_device_end(void);

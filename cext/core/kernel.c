@@ -146,11 +146,11 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
     return result;
 }
 
-/* The driver counts no blocks with more dynamic shared memory than the kernel has opted in to. A
- * launch opts in first, so the query must do that too. */
+/* Opts in to `shared` bytes of dynamic shared memory before an occupancy query. Without it, the
+ * driver returns 0 blocks for more than 48 KiB, although a launch, which opts in, would succeed. */
 static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* no block fits, as the driver's result shows */
+        return 0; /* no block fits: the driver's query returns that */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

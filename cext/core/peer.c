@@ -26,7 +26,7 @@ int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
     other->stream = NULL;
     other->blocking = blocking;
     other->copy_stream = !blocking;
-    return blocking ? 0 : nl_device_copy_stream(other->device, &other->stream, err);
+    return blocking ? 0 : nl_device_get_copy_stream(other->device, &other->stream, err);
 }
 
 /* Makes later work on the stream of `later` wait for earlier work on the stream of `earlier`. */

@@ -15,7 +15,7 @@ typedef struct nl_peer {
     const nl_layout *layout;
     CUstream stream; /* of this device */
     int blocking;    /* the stream is ordered with the legacy default stream */
-    /* the stream is nl_device_copy_stream's: the copy does not wait for its earlier work */
+    /* the stream is nl_device_get_copy_stream's: the copy does not wait for its earlier work */
     int copy_stream;
 } nl_peer;
 

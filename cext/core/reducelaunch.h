@@ -49,22 +49,22 @@ void nl_reducelaunch_sort(nl_reduce_dims *d, int64_t (*key)(const nl_reduce_dim 
 
 typedef enum nl_reduce_kind {
     NL_REDUCE_NONE,
-    NL_REDUCE_PACKED,       /* contiguous rows, for warps or blocks */
-    NL_REDUCE_STRIDED,      /* rows of elements with gaps */
-    NL_REDUCE_STEPPED,      /* several axes, the last with equal steps */
-    NL_REDUCE_SHORT_PACKED, /* rows for a few lanes */
+    NL_REDUCE_PACKED,       /* a warp or a block reduces each row; elements are contiguous */
+    NL_REDUCE_STRIDED,      /* the same; rows have gaps between elements */
+    NL_REDUCE_STEPPED,      /* the same; several axes, the last with one stride */
+    NL_REDUCE_SHORT_PACKED, /* a few lanes of a warp reduce each row */
     NL_REDUCE_SHORT_STRIDED,
     NL_REDUCE_GAPPED_PACKED, /* each result is reduced from rows with gaps between them */
     NL_REDUCE_GAPPED_STEPPED,
-    NL_REDUCE_COLUMNS,        /* neighbouring results for each thread */
+    NL_REDUCE_COLUMNS,        /* each thread reduces several neighbouring results */
     NL_REDUCE_TEAMS,          /* rows of up to 512 bytes, one access per lane */
     NL_REDUCE_STRIPES,        /* short columns, each reduced by one thread */
     NL_REDUCE_STAGED_COLUMNS, /* groups of columns, copied to shared memory */
-    NL_REDUCE_NARROW,         /* few long columns for each block */
-    NL_REDUCE_SERIAL,         /* one thread for a result or for a part of one */
-    NL_SCAN_SERIAL,           /* one thread for a row or for a part of one */
-    NL_SCAN_ROWS,             /* one thread for a row in shared memory */
-    NL_SCAN_WARPS,            /* one warp for a row */
+    NL_REDUCE_NARROW,         /* each block reduces a few long columns */
+    NL_REDUCE_SERIAL,         /* one thread computes a result or a part of one */
+    NL_SCAN_SERIAL,           /* one thread scans a row or a part of one */
+    NL_SCAN_ROWS,             /* one thread scans a row, which is in shared memory */
+    NL_SCAN_WARPS,            /* one warp scans a row */
     NL_SCAN_COLUMNS,          /* tiles of columns */
     NL_SCAN_TILES,            /* tiles of rows */
     NL_SCAN_PIPELINED,        /* tiles of rows, copied to shared memory before their scan */

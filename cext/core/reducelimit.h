@@ -11,24 +11,26 @@ enum nl_reducelimit_name {
     NL_LIMIT_PIPELINES,    /* number of blocks that can have a pipeline; 0: a device has none */
     /* Limits of reductions that tests change, so that small arrays select the schedules of large
      * ones: */
-    NL_LIMIT_TEAM_ROWS,         /* from this number of short rows, a few lanes reduce each row */
-    NL_LIMIT_STRIPE_BYTES,      /* stripes: minimum bytes of results per row of a column */
-    NL_LIMIT_NARROW_PART_BYTES, /* at least 16 per thread: every part must have rows */
-    NL_LIMIT_MIN_STAGED_BYTES,  /* minimum bytes of all groups of columns for staging */
+    NL_LIMIT_TEAM_ROWS,    /* minimum number of short rows for a few lanes to reduce each row */
+    NL_LIMIT_STRIPE_BYTES, /* stripes: minimum bytes of results per row of a column */
+    /* minimum bytes of a part of the schedule NARROW; at least 16 per thread, so that no part is
+     * without rows */
+    NL_LIMIT_NARROW_PART_BYTES,
+    NL_LIMIT_MIN_STAGED_BYTES, /* minimum bytes of all groups of columns for staging */
     NL_LIMIT_BUSY_BLOCKS,
-    NL_LIMIT_TWO_LAUNCHES_BYTES, /* from this size, a second launch may be faster */
-    NL_LIMIT_BLOCK_BYTES,    /* up to this size, one block is as fast as several blocks and a second
-                                step */
+    NL_LIMIT_TWO_LAUNCHES_BYTES, /* minimum bytes of the input for a second launch */
+    /* maximum bytes per result for one block; above, several blocks and a second step are faster */
+    NL_LIMIT_BLOCK_BYTES,
     NL_LIMIT_MIN_PART_BYTES, /* minimum bytes of a part */
     NL_LIMIT_MAX_PART_BYTES_ANY_ORDER,
     NL_LIMIT_USUAL_PARTS, /* enough parts that the last ones to start do not delay the end */
     NL_LIMIT_BUSY_PARTS,  /* parts, or results, that keep a device busy */
-    /* The same of scans: */
-    NL_LIMIT_SCANNED_ROWS, /* from this number of rows, one thread scans a row: at least this, ...
-                            */
-    NL_LIMIT_SCANNED_ROWS_EACH,   /* ... and at least this for each element of a row */
-    NL_LIMIT_WARP_ROWS,           /* from this number of rows, one warp scans a row */
-    NL_LIMIT_VEC_THREADS,         /* minimum threads, where some of many columns form one element */
+    /* Limits of scans that tests change: */
+    NL_LIMIT_SCANNED_ROWS,      /* minimum number of rows for one thread to scan each row */
+    NL_LIMIT_SCANNED_ROWS_EACH, /* the same, for each element of a row: the number of rows must also
+                                   be at least this times the length of a row */
+    NL_LIMIT_WARP_ROWS,         /* minimum number of rows for one warp to scan each row */
+    NL_LIMIT_VEC_THREADS,       /* minimum threads, where some of many columns form one element */
     NL_LIMIT_COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
     NL_LIMIT_COLUMN_TILE_NUMBER,  /* maximum bytes of a number in column tiles */
     NL_LIMIT_TILE_THREADS,        /* maximum threads of a block that scans row tiles */

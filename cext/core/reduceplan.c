@@ -34,7 +34,7 @@ enum {
     LANE_PIECES = 4,     /* loads per lane of a short row */
     MAX_LANE_PIECES = 8, /* the same where combining lanes is slow */
     MIN_LANES = 2,
-    GAPPED_BYTES = 1 << 11, /* minimum bytes of a result's rows with gaps, for a block */
+    GAPPED_BYTES = 1 << 11, /* minimum bytes per result for the GAPPED schedules */
     STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
     /* with fewer threads, a thread has at most SMALL_WIDTH columns */
     STRIPE_WIDE_THREADS = 1 << 16,
@@ -51,8 +51,9 @@ enum {
     /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
     AMONG_BYTES = 128,
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
-    MAX_UNDIVIDED_BYTES =
-        1 << 15,               /* maximum bytes of a result's rows that are too few for a block */
+    /* with at most this many bytes per result, a block has too little work, and two launches are
+     * faster than one */
+    MAX_UNDIVIDED_BYTES = 1 << 15,
     WORTH_BYTES = 1 << 25,     /* reading this many bytes takes as long as a launch */
     MAX_SECOND_PASS = 1 << 16, /* a few blocks reduce this many numbers in the time of a launch */
 };

@@ -287,7 +287,7 @@ static void describe_thread(const nl_stop *s, char *text, size_t size) {
              position != NULL && position[1] ? ", " : "", position != NULL ? position + 1 : "");
 }
 
-static void describe(const nl_wait_end *how, uint64_t now, char *text, size_t size) {
+static void describe_end(const nl_wait_end *how, uint64_t now, char *text, size_t size) {
     char thread[400] = "";
     const char *how_long =
         how->is_timeout ? "stopped by the time limit after" : "interrupted after";
@@ -316,7 +316,7 @@ static int stop_kernels(const nl_wait_end *how, char *text, size_t size) {
         read_records_lock_held();
         (void)nl_cu.CtxSetCurrent(current);
         if (done)
-            describe(how, now, text, size);
+            describe_end(how, now, text, size);
     }
     nl_mutex_unlock(&lock);
     return done;

@@ -97,12 +97,12 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     return status;
 }
 
-/* Copies one dense block between host and device, and returns when the copy is complete, with one
- * exception: a copy to the device on the default stream is one driver call, ordered after all
- * earlier work of ordered streams, and the driver may return from it before the last bytes have
- * arrived. Only a stream that is not ordered with the default stream can observe that. So such a
- * copy is waited for once the process has used such a stream, and the first uses of buffers on such
- * a stream wait for earlier uploads (buffer.c). */
+/* Copies one contiguous block between host and device, and returns when the copy is complete, with
+ * one exception: for a copy to the device on the default stream, the driver's call may return
+ * before the last bytes have arrived. Only work on a non-blocking stream could read the old bytes,
+ * because all other streams are ordered with the default stream. So if the process has used a
+ * non-blocking stream, this function waits for the copy; and the first use of a buffer on a
+ * non-blocking stream waits for earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;

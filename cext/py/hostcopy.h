@@ -61,7 +61,8 @@ typedef struct nl_py_hostcopies {
     int64_t used, in_end, out_begin; /* input: [0, in_end), output: [out_begin, used) */
 } nl_py_hostcopies;
 
-/* Initializes only the fields that an empty struct needs. */
+/* Makes the struct empty. Sets only `count` and `shares`: the other fields are not read while
+ * count is 0. */
 static inline void nl_py_hostcopy_init(nl_py_hostcopies *c, int shares) {
     c->count = 0;
     c->shares = shares;

@@ -316,7 +316,8 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
     return Py_NewRef(Py_None);
 }
 
-/* Reads the geometry of a view that the code has stored. */
+/* Reads the data pointer, shape and strides of a result that is a view; the compiled code has
+ * stored them in `slot`. */
 static void view_read(const result *r, const unsigned char *slot, nl_layout *layout, char **data) {
     int64_t values[1 + 2 * NL_HOST_SLOTS];
     memcpy(values, slot, (size_t)(1 + 2 * r->ndim) * sizeof *values);

@@ -4,8 +4,8 @@
  * The wait polls from time to time (base/interrupt), which runs the signal handlers. If a handler
  * raises, the wait ends. Its exception is kept until the call that waited fails, and then
  * replaces the error of that call. If the call ignores the error, the exception is raised
- * directly after it. A description of the stopped work becomes the exception's text (a
- * KeyboardInterrupt has none), or a note on the exception. */
+ * directly after it. A description of the stopped work is added to the exception: as the message of
+ * a KeyboardInterrupt without a message, otherwise as a note. */
 #include "py/interrupt.h"
 
 #include <stdio.h>

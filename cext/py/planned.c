@@ -2,10 +2,10 @@
  *
  * Each thread has a hash table of its plans, and destroys the least recently used plan when the
  * table is full. Plans of one thread, device and stream run one after another, so they share a work
- * area, which grows to the largest need. The library gets the area's address before a call, if the
- * plan has another one. Work areas are never shared between threads or streams. A captured call
- * uses a work area of its graph (py/workspace). A stream is identified by its number: a plan holds
- * no reference to it. */
+ * area, which grows to the largest need. A plan stores the area's address that was last passed to
+ * the library; if the area has moved since then, the new address is passed before the next call.
+ * Work areas are never shared between threads or streams. A captured call uses a work area of its
+ * graph (py/workspace). A stream is identified by its number: a plan holds no reference to it. */
 #include "base/mem.h"
 #include "core/capture.h"
 #include "core/device.h"

@@ -179,7 +179,7 @@ PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan) {
     return steps;
 }
 
-static PyObject *scratch_of(const nl_reduce_plan *plan) {
+static PyObject *list_of_scratch(const nl_reduce_plan *plan) {
     PyObject *scratch = PyList_New(0);
     for (int i = 0; scratch && i < plan->scratch_count; i++) {
         PyObject *item =
@@ -238,7 +238,7 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     r.initial = initial.buf;
     r.initial_size = initial.buf ? (size_t)initial.len : 0;
     nl_scanplan_make(&r, &plan);
-    result = Py_BuildValue("NN", nl_py_reduceplan_steps(&plan, 1), scratch_of(&plan));
+    result = Py_BuildValue("NN", nl_py_reduceplan_steps(&plan, 1), list_of_scratch(&plan));
     PyMem_Free(plan.storage);
 done:
     PyBuffer_Release(&initial);

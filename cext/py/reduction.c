@@ -281,8 +281,8 @@ static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const
 
 /* ---- calls ---- */
 
-/* Fills `values` by position and by keyword. Returns 0 if Python must read the call, which also
- * reports what is wrong with it. */
+/* Stores the arguments of a call in `values`, in the order of `names`. Returns 0 if the call is
+ * invalid: then the caller calls the Python method, which raises the exception. */
 static int read_arguments(const char *const *names, int count, int most_positional,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                           PyObject **values) {

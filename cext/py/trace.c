@@ -37,7 +37,7 @@ typedef struct value {
 typedef struct traced_call {
     PyObject *callable, *keywords;
     int first, count; /* range in `arguments` */
-    int result;       /* index of a value; -1: the result is None or True */
+    int result;       /* index in `values`; -1: the call returned None or True, not an array */
 } traced_call;
 
 typedef struct trace {

@@ -126,7 +126,8 @@ static PyMemberDef ufunc_members[] = {
     {"nout", Py_T_INT, offsetof(nl_py_ufunc, nout), Py_READONLY, "Number of outputs."},
     {"_name", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, name), Py_READONLY, "Its name."},
     {"_check", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, check), 0,
-     "check(last input, where), called before a loop over integers, if there is one."},
+     "check(last input, where) raises for invalid values; called once per call of the ufunc, "
+     "before any element is computed, if the selected loop is for integers."},
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, vectorcall), Py_READONLY, NULL},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};

@@ -1,4 +1,5 @@
-/* core_stage: copies the cores of a generalized ufunc to shared memory.
+/* core_stage: copies the cores of a generalized ufunc to shared memory. A core is the subarray of
+ * an operand that one call of the function gets: its axes are the core dimensions.
  *
  * Without it, each thread accesses the core of its own, and the cores of a warp's threads are far
  * apart: an access of the warp loads a 32-byte sector from each core for one element, and the cores
@@ -23,18 +24,18 @@ namespace nl_detail {
 
 #define NUMBALITE_WHOLE_WARP 0xffffffffu
 
-/* The address of another lane's core. For all lanes of a warp. */
+/* Returns the address of another lane's subarray (core). All lanes of the warp must call it. */
 template <class T> NUMBALITE_FUNCTION T *core_of(T *core, int lane) {
     return (T *)__shfl_sync(NUMBALITE_WHOLE_WARP, (unsigned long long)core, lane);
 }
 
-/* The cores of one operand, which are contiguous, for the threads of a block; each warp copies its
- * own. */
+/* The contiguous subarrays (cores) of one operand, one per thread of a block; each warp copies
+ * those of its 32 threads. */
 template <class T> struct core_stage {
     /* The unit of a copy; must match gukernel.c. */
     typedef typename word_of<(sizeof(T) < 4 ? 4 : sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
-    T *core; /* this thread's core in global memory */
+    T *core; /* this thread's subarray in global memory */
     int bytes;
     /* distance of two rows: an odd number of words, so that the same element of all rows is in
      * different banks */
@@ -51,7 +52,7 @@ template <class T> struct core_stage {
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* Copies the first `count` rows; for all lanes of a warp. */
+    /* Copy the first `count` rows of the warp. All lanes of the warp must call them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -81,13 +82,13 @@ template <class T> struct core_stage {
     }
 };
 
-/* The same for long cores. A row begins at the same offset from a multiple of 16 bytes as its core,
- * so that both have the same 16-byte pieces, and words at the ends. Eight rows are in different
- * banks. */
+/* Like core_stage, for long subarrays. A row in shared memory begins at the same offset from a
+ * multiple of 16 bytes as its subarray in global memory, so that both consist of the same 16-byte
+ * pieces, with words at both ends. Eight rows are in different banks. */
 template <class T> struct long_core_stage {
     typedef typename word_of<(sizeof(T) > 8 ? 8 : sizeof(T))>::type word;
 
-    T *core; /* this thread's core in global memory */
+    T *core; /* this thread's subarray in global memory */
     int bytes;
     int pitch; /* distance of two rows: an odd number of 16-byte pieces; must match gukernel.c */
     unsigned char *rows; /* the rows of this warp */
@@ -103,7 +104,7 @@ template <class T> struct long_core_stage {
         return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
     }
 
-    /* Copies the first `count` rows; for all lanes of a warp. */
+    /* Copy the first `count` rows of the warp. All lanes of the warp must call them. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 

@@ -63,13 +63,13 @@ template <class T, class U, int N> struct dual_sum<nl_dual<T, N>, nl_dual<U, N>>
     typedef typename number_sum<nl_dual<T, N>, nl_dual<U, N>>::type type;
 };
 
-/* The same dual of floats. */
+/* single<D>::type: the dual D with float instead of its number type. */
 template <class T> struct single { typedef float type; };
 template <class T, int N> struct single<nl_dual<T, N>> {
     typedef nl_dual<typename single<T>::type, N> type;
 };
 
-/* A dual with a floating type is real for conversions. */
+/* nl_convert treats a dual as a floating-point number. */
 template <class T, int N> struct cast_kind_of<nl_dual<T, N>> {
     enum { value = real_kind };
 };

@@ -1,6 +1,6 @@
 /* dualarray: arrays of duals, for the derivatives of generalized ufuncs.
  *
- *     nl_as_duals<D>(a)         complex numbers as duals with one derivative: real part and imaginary part
+ *     nl_as_duals<D>(a)         a's memory as duals: real part = value, imaginary part = derivative
  *     nl_seeds(duals, a, i)     the elements of a, as an array over `duals`; element k has direction i + k
  *     nl_results(duals, shape)  an array over `duals`
  *     nl_element(a, k)          the k-th element in C order
@@ -23,7 +23,7 @@ template <class D, class C, int N, layout L>
 NUMBALITE_FUNCTION array<typename nl_detail::like_const<D, C>::type, N, L>
 nl_as_duals(const array<C, N, L> &a) {
     typedef typename nl_detail::like_const<D, C>::type E;
-    static_assert(sizeof(E) == sizeof(C), "a complex number has the size of a dual");
+    static_assert(sizeof(E) == sizeof(C), "a complex number is read as a dual of equal size");
     array<E, N, L> result = array<E, N, L>();
     result.pointer = (E *)(void *)a.pointer;
     for (int k = 0; k < N; ++k) {

@@ -1,13 +1,14 @@
 /* dualcomplex: complex numbers whose parts are duals, for the derivatives of complex functions.
  *
- *     nl_complex_seed<D>(z, i)    z; its real part has direction i, its imaginary part direction i
- * + 1 nl_complex_tangent<D>(z, t) z with the derivative t; D has one direction nl_gradient(g, r, i,
- * ...)   a term of a gradient: g times the derivatives of r
+ *     nl_complex_seed<D>(z, i)       z; its real part has direction i, its imaginary part i + 1
+ *     nl_complex_tangent<D>(z, t)    z with the derivative t; D has one direction
+ *     nl_gradient(g, by)             the real part of g times a derivative of a result
  *
  * A function is differentiated as one of the two parts of its argument, so it need not be
  * holomorphic: conj(z), abs(z) and z.real() have derivatives. The functions below multiply by the
  * derivative that they have as holomorphic ones. The templates of complex.cuh would be wrong for
- * duals: they have separate branches for z.imag() == 0, which have no derivative by that part. */
+ * duals: they have separate branches for z.imag() == 0, where the derivative with respect to the
+ * imaginary part would be lost. */
 #ifndef NUMBALITE_DUALCOMPLEX_CUH
 #define NUMBALITE_DUALCOMPLEX_CUH
 
@@ -52,7 +53,8 @@ NUMBALITE_FUNCTION complex<D> nl_complex_tangent(const complex<T> &z, const comp
     return complex<D>(D(V(z.re), V(tangent.re)), D(V(z.im), V(tangent.im)));
 }
 
-/* The real part of g times a derivative of a result. */
+/* Returns the real part of g * by; `by` is the derivative of a result with respect to the real or
+ * imaginary part of an argument. */
 template <class T> NUMBALITE_FUNCTION T nl_gradient(const T &g, const T &by) {
     return g * by;
 }
@@ -60,7 +62,7 @@ template <class T> NUMBALITE_FUNCTION T nl_gradient(const complex<T> &g, const c
     return g.re * by.re - g.im * by.im;
 }
 
-/* f and its derivative in terms of x and f(x) = y. */
+/* Defines f for a complex dual. `slope` is the derivative of f, an expression of x and y = f(x). */
 #define NUMBALITE_ANALYTIC(f, slope) \
     NUMBALITE_TN complex<nl_dual<T, N>> f(const complex<nl_dual<T, N>> &z) { \
         const complex<T> x = nl_detail::value_of(z), y = f(x); \

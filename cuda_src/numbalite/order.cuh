@@ -3,9 +3,10 @@
  *
  * A key type K defines `item`, the element as stored in memory, and of(item), its `key`. flipped()
  * inverts the bits of the key that are set in `flip`, an argument of the kernels: all bits for
- * descending order, the sign bit for signed integers. less() compares keys that ordered(item, flip)
- * returns. `places` is the number of 8-bit digits of the key; the last digit is the most
- * significant. NaNs are last and equal to each other; both zeros are equal. */
+ * descending order, the sign bit for signed integers. ordered<K>(item, flip) calls of() and
+ * flipped(); less() compares keys that it returned. `places` is the number of 8-bit digits of the
+ * key; the last digit is the most significant. NaNs are last and equal to each other; both zeros
+ * are equal. */
 #ifndef NUMBALITE_ORDER_CUH
 #define NUMBALITE_ORDER_CUH
 

@@ -148,8 +148,8 @@ template <class K, int LOG> struct network {
 } // namespace numbalite
 
 /* Sorts rows of n <= width elements; `to` and `places_to` (the original positions) may be null;
- * `to` may be `from`. A block must have a multiple of 32 threads, and shared memory for 2^Log
- * entries of each. */
+ * `to` may be `from`. The number of threads of a block must be a multiple of 32; the shared memory
+ * must have space for 2^Log entries per thread. */
 template <class K, int Log>
 __global__ void __launch_bounds__(1024)
     nl_sort_short(const void *from, void *to, long long *places_to, unsigned long long rows,

@@ -27,7 +27,7 @@ NUMBALITE_FUNCTION R reduce_elements(array<T, N, L> a, R r, const F &f) {
     }
     return r;
 }
-/* A captured array is a constant_array; its view is reduced. */
+/* For a captured array, whose type is constant_array: reduces the elements of its view(). */
 template <class A, class R, class F>
 NUMBALITE_FUNCTION auto reduce_elements(const A &constant, R r, const F &f) -> decltype(reduce_elements(constant.view(), r, f)) {
     return reduce_elements(constant.view(), r, f);

@@ -134,7 +134,8 @@ struct lane<out<Stored, Type>, P, E> : idle<P, E> {
     }
 };
 
-/* The lanes of all operands; the first operand is the outermost class. */
+/* The elements of all operands. Each class holds one operand's elements, and derives from the class
+ * of the operands after it. */
 template <class P, int E, int I, class... Operands> struct lanes : idle<P, E> {
     typedef typename P::place place;
     NUMBALITE_FUNCTION void fetch(const P &, const place &) {}

@@ -278,7 +278,7 @@ typedef struct nl_sim_arithmetic {
     int kind;
     const char *file; /* source file; NULL: use the return address */
     int line;
-    unsigned char unknown; /* the integer operands are not available */
+    unsigned char unknown; /* 1: `dividend`, `divisor` and `is_signed` are not set */
     unsigned char is_signed;
     /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
      * function, 'h' for a conversion to float16 */

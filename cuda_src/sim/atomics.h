@@ -4,10 +4,11 @@
  * only matter in checked images, which report accesses of block scope. All operations are
  * sequentially consistent, which is stronger than CUDA guarantees.
  *
- * A thread that spins on a lock may wait for another thread of the same OS thread. So every
- * operation that looks like a failed attempt counts as a spin: a compare-and-swap that failed, an
- * exchange that changed nothing, an addition of 0 that only reads. After some of them the engine
- * runs other threads.
+ * An OS thread runs many CUDA threads, one at a time. So a CUDA thread that spins on a lock may
+ * keep the thread that holds the lock from running. Therefore every operation that looks like a
+ * failed attempt is reported to the engine as a spin: a compare-and-swap that failed, an exchange
+ * that changed nothing, an addition of 0, which only reads. After a few spins the engine runs other
+ * CUDA threads.
  *
  * The overloads are exactly those of CUDA: code that compiles here compiles for a GPU. */
 #ifndef NUMBALITE_SIM_ATOMICS_H

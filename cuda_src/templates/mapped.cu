@@ -1,8 +1,8 @@
 /* A reduction whose elements are computed (numbalite/ufuncs/mapped.py). The plan's input is an
- * element's index in C order, times ${scale}, and a source computes the element with that index.
- * With width 0, operands are addressed by the index. Otherwise the elements of a part have equal
- * strides in each operand, which are used; a width greater than 1 means that ${width} neighbours
- * are loaded by one access. */
+ * element's index in C order, times ${scale}, and nl_mapped computes the element with that index.
+ * With width 0, an operand's address is computed from the index. Otherwise each operand has one
+ * stride between the elements of a part (`steps`), so its address is base + i * stride; with a
+ * width greater than 1, one access loads ${width} neighbours. */
 constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];

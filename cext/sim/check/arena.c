@@ -74,7 +74,7 @@ _Noreturn static void too_much(nl_sim_worker *w) {
 }
 
 /* The address of a variable in a worker's block; allocates it at first use. */
-static void *shared_of(nl_sim_worker *w, const nl_sim_shared *variable) {
+static void *shared_address(nl_sim_worker *w, const nl_sim_shared *variable) {
     struct nl_sim_arena *a = w->arena;
     if (variable->size == 0) {
         if (a)
@@ -104,11 +104,11 @@ uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *o
     (void)nl_sim_arena_find(w, address, &e);
     if (e.base == w->arena->dynamic.base)
         return address - e.base + other->arena->dynamic.base;
-    return address - e.base + (uintptr_t)shared_of(other, e.variable);
+    return address - e.base + (uintptr_t)shared_address(other, e.variable);
 }
 
 void *nl_sim_arena_shared(const nl_sim_shared *variable) {
-    return shared_of(nl_sim_worker_current, variable);
+    return shared_address(nl_sim_worker_current, variable);
 }
 
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {

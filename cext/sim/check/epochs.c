@@ -42,8 +42,9 @@ typedef struct segment {
     struct segment *next;
     uint32_t block, barrier; /* the block's last barrier when the first item was stored */
     uint16_t era, kind;
-    uint16_t count, capacity; /* count: of items, or `capacity` if each thread has one */
-    unsigned operation;       /* of nl_sim_visit */
+    /* count: number of stored items; equal to `capacity` if there is one item per thread */
+    uint16_t count, capacity;
+    unsigned operation; /* of nl_sim_visit */
     item items[];
 } segment;
 
@@ -286,8 +287,8 @@ static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     return 0;
 }
 
-/* Drops segments of this kind that are no longer needed: those that happen before the access, and
- * all but one segment of ended blocks that made no fence. */
+/* Drops segments of this kind that are no longer needed: segments whose accesses all happen before
+ * this access; and of all blocks that ended without a fence together, all segments but one. */
 static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
     int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
     for (segment **at = &c->more; *at;) {

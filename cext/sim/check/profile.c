@@ -145,7 +145,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
 }
 
 /* The checksum that numbalite/compilers/image.py computes. */
-static uint64_t sum_of(const nl_sim_object *image) {
+static uint64_t image_checksum(const nl_sim_object *image) {
     const char *bytes = image->bytes;
     uint64_t total = 0, totals = 0;
     for (size_t at = 0; at <= image->size; at += sizeof total) {
@@ -162,7 +162,7 @@ static void fill(nl_profile *out, const nl_sim_job *job, const struct nl_sim_pro
     const nl_sim_dim *g = &job->launch.grid, *b = &job->launch.block;
     snprintf(out->kernel, sizeof out->kernel, "%s", nl_sim_fault_kernel_name(job->kernel));
     snprintf(out->symbol, sizeof out->symbol, "%s", job->kernel->name);
-    out->image = sum_of(job->image);
+    out->image = image_checksum(job->image);
     unsigned sizes[] = {g->x, g->y, g->z, b->x, b->y, b->z};
     memcpy(out->grid, sizes, sizeof out->grid);
     memcpy(out->block, sizes + 3, sizeof out->block);

@@ -10,19 +10,20 @@
  * Some accesses look like conflicts but are not:
  *
  * - Several threads write the same value (a flag that many threads set). The value can be
- *   compared only after the write, which is at the next event; until then the conflict waits
- *   in `write`.
+ *   compared only after the write, which is at the next event; until then the conflict is stored
+ *   in the block's `write`.
  * - A plain read whose value is only used for an atomicCAS on the same address, or makes the
- *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict waits in `reads`
- *   until the thread makes the atomicCAS or its next synchronization. If any thread makes an
- *   atomicCAS at an address that it read before, no read by that instruction is reported.
+ *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is not reported at
+ *   once, but stored in the block's `reads` until the thread makes the atomicCAS or synchronizes.
+ *   If any thread makes an atomicCAS at an address that it read before, no read by that instruction
+ *   is reported.
  * - Volatile accesses of different warps, which implement flags. Within a warp, code for GPUs
  *   before Volta used them instead of __syncwarp; there they conflict, except for a flag that is
  *   written right after a fence.
  *
- * A plain read of a value that another thread wrote also waits in `reads`: if the reading thread
- * writes the same address before it synchronizes, both threads have updated it, and the report
- * explains so. */
+ * The conflict of a plain read of a value that another thread wrote is stored in `reads`, too: if
+ * the reading thread writes the same address before it synchronizes, both threads have updated it,
+ * and the report explains so. */
 #include "sim/check/race.h"
 
 #include <string.h>
@@ -673,8 +674,8 @@ static int find_late_mark(void *data, mark m) {
     return is_late(search->w, m);
 }
 
-static int find_late_exactly(nl_sim_worker *w, uintptr_t low, size_t size, nl_sim_race_side *late,
-                             uintptr_t *address) {
+static int find_access_after_end_in_epochs(nl_sim_worker *w, uintptr_t low, size_t size,
+                                           nl_sim_race_side *late, uintptr_t *address) {
     late_search search = {.w = w};
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         if (!nl_sim_epochs_search(w->race->epochs, at, find_late_mark, &search))
@@ -686,10 +687,10 @@ static int find_late_exactly(nl_sim_worker *w, uintptr_t low, size_t size, nl_si
     return 0;
 }
 
-int nl_sim_race_find_late(nl_sim_worker *w, uintptr_t low, size_t size, nl_sim_race_side *late,
-                          uintptr_t *address) {
+int nl_sim_race_find_access_after_end(nl_sim_worker *w, uintptr_t low, size_t size,
+                                      nl_sim_race_side *late, uintptr_t *address) {
     if (w->race->epochs)
-        return find_late_exactly(w, low, size, late, address);
+        return find_access_after_end_in_epochs(w, low, size, late, address);
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         const cell *c = find_cell(w->race, at);
         const mark marks[] = {c ? c->write : (mark){0}, c ? c->read[0] : (mark){0},

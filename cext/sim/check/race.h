@@ -94,14 +94,14 @@ void nl_sim_race_settle(struct nl_sim_worker *worker);
 void nl_sim_race_renew(struct nl_sim_worker *worker, uintptr_t address, size_t size);
 /* Finds an access of another block of the cluster to the shared memory of this block that is not
  * ordered before the block's end. Returns 0 if there is none in [low, low + size). */
-int nl_sim_race_find_late(struct nl_sim_worker *worker, uintptr_t low, size_t size,
-                          nl_sim_race_side *late, uintptr_t *address);
+int nl_sim_race_find_access_after_end(struct nl_sim_worker *worker, uintptr_t low, size_t size,
+                                      nl_sim_race_side *late, uintptr_t *address);
 /* arrive: the thread arrives at a barrier that is identified by this address. wait: it has waited
  * there. */
 void nl_sim_race_arrive(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 void nl_sim_race_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
-/* The barriers of phases.h, used by the running thread. `phase`: the number of the current phase;
- * its lower three bits count. */
+/* The barriers of phases.h, used by the running thread. `phase`: the number of the current phase,
+ * of which only the lowest three bits are used. */
 typedef struct nl_sim_race_phase {
     uintptr_t address;
     unsigned phase;

@@ -88,7 +88,7 @@ static const char *missing(const nl_sim_worker *w, const nl_sim_race_conflict *c
     if (scope == NL_SIM_RACE_WARP)
         return in->warp;
     if (scope == NL_SIM_RACE_CLUSTER)
-        return ", with nothing that orders the blocks of the cluster: cluster.sync()";
+        return ", with nothing that orders the blocks of the cluster (cluster.sync() does)";
     if (scope == NL_SIM_RACE_BLOCK)
         return in->block;
     if (c->earlier.narrow || c->later.narrow)
@@ -173,7 +173,7 @@ void nl_sim_racereport_end_shared(nl_sim_worker *w) {
     uintptr_t address;
     char name[200];
     for (unsigned n = 0; nl_sim_arena_variable(w, n, &e); n++) {
-        if (!nl_sim_race_find_late(w, e.base, e.size, &late, &address))
+        if (!nl_sim_race_find_access_after_end(w, e.base, e.size, &late, &address))
             continue;
         nl_sim_finding f = {.kind = NL_CHECK_RACE,
                             .pc = late.pc,

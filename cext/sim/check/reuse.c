@@ -71,7 +71,7 @@ static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
     return count;
 }
 
-/* The line's entry, or a free one. */
+/* Returns the entry of the cache line, or the free entry in which it is to be stored. */
 static entry *find(nl_sim_reuse *r, uintptr_t line) {
     size_t at = (size_t)((uint64_t)line * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     entry *e = &r->slots[at % SLOTS];

@@ -10,22 +10,26 @@
  * CUDA's toolkit or of the system, returns the inlined call of it in the user's source, if there is
  * one. Returns 1, or 0 without setting *site. site->file is never freed. */
 int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site);
-/* The same; also returns the position in that header. header->file NULL: *site is the position
- * itself. */
+/* Like nl_sim_lines_find; also sets *header to the position in the toolkit's or system's header.
+ * header->file is NULL if the instruction is not in such a header. */
 int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            nl_sim_site *header);
-/* The same; *exact is 0 if the code has no line of the user's: then *site is the nearest line
- * before it. */
+/* Like nl_sim_lines_find; if no line of the user's source belongs to the instruction, sets *site to
+ * the nearest line of the user's source before it and *exact to 0. */
 int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact);
-/* The position, in any header, with the column; 0: not available. */
+/* Finds the position of the instruction before `pc`, with the column, without skipping headers.
+ * Returns 1, or 0 if it is not available. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
-/* Is it a header of CUDA's toolkit or of the system, or numbalite's copy of one? */
+/* Returns whether the file is a header of CUDA's toolkit or of the system, or numbalite's copy of
+ * one. */
 int nl_sim_lines_are_toolkits(const char *path);
-/* The header's name in an #include: "cub/block/block_load.cuh". Points into `path`. */
+/* Returns the header's name as written in an #include, e.g. "cub/block/block_load.cuh": a pointer
+ * into `path`. */
 const char *nl_sim_lines_header(const char *path);
-/* Is it a header of numbalite, or source text that was generated around the user's? */
+/* Returns whether the file is a header of numbalite, or source text that numbalite generated around
+ * the user's source. */
 int nl_sim_lines_are_ours(const char *path);
 
 #endif

@@ -146,7 +146,7 @@ static CUresult run_later(nl_sim_stream *stream, copy_op *copy) {
     return CUDA_SUCCESS;
 }
 
-static void *at(CUdeviceptr address) {
+static void *pointer_to(CUdeviceptr address) {
     return (void *)(uintptr_t)address;
 }
 
@@ -156,7 +156,7 @@ static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(from && is_target(to, size));
-    return run_now(context->legacy, make_copy(at(to), from, size, 0));
+    return run_now(context->legacy, make_copy(pointer_to(to), from, size, 0));
 }
 
 static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
@@ -165,7 +165,7 @@ static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    return run_now(context->legacy, to_host(make_copy(to, at(from), size, 0)));
+    return run_now(context->legacy, to_host(make_copy(to, pointer_to(from), size, 0)));
 }
 
 static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
@@ -174,7 +174,7 @@ static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(context->legacy, make_copy(at(to), at(from), size, 0));
+    return run_later(context->legacy, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
@@ -185,7 +185,7 @@ static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t siz
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(from && is_target(to, size));
     int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
-    copy_op *copy = make_copy(at(to), from, size, !pinned && size <= STAGED ? size : 0);
+    copy_op *copy = make_copy(pointer_to(to), from, size, !pinned && size <= STAGED ? size : 0);
     if (pinned || size <= STAGED)
         return run_later(stream, copy);
     if (!copy)
@@ -200,7 +200,7 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    copy_op *copy = to_host(make_copy(to, at(from), size, 0));
+    copy_op *copy = to_host(make_copy(to, pointer_to(from), size, 0));
     int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
     return later ? run_later(stream, copy) : run_now(stream, copy);
 }
@@ -212,7 +212,7 @@ static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t siz
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(stream, make_copy(at(to), at(from), size, 0));
+    return run_later(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
@@ -224,7 +224,7 @@ static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevi
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return run_later(stream, make_copy(at(to), at(from), size, 0));
+    return run_later(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
 }
 
 /* One side of a 3-D copy. */
@@ -351,7 +351,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
     s->op.run = run_set;
     s->op.copy = copy_set;
     watch(&s->op);
-    s->to = at(to);
+    s->to = pointer_to(to);
     s->count = count;
     s->value = value;
     s->width = width;

@@ -28,9 +28,10 @@ void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* The number of a created stream, as in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 
-/* begin_host: call with the operation before a host function, and with NULL after it. host_knows:
- * called in a host callback: earlier work of its stream happens before later host code
- * (nl_driver.HostKnows). */
+/* Call begin_host with the operation before a host function runs, and with NULL afterwards.
+ *
+ * host_knows implements nl_driver.HostKnows, which is called within a host function. Afterwards all
+ * work that the stream did before the host function happens before later host code. */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
 void nl_sim_streamclock_host_knows(void);
 

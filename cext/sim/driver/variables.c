@@ -29,8 +29,10 @@ typedef struct making {
     int failed;
 } making;
 
-/* Initializes a pair from the module's initial value in its file, `initial` (NULL: zero). Bytes
- * that differ from it were written later; addresses within the image were written by the loader. */
+/* Sets the module's half of p->last to the variable's initial value, `initial`, which is read from
+ * the module's ELF file (NULL: zero). So bytes that the module has written since then differ from
+ * p->last and are copied. Addresses within the image were written by the loader: their current
+ * values are stored in p->last, so that they are not copied. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;

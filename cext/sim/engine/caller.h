@@ -6,12 +6,14 @@
 #include "sim/abi.h"
 #include "sim/engine/worker.h"
 
-/* `site` is in a header of the toolkit; the thread must be there, or wait there. Returns 1, or 0
- * without setting *call: `site` is in no such header, or the image has no line table. */
+/* `site` is the position at which the thread runs or waits. If it is in a header of CUDA's toolkit,
+ * sets *call to the line of the user's source that called the header's function and returns 1.
+ * Returns 0 without setting *call if `site` is in no such header, or the image has no line table.
+ */
 int nl_sim_caller_find(const nl_sim_worker *worker, unsigned thread, nl_sim_site site,
                        nl_sim_site *call);
-/* The user's line at which a suspended thread is. Returns 1, or 0 without setting *site: the image
- * has no line table. */
+/* Sets *site to the line of the user's source at which a suspended thread is, and returns 1.
+ * Returns 0 without setting *site if the image has no line table. */
 int nl_sim_caller_line(const nl_sim_worker *worker, unsigned thread, nl_sim_site *site);
 
 #endif

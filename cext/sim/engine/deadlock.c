@@ -68,7 +68,7 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
     for (unsigned i = 0; i < 5; i++)
         hash = mix(hash, registers[i]);
 #else
-    return 0; /* no state is compared on this processor */
+    return 0; /* not implemented for this processor: endless loops are not detected */
 #endif
     for (uintptr_t at = (uintptr_t)__builtin_frame_address(0); at + 8 <= high; at += 8)
         hash = mix(hash, *(const volatile uint64_t *)at);

@@ -34,10 +34,11 @@ _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thre
 void nl_sim_scheduler_starve(nl_sim_worker *worker);
 /* Chooses a random ready thread, for launches in shuffled order. */
 unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
-/* Takes the thread that the launch's schedule requires now; -1: any thread may run. */
+/* Returns the thread that the launch's schedule requires now, and makes it not ready; -1: any
+ * thread may run. */
 int nl_sim_scheduler_take_chosen(nl_sim_worker *worker);
-/* Completes operations that wait until no other lane of the warp can run: __activemask, and steps
- * before volatile accesses. */
+/* Completes operations that wait until no other lane of the warp can run: __activemask(), and the
+ * implicit synchronization of a warp's lanes before a volatile access (warp.c). */
 void nl_sim_scheduler_complete_active(nl_sim_worker *worker);
 
 /* Lets another thread run, if one can; returns at this thread's next turn. */
