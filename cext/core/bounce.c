@@ -46,7 +46,7 @@
 #define MIDDLE_CHUNK ((size_t)256 << 10)
 #define NEW_CHUNK ((size_t)512 << 10) /* for untouched pages */
 #define MIN_GROUP ((size_t)256 << 10) /* minimum size of one copy to the device */
-/* From this size, copies to the host use non-temporal stores. */
+/* Copies to the host of at least this size use non-temporal stores. */
 #define LARGE_COPY ((size_t)256 << 20)
 #define MIN_SHARED_THREADS 4
 #define MORE_THREADS 8
@@ -246,7 +246,8 @@ static size_t between(size_t low, size_t size, size_t high) {
     return size > low ? smaller(size, high) : smaller(low, high);
 }
 
-/* At most a quarter of the ring, so that the ring has at least four slots. */
+/* Returns the chunk size for a copy: at most a quarter of the ring, so that the ring has at least
+ * four slots. */
 static size_t choose_chunk(size_t low, size_t size, size_t high) {
     size_t most = smaller(nl_atomic_load(&largest_chunk), nl_atomic_load(&ring_size) / 4);
     return between(low, round_to_pages(size), smaller(high, most));

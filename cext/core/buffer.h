@@ -38,7 +38,7 @@ struct nl_buffer {
 
 /* Allocates `size` bytes. Size 0 gives address 0 without a driver call. May wait for the device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* The same, but ignores the allocator of nl_buffer_set_allocator. */
+/* Like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
  * block. dev must be bound. */

@@ -111,7 +111,8 @@ int nl_capture_is_here(void) {
 
 /* ---- the objects that a capture uses ---- */
 
-/* The index of the object in the sorted array, or where to insert it. */
+/* Returns the index of the object in the sorted array, or if it is absent the index at which to
+ * insert it. */
 static size_t position(const nl_capture *c, const void *thing) {
     size_t low = 0, high = c->count;
     while (low < high) {

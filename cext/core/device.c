@@ -31,7 +31,7 @@ static uint64_t opened, opening, forked;
 static uint64_t abandoned; /* the process ends, and a kernel may run forever */
 
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
-/* releases left by callbacks that have ended, for the next thread that waits */
+/* list of the releases that callbacks have postponed; the next thread that waits executes them */
 static nl_postponed *postponed;
 
 uint64_t nl_device_epoch;

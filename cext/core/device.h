@@ -115,15 +115,15 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 /* For release functions; dev must be bound. Waits until the device is idle. Returns 0 if it may not
  * be idle: then memory that it may use must not be freed. */
 int nl_device_wait_for_release(nl_device *dev);
-/* The same for every device in use, for memory that all devices can access. Returns 0 if any device
- * may still use it. Any of the devices may be bound afterwards. */
+/* Like nl_device_wait_for_release, for memory that all devices can access: waits for every device
+ * in use. Returns 0 if any device may still use the memory. Afterwards, any device may be bound. */
 int nl_device_wait_for_all(void);
 /* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev access peer's memory directly. Returns 0 if they can, -1 with the
  * driver's reason if not. Binds dev. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
-/* The same, and permits passing peer's memory to kernels of dev from now on. */
+/* Like nl_device_enable_peer; also permits passing peer's memory to kernels of dev from now on. */
 int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err);
 /* Returns whether peer's memory may be passed to kernels of dev. */
 int nl_device_may_visit(const nl_device *dev, const nl_device *peer);

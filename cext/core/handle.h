@@ -34,12 +34,13 @@ size_t nl_handle_workspace_size(const nl_device *dev);
  * interpreter's lock, unless nl_handle_is_ready. */
 int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
                     nl_error *err);
-/* The same with a workspace for cuBLAS, which is used until nl_handle_leave. In captured graphs,
- * cuBLAS's own workspace would be shared by launches that run at the same time. Without a workspace
- * (address 0), removes one that an earlier nl_handle_leave could not remove. */
+/* Like nl_handle_enter, with a workspace that cuBLAS uses until nl_handle_leave. Captured graphs
+ * need one: cuBLAS's own workspace would be shared by launches that run at the same time. If
+ * workspace->address is 0, removes a workspace that an earlier nl_handle_leave could not remove. */
 int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
                          const nl_workspace *workspace, nl_handle **out, nl_error *err);
-/* Returns -1 if the workspace could not be removed; the handle is released even then. */
+/* Removes the workspace and releases the handle. Returns -1 if the workspace could not be removed;
+ * the handle is released even then. */
 int nl_handle_leave(nl_cudalib library, nl_handle *handle, nl_error *err);
 /* Returns whether there is a handle for the stream that no thread uses. */
 int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream);

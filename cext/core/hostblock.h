@@ -53,8 +53,8 @@ int nl_hostblock_device_address(const nl_host_block *block, CUdeviceptr *address
 /* Returns the block to the pool or to the driver. Accepts NULL. Never fails. May make driver calls
  * and wait for the devices. */
 void nl_hostblock_give(nl_host_block *block);
-/* The same while work on a stream of `dev` may still use the block. Waits for the stream only if no
- * event can be recorded or the pool refuses the block. */
+/* Like nl_hostblock_give, while work on a stream of `dev` may still use the block. Waits for the
+ * stream only if no event can be recorded or the pool refuses the block. */
 void nl_hostblock_give_after(nl_host_block *block, nl_device *dev, CUstream stream);
 /* Frees unused blocks, the oldest first, until at most `keep` bytes remain. */
 void nl_hostblock_trim(size_t keep);

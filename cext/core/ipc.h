@@ -22,7 +22,7 @@ int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err
 int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **out, nl_error *err);
 /* Frees or closes the memory after the device is idle. Accepts NULL. Never fails. */
 void nl_ipc_release(nl_ipc_memory *memory);
-/* The same, but returns errors; *memory is freed in every case. */
+/* Like nl_ipc_release, but returns errors; *memory is freed in every case. */
 int nl_ipc_close(nl_ipc_memory *memory, nl_error *err);
 /* Returns the handle of the allocation that contains `address`, and the offset in it. Waits for the
  * device, so that other processes see complete data. */

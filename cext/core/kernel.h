@@ -31,9 +31,11 @@ int nl_kernel_set_attribute(nl_kernel *kernel, int attribute, int value, nl_erro
 /* Permits launches with `bytes` of dynamic shared memory. The caller must have checked the
  * limits. */
 int nl_kernel_allow_shared(nl_kernel *kernel, int bytes, nl_error *err);
-/* The number of blocks of `block` threads that fit on one multiprocessor. */
+/* Sets *blocks to the number of blocks of `block` threads that fit on one multiprocessor, with
+ * `shared` bytes of dynamic shared memory each. */
 int nl_kernel_occupancy(nl_kernel *kernel, int block, size_t shared, int *blocks, nl_error *err);
-/* The block size with the best occupancy, and the smallest grid that fills the device. */
+/* Sets *block to the block size with the best occupancy, and *min_grid to the smallest number of
+ * blocks that fills the device. */
 int nl_kernel_best_block(nl_kernel *kernel, size_t shared, int *min_grid, int *block,
                          nl_error *err);
 

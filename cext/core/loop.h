@@ -12,9 +12,9 @@
 #define NL_LOOP_SLOT 16 /* bytes of an address or a value */
 
 typedef enum nl_loop_kind {
-    NL_LOOP_FLAT,    /* every operand is contiguous and aligned, or one element for all */
-    NL_LOOP_ROWS,    /* the same for the innermost dimension */
-    NL_LOOP_SHIFTED, /* the same without alignment */
+    NL_LOOP_FLAT,    /* every operand is contiguous and aligned, or a single element */
+    NL_LOOP_ROWS,    /* as FLAT, along the innermost dimension only */
+    NL_LOOP_SHIFTED, /* as ROWS, without alignment */
     NL_LOOP_TILED,  /* some operands are contiguous in the innermost dimension, others in another */
     NL_LOOP_SINGLE, /* as SHIFTED, with one element per thread */
     NL_LOOP_STRIDED32, /* any strides; 32-bit indices and offsets */

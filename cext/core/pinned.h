@@ -26,8 +26,8 @@ int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err);
 /* Returns the block. The device must have finished with it. Accepts NULL. */
 void nl_pinned_give(nl_pinned *block);
 
-/* The same after an interrupted wait for the stream: the block becomes available when the work of
- * the stream is complete. */
+/* Like nl_pinned_give, after an interrupted wait for the stream: the block becomes available when
+ * the work of the stream is complete. */
 void nl_pinned_lend(nl_pinned *block, CUstream stream);
 
 /* Unlocks the pages of all unused blocks. A block is page-locked again when it is taken. */

@@ -31,8 +31,8 @@ enum nl_reducelimit_name {
                                    be at least this times the length of a row */
     NL_LIMIT_WARP_ROWS,         /* minimum number of rows for one warp to scan each row */
     NL_LIMIT_VEC_THREADS,       /* minimum threads, where some of many columns form one element */
-    NL_LIMIT_COLUMN_TILE_THREADS, /* the same, if columns are scanned in tiles */
-    NL_LIMIT_COLUMN_TILE_NUMBER,  /* maximum bytes of a number in column tiles */
+    NL_LIMIT_COLUMN_TILE_THREADS, /* like VEC_THREADS, if columns are scanned in tiles */
+    NL_LIMIT_COLUMN_TILE_NUMBER,  /* maximum itemsize of a scan in column tiles */
     NL_LIMIT_TILE_THREADS,        /* maximum threads of a block that scans row tiles */
     NL_LIMIT_TILE_RUNS, /* maximum runs of a warp in a tile (scan.cuh): they are exchanged one by
                            one */

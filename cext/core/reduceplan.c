@@ -14,7 +14,7 @@ enum {
     MAX_PARTS = 8192,
     LARGE_PART_BYTES = 1 << 16,
     ROW_BYTES = 1 << 13, /* maximum bytes of a row that one warp reduces */
-    MANY_ROWS = 1 << 13, /* from this number of rows, the maximum is LONG_ROW_BYTES */
+    MANY_ROWS = 1 << 13, /* with at least this many rows, the maximum is LONG_ROW_BYTES */
     LONG_ROW_BYTES = 1 << 15,
     /* A block reduces a row of more than MIN_BLOCK_ROW_BYTES faster than a warp does, except if the
      * row exceeds BLOCK_TURN_BYTES, one pass of its threads, by at most BLOCK_REST_BYTES: then most
@@ -32,14 +32,14 @@ enum {
     SHORT = 16,          /* maximum elements of a row that one thread reduces alone */
     SHORT_RUN = 16,      /* minimum length of a column's last axis for several loads at once */
     LANE_PIECES = 4,     /* loads per lane of a short row */
-    MAX_LANE_PIECES = 8, /* the same where combining lanes is slow */
+    MAX_LANE_PIECES = 8, /* loads per lane of a short row, where combining lanes is slow */
     MIN_LANES = 2,
     GAPPED_BYTES = 1 << 11, /* minimum bytes per result for the GAPPED schedules */
     STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
     /* with fewer threads, a thread has at most SMALL_WIDTH columns */
     STRIPE_WIDE_THREADS = 1 << 16,
     MIN_STRIPE_THREADS = 1 << 15,
-    LONG_STRIPE_ROWS = 256, /* the same as STRIPE_ROWS, if STRIPE_RUN_BYTES are contiguous */
+    LONG_STRIPE_ROWS = 256, /* replaces STRIPE_ROWS if STRIPE_RUN_BYTES are contiguous */
     STRIPE_RUN_BYTES = 32,
     SMALL_WIDTH = 4,          /* columns per thread, where more would leave too few threads */
     NARROW_BYTES = 512,       /* maximum bytes of all columns of a block */
@@ -122,9 +122,10 @@ static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     return width;
 }
 
-/* Blocks of COLUMN_WARPS warps, each with a part of the column, and about as many blocks as run at
- * the same time; twice as many for 1-byte elements, which need more work. If narrower accesses give
- * as many threads as parts would, there are no parts, because parts require a second step. */
+/* Returns a schedule of kind COLUMNS. A block has COLUMN_WARPS warps, each of which reduces a part
+ * of the column. There are about as many blocks as run at the same time; twice as many for 1-byte
+ * elements, which need more work. If a smaller width yields enough threads, the columns are not
+ * divided among several blocks, because that requires a second step. */
 static schedule by_columns(int64_t results, int64_t length, int width) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     width = narrowed(width, results, WIDE_THREADS, results >= enough ? enough : WARP);
@@ -347,7 +348,7 @@ static schedule by_blocks(nl_reduce_kind kind, int64_t parts, int64_t chunk) {
     return (schedule){kind, TEAM, 0, THREADS, TEAM, parts, chunk, 1};
 }
 
-/* Divides a row into several parts, one block each. */
+/* Returns a schedule that divides each row into several parts; one block reduces each part. */
 static schedule in_parts(const dims *kept, const dims *reduced, const traits *t, int packed,
                          int64_t results, int64_t length) {
     int64_t size = packed ? t->itemsize : max64(t->itemsize, 4);
@@ -421,8 +422,8 @@ static int is_for_rows(nl_reduce_kind kind) {
            kind != NL_REDUCE_SHORT_PACKED && kind != NL_REDUCE_SHORT_STRIDED;
 }
 
-/* The schedule with which the last block of a launch reduces the parts of all blocks; kind NONE if
- * it cannot. */
+/* Returns the schedule with which the last block of a launch reduces the partial results of all
+ * blocks; kind NONE if another launch must do that. */
 static schedule by_last_block(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
@@ -464,7 +465,7 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 
 /* ---- two launches ---- */
 
-/* The dimensions that the first of two launches keeps. */
+/* Returns the dimensions that the first of two launches does not reduce. */
 static dims together(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
@@ -639,7 +640,8 @@ static void in_parts_of_results(const reduction *f, const schedule *s, const dim
                               (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
 
-/* One part for each result; the kernel reads where each segment ends. */
+/* Plans a reduction by segments. Each result has one part, because the kernel reads the ends of the
+ * segments from an array. */
 static void by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};

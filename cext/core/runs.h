@@ -5,7 +5,7 @@
 
 #include "core/layout.h"
 
-/* Strides in bytes: `of` in the source, `to` in the target. */
+/* One axis of a copy. `of` and `to` are its strides in bytes in the source and in the target. */
 typedef struct nl_run_axis {
     int64_t length, of, to;
 } nl_run_axis;
@@ -20,8 +20,9 @@ typedef struct nl_runs {
 /* `of`: the source, with shape and itemsize. `to`: the strides of the target. No axis may be
  * empty. */
 void nl_runs_make(nl_runs *runs, const nl_layout *of, const int64_t *to);
-/* The largest word size, at most `most` bytes, that divides all rows and to which all addresses are
- * aligned. `address`: the addresses of both sides, combined with OR. */
+/* Returns the largest word size in bytes, at most `most`, that divides the length of a row and to
+ * which the addresses of all rows are aligned. `address`: the addresses of both sides, combined
+ * with OR. */
 int64_t nl_runs_word(const nl_runs *runs, int64_t itemsize, uint64_t address, int64_t most);
 
 #endif

@@ -30,7 +30,7 @@ nl_store nl_scalar_store(const nl_scalar *scalar, nl_dtype dtype, void *bytes);
 /* Writes the value as a C cast does: integers wrap, floats are truncated or become infinite, and of
  * a complex number the imaginary part is dropped. */
 void nl_scalar_cast(const nl_scalar *scalar, nl_dtype dtype, void *bytes);
-/* Smallest and largest value of an integer type. */
+/* Sets *low and *high to the smallest and the largest value of an integer type. */
 void nl_scalar_limits(nl_dtype dtype, int64_t *low, uint64_t *high);
 
 #endif

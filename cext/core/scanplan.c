@@ -134,7 +134,7 @@ static int is_packed(const geometry *g) {
     return 1;
 }
 
-/* Bytes of a row in shared memory (scan.cuh: scan_rows). */
+/* Returns the bytes of a row in shared memory (scan.cuh: scan_rows). */
 static int64_t row_in_memory(int64_t length, int64_t itemsize) {
     return (length | 1) * itemsize;
 }
@@ -150,7 +150,8 @@ static int64_t threads_for_rows(const geometry *g, int64_t rows) {
     return WARP * max64(1, min64(4, ROW_BLOCK_BYTES / (WARP * row)));
 }
 
-/* One warp per row; a lane loads `width` neighbours at a time. */
+/* Returns a schedule in which one warp scans a row; each lane loads `width` neighbours at a time.
+ */
 static schedule by_warps(const geometry *g, int64_t width) {
     int64_t runs = 1;
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
@@ -171,8 +172,8 @@ static int is_for_column_tiles(const geometry *g, int64_t rows) {
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
-/* One thread for a row, or for a part of one: then earlier launches scan the totals of the
- * parts. */
+/* Returns a schedule in which one thread scans a row, or a part of a row: then earlier launches
+ * reduce the parts and scan their totals. Returns kind COLUMNS instead if tiles are faster. */
 static schedule by_threads(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));

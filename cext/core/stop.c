@@ -273,7 +273,8 @@ static const char *site_of(const nl_stop *s, uint32_t number) {
     return site < s->sites + s->size ? site : "";
 }
 
-/* For example "kernel k, block (0,0,0), thread (5,0,0), k.cu:3". */
+/* Writes the kernel and the position of the thread that stopped, for example "kernel k, block
+ * (0,0,0), thread (5,0,0), k.cu:3". */
 static void describe_thread(const nl_stop *s, char *text, size_t size) {
     const record *r = &s->found;
     const char *site = site_of(s, r->site), *position = strchr(site, '\t');

@@ -25,14 +25,14 @@ void nl_stream_release(nl_stream *stream); /* accepts NULL */
 int nl_stream_synchronize(nl_stream *stream, nl_error *err);
 int nl_stream_query(nl_stream *stream, int *done, nl_error *err);
 int nl_stream_priority(nl_stream *stream, int *priority, nl_error *err);
-/* Returns whether the stream is ordered with the legacy default stream. */
+/* Sets *blocking: whether the stream is ordered with the legacy default stream. */
 int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err);
-/* The same for any handle, also of another owner. */
+/* Like nl_stream_blocking, for any stream handle, also of another library. */
 int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err);
 /* Orders later work on `after` behind the work submitted to `before` so far, with an event: the
  * host does not wait. NULL: the default stream. */
 int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err);
-/* Returns whether the stream is being captured, by any library. */
+/* Sets *captured: whether the stream is being captured, by any library. */
 int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_error *err);
 /* Treats a wrapped stream as not ordered with the legacy default stream, whatever its flags: a
  * driver query could invalidate a capture. */

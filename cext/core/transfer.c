@@ -32,7 +32,7 @@
 /* Bytes per driver call for which many calls are faster than packing. */
 #define LARGE_COPY (1 << 20)
 #define PIECE (16 << 20) /* maximum bytes of the dense block */
-/* From this size, the dense block is page-locked if possible. */
+/* A dense block of at least this size is page-locked if possible. */
 #define LOCKED_DENSE ((size_t)256 << 10)
 /* Below this size, the query whether memory is page-locked costs more than it may save. */
 #define MAYBE_LOCKED ((size_t)256 << 10)

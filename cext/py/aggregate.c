@@ -36,8 +36,8 @@ static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
     return copy_record(p, &element, bytes, at);
 }
 
-/* Writes the bytes of a record of the correct size. Returns 1, 0 if `value` is none, -1 with an
- * exception. */
+/* Writes the bytes of a record of the parameter's size. Returns 1, 0 if `value` is not such a
+ * record, -1 with an exception. */
 static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
     if (nl_py_hostarray_is_scalar(value))
         return write_void(p, value, at);

@@ -85,7 +85,8 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
 
 /* ---- array types ---- */
 
-/* The object that messages describe. */
+/* Returns the object whose type and shape messages describe: the array made from the argument by
+ * DLPack, else the argument itself. */
 static PyObject *shown(const nl_py_value *v) {
     return v->exported && v->array ? v->array : v->given;
 }
@@ -483,7 +484,8 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
 
 /* ---- scalars ---- */
 
-/* Writes a date or time. Returns 1, 0 if the value is none, -1 with an exception. */
+/* Writes a datetime64 or timedelta64. Returns 1, 0 if the value is neither, -1 with an exception.
+ */
 static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
     if (nl_py_devarray_check(call->state, value)) {
         const nl_py_array *a = (nl_py_array *)value;

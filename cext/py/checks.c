@@ -65,8 +65,8 @@ static const char *package(void) {
     return folder;
 }
 
-/* How messages name a file of IPython's: "Cell In[3]". The last answer is stored, because all
- * launches of a cell ask for the same file. */
+/* Returns the name of a source file in messages: for a notebook cell "Cell In[3]", else `file`. The
+ * last result is cached, because all launches of a cell have the same file. */
 static const char *label_of(PyObject *filename, const char *file) {
     static char asked[512], label[64];
     if (!strstr(file, "/ipykernel_") && !strstr(file, "<ipython-input"))

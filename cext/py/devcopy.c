@@ -260,9 +260,9 @@ PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwarg
     return result;
 }
 
-/* Is a capture under way that would contain a copy to the host, or that the copy would end? This
- * includes a capture by another library of the array's stream or of the default stream. A lost
- * device captures nothing: the copy itself reports that the device is lost. */
+/* Returns True if a copy of the array to the host would become part of a capture or invalidate it,
+ * also if another library captures the array's stream or the default stream. Returns False for a
+ * lost device, because the copy itself reports that. */
 PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_array *a = (nl_py_array *)self;
     nl_device *dev = a->buffer->device;

@@ -95,9 +95,9 @@ typedef struct nl_dl_current {
  * does not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
-/* Is an object a lazy conjugate or negative of PyTorch? These are views with a flag: the memory
- * contains the other tensor's elements, and a read computes the values. *f is what was read of it.
- * Returns 1 with an exception, or 0. */
+/* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
+ * memory contains the elements of the original tensor, so that kernels would read wrong values. *f
+ * is the result of reading the object. Returns 1 with an exception if it is one, else 0. */
 int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
 /* Reads the current stream of a device for an object for which nl_py_dlpack_is_known returns 1.
  * Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read only

@@ -127,7 +127,8 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
     return result;
 }
 
-/* axis= requires one core dimension, which all operands with a core have. */
+/* Raises TypeError unless axis= is allowed: the signature must have exactly one core dimension, and
+ * each operand this dimension at most once. */
 static int check_axis(const nl_gcore *c) {
     int shared = c->count == 1;
     for (int i = 0; i < c->nin + c->nout; i++)

@@ -302,7 +302,8 @@ static int send_block(nl_py_hostcopies *c, nl_error *err) {
     return NL_CU(err, MemcpyHtoDAsync, c->address, c->block, (size_t)c->in_end, c->stream);
 }
 
-/* Does the device read the host's memory itself, after the call has returned? */
+/* Returns whether the device copies directly from the array's page-locked memory, possibly after
+ * the call has returned. */
 static int is_read_later(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     return c->is_deferred && item->is_locked && is_copied(item, NL_PY_TRANSFER_IN);
 }
@@ -320,7 +321,8 @@ static int send_locked(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* Is it copied neither in the block nor by send_locked? */
+/* Returns whether send_others must copy the item to the device: it is an input, but neither in the
+ * block nor copied by send_locked. */
 static int is_sent_alone(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     return item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN) && !is_read_later(c, item);
 }

@@ -73,12 +73,12 @@ nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c);
 /* Adds the item. Its copy on the device has the order 'C' or 'F', or for 'K' the axis order of
  * its own strides. */
 void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
-/* Do two arrays overlap, at least one of which is written? 1 and their tags, 0, or -1 with an
- * exception. */
+/* Searches two arrays that overlap and of which the call writes at least one. Returns 1 and sets
+ * *first and *second to their tags; 0 if there are none; -1 with an exception. */
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
-/* Decides whether the call can return before its copies are complete, and keep the arrays alive
- * until then: if the host memory of every array that it writes is page-locked. Call it before
- * nl_py_hostcopy_enter, with the device bound, for a call whose caller waits for the stream. */
+/* Makes the call a deferred one, which returns before its copies are complete, if every array that
+ * the call writes is in page-locked host memory. Call it only if the caller waits for the stream,
+ * before nl_py_hostcopy_enter, with the device bound. */
 void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards each `address` is valid. 0, or -1 with an exception. */

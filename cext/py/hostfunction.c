@@ -336,7 +336,8 @@ static nl_layout_view parameter_view(const nl_param *p, const unsigned char *blo
     return (nl_layout_view){(uint64_t)values[0], ndim, p->itemsize, values + 1, values + 1 + ndim};
 }
 
-/* Is the view exactly the argument? */
+/* Returns whether the view has the address, shape, strides and dtype of the argument, so that the
+ * argument itself can be returned. */
 static int is_argument(const nl_param *p, const unsigned char *block, PyObject *arg,
                        const result *r, const nl_layout_view *view) {
     nl_layout_view whole = parameter_view(p, block);
@@ -447,8 +448,8 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* ---- calls ---- */
 
-/* Writes the values of `count` parameters that are arrays, or those that are not, also in tuples.
- */
+/* Writes some of the values of the parameters first to first + count - 1: if `arrays`, those that
+ * are arrays, else those that are not. Items of tuples are treated like parameters. */
 static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
                       unsigned char *block) {
     for (int i = 0; i < count; i++) {

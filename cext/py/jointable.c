@@ -10,7 +10,8 @@ enum {
     BLOCK_WORDS = 256 * 4, /* copied by a block, as in cuda_src/templates/join_table.cu */
 };
 
-/* A row of the table, in words. The first block is that of the part's first word. */
+/* A row of the table: one part (array) of the result. `words` and `offset` are in words.
+ * `first_block`: the thread block that copies the part's first word. */
 typedef struct entry {
     int64_t address, words, offset, first_block;
 } entry;

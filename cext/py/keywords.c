@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* In the order of nl_py_keyword. `rules`: the casting rules, whose index is part of cache keys. */
+/* The names, in the order of nl_py_keyword. `rules` are the values of casting=; the index of a
+ * value is part of cache keys. */
 static const char *const names_of_keys[NL_PY_KEY_COUNT] = {
     "out",   "where",  "dtype", "signature", "casting",  "order",
     "subok", "stream", "axes",  "axis",      "keepdims", "sig"};

@@ -33,7 +33,8 @@ typedef struct nl_py_launcher {
 
 /* ---- launching ---- */
 
-/* Calls a hook, if there is one, until one call has succeeded. */
+/* Calls `hook`, unless it is NULL or an earlier call of it returned without an exception (`warned`
+ * is set then). 0, or -1 with the hook's exception. */
 static int warn_once(PyObject *hook, uint32_t *warned) {
     if (!hook || nl_atomic_load32_relaxed(warned))
         return 0;
@@ -225,7 +226,8 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     return result;
 }
 
-/* `named`: the caller has chosen the stream. */
+/* Launches on l->shape.stream. `named`: the user has chosen this stream, so it is used even if the
+ * arrays' owner has another one. */
 static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named) {
     nl_py_values read; /* not initialized as a whole: it is large */
     nl_error err;

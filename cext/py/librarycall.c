@@ -19,7 +19,7 @@ typedef struct {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
     nl_cudalib_function function;
-    int library; /* whose handle is the first argument, or -1 */
+    int library; /* pass a handle of this library as the first argument; -1: pass none */
     PyObject *name;
 } librarycall;
 

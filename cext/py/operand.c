@@ -147,7 +147,7 @@ static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_
     return bind_again(call);
 }
 
-/* Reads a Python or NumPy number. Returns 1, 0 if it is none, -1 with an exception. */
+/* Reads a Python or NumPy number. Returns 1, 0 if the object is no number, -1 with an exception. */
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
     if (nl_py_hostarray_is_scalar(obj)) {
@@ -345,7 +345,7 @@ static int alloc(nl_py_operation *call, int64_t size, nl_buffer **out) {
     return result;
 }
 
-/* The current stream, if it is the stream of the call, else NULL. */
+/* Returns the thread's current stream if the call uses it, else NULL. */
 static PyObject *current_of(const nl_py_operation *call) {
     PyObject *current = nl_py_stream_current();
     return current && ((nl_py_stream *)current)->stream->handle == call->stream ? current : NULL;

@@ -16,7 +16,8 @@ enum { MAX_PLANS = 4096, BUCKET_BITS = 10, BUCKETS = 1 << BUCKET_BITS, MAX_ARGUM
 /* Capacity in bytes of each thread's work areas; a single call may need more. Tests change it. */
 static uint64_t max_area_bytes = UINT64_C(1) << 30;
 
-/* A call that needs plans, which Python functions create. */
+/* The callable: a library call that needs a plan. The Python function `make` creates the plan of
+ * each thread, device and stream. */
 typedef struct planned {
     PyObject_HEAD vectorcallfunc vectorcall;
     nl_py_state *state;
@@ -65,7 +66,7 @@ typedef struct plans {
     entry *buckets[BUCKETS];
 } plans;
 
-/* Borrowed; NULL with an exception. */
+/* Returns the plans of the calling thread: borrowed; NULL with an exception. */
 static plans *plans_here(const nl_py_state *state) {
     PyObject *of_thread = PyThreadState_GetDict(), *key = (PyObject *)state->plans_type;
     PyObject *found = of_thread ? PyDict_GetItemWithError(of_thread, key) : NULL;

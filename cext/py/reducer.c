@@ -14,8 +14,8 @@ enum { INLINE_STORAGE = 1 << 13 };
 
 /* ---- kernels ---- */
 
-/* The number of a variant: encodes the properties for which a kernel of this reducer is compiled.
- */
+/* Returns the cache key of a kernel of this reducer: an integer that contains all properties for
+ * which the kernel is compiled. */
 static uint64_t variant_of(const nl_reduce_step *s, int masked, int exclusive) {
     const uint64_t fields[][2] = {
         {(uint64_t)s->schedule.kind, 5},

@@ -35,7 +35,8 @@ static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
     return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
 }
 
-/* The number of a dtype; NO_DTYPE for None; -1 if Python must read it. */
+/* Returns the nl_dtype of a dtype argument; NO_DTYPE for None; -1 if only Python code can handle
+ * the argument. */
 static int number_of(PyObject *dtype) {
     PyObject *descr = NULL;
     if (!is_given(dtype))
@@ -171,7 +172,8 @@ static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject
     return 1;
 }
 
-/* `class` is what find_class returns. */
+/* Reads the initial number of a call to *s. `class` is the tuple that find_class returns. Returns 0
+ * if Python must make the call. */
 static int read_start(const request *r, PyObject *class, start *s) {
     PyObject *identity = PyTuple_GET_ITEM(class, 1);
     *s = (start){NULL, 0, NULL};

@@ -33,7 +33,7 @@ typedef struct call {
     nl_py_operand *operands;            /* inputs, then the mask if there is one, then outputs */
     int nin, nmask, nout, count;
     int on_device; /* some operand is on the device, so results are, too */
-    int nowhere;   /* where=False */
+    int nowhere;   /* where=False: no element is computed */
     int ndim;
     int64_t shape[NL_MAX_DIMS];
     nl_py_ufunc_types *types; /* or NULL */
@@ -444,8 +444,8 @@ static PyObject *results(call *c) {
 
 /* ---- call ---- */
 
-/* Calls the ufunc's check of integer values (e.g. negative exponents), which raises an exception.
- */
+/* If the loop is for integers, calls the ufunc's check, which raises an exception for invalid
+ * values (e.g. negative exponents). 0, or -1 with the exception. */
 static int check_values(const call *c, PyObject *const *args) {
     PyObject *check = c->ufunc->check, *where = c->keywords.given[NL_PY_KEY_WHERE];
     if (!check || !nl_dtype_is_integer((nl_dtype)c->loop[0]))

@@ -27,7 +27,7 @@ typedef struct nl_py_ufunc {
     nl_py_state *state;
     PyObject *name;
     PyObject *reductions; /* dict: number of a kind of call -> (Reducer, initial) */
-    PyObject *check; /* check(last input, where), called before a loop over integers; or NULL */
+    PyObject *check;      /* see _check in ufunctype.c; NULL: no check */
     int nin, nout;
     nl_py_overloads types, kernels;
     PyObject *weakrefs;

@@ -86,7 +86,7 @@ typedef struct nl_py_values {
     nl_py_value on_stack[NL_PY_STACK_VALUES];
 } nl_py_values;
 
-/* Initializes only the fields that an empty struct needs. */
+/* Makes the struct empty. The other fields are not read before the first value is added. */
 static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, nl_device *device,
                                      CUstream stream, int blocking) {
     values->state = state;
