@@ -125,8 +125,8 @@ static inline void nl_atomic_store(uint64_t *p, uint64_t v) {
 static inline uint64_t nl_atomic_swap(uint64_t *p, uint64_t v) {
     return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);
 }
-/* The same for an entry of any type, such as a function pointer of a table that other threads call
- * through. */
+/* Like nl_atomic_load and nl_atomic_store, for a variable of any type, such as a function pointer
+ * in a table through which other threads make calls. */
 #define nl_atomic_load_entry(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define nl_atomic_store_entry(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 

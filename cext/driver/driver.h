@@ -28,40 +28,38 @@ typedef struct nl_driver {
     /* "cuda" or "sim", for messages and to compare with a requested kind. Code that depends on the
      * driver uses the members below instead. */
     const char *kind;
-    /* Returns the fault behind a failed status, with more details than cuGetErrorString (the
-     * simulator reports block, thread and line): 1, or 0 if there is none. A fault is returned
-     * once: a second call returns 0. NULL if the driver has no details. */
+    /* The following function pointers are NULL if the driver lacks the feature, as on a GPU. */
+    /* Moves the fault behind a failed status to *fault, with more details than cuGetErrorString
+     * (the simulator reports block, thread and line). Returns 1, or 0 if there is none. A fault is
+     * returned once: a second call returns 0. */
     int (*TakeFault)(nl_fault *fault);
     /* SetChecks sets the checks for the launches of the calling thread (NULL: those of the
-     * process). SetProcessChecks sets the checks for all threads that have not set their own. NULL
-     * if the driver has no checks, as on a GPU. */
+     * process). SetProcessChecks sets the checks for all threads that have not set their own. */
     void (*SetChecks)(const nl_checks *checks);
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
-    /* Returns the checks of the calling thread's launches as a mask of NL_CHECK_ bits. NULL as
-     * above. */
+    /* Returns the checks of the calling thread's launches as a mask of NL_CHECK_ bits. */
     uint32_t (*Checks)(void);
-    /* Removes and returns one of the verdicts recorded under the number, after all its launches: 1,
-     * or 0 if there is none. NULL as above. */
+    /* Moves one of the verdicts that were recorded under the number `record` to *verdict. Call it
+     * after all launches of the record. Returns 1, or 0 if there is none. */
     int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
     /* Launch counters. OpenProfile returns a token for nl_checks.profile, 0 if out of memory.
      * TakeProfile removes and returns the oldest finished launch with this token, or NULL; the
-     * caller frees it with nl_mem_free. CloseProfile ends the use of the token. NULL as above: then
+     * caller frees it with nl_mem_free. CloseProfile ends the use of the token. If these are NULL,
      * launches can be timed (driver/timed.h). */
     uint64_t (*OpenProfile)(void);
     nl_profile *(*TakeProfile)(uint64_t token);
     void (*CloseProfile)(uint64_t token);
-    /* Sets the user's source line of the calling thread's next operation, for reports. NULL as
-     * above. */
+    /* Sets the user's source line of the calling thread's next operation, for reports. */
     void (*SetCaller)(const char *file, int line);
-    /* Returns the number of a stream in reports. NULL as above. */
+    /* Returns the number of a stream in reports. */
     unsigned (*StreamNumber)(CUstream stream);
-    /* Called in a host callback: earlier work of its stream happens before later host code. NULL as
-     * above. */
+    /* Called in a host callback: earlier work of its stream happens before later host code. */
     void (*HostKnows)(void);
     /* For tests of large arrays: later launches run only the last `count` blocks of their grid,
-     * unless their blocks wait for each other. 0: all blocks. NULL as above. */
+     * unless their blocks wait for each other. 0: all blocks. */
     void (*RunLastBlocks)(uint64_t count);
-    /* Reports the running grid that started first: 1, or 0 if no grid is running. NULL as above. */
+    /* Writes the progress of the running grid that started first. Returns 1, or 0 if no grid is
+     * running. */
     int (*Progress)(nl_progress *progress);
     /* Fills the table of cuBLAS with functions of this driver. NULL: the cuBLAS library is loaded
      * instead. */

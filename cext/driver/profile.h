@@ -45,18 +45,19 @@ enum {
         NL_PROFILE_COUNT
 };
 
-/* The widths to which adjacent accesses of a line may be merged: 8 and 16 bytes. */
+/* The widths to which adjacent accesses in one source line may be merged: 8 and 16 bytes. */
 enum { NL_PROFILE_WIDTHS = 2, NL_PROFILE_REUSE = 26 };
 #define NL_PROFILE_WIDTH(level) (8u << (level))
 
-/* The first access of a warp of one kind at a line, for pictures. */
+/* One access of a warp: the first one of its kind (see NL_PROFILE_SAMPLES) in a source line. The
+ * profiler draws it. */
 typedef struct nl_profile_sample {
     unsigned size; /* bytes of a lane; 0: there is none */
     uint32_t mask; /* lanes that take part */
     uint64_t address[32];
 } nl_profile_sample;
 
-/* global loads, global stores, shared loads, shared stores */
+/* One sample for each kind of access: global loads, global stores, shared loads, shared stores. */
 enum { NL_PROFILE_SAMPLES = 4 };
 
 typedef struct nl_profile_line {

@@ -23,8 +23,8 @@ typedef struct nl_sim_call {
     uint64_t file, line, column;
 } nl_sim_call;
 
-/* The inlined calls that contain the instruction at `address` (relative to the image's base),
- * outermost first. Returns their number; calls beyond `most` are omitted. */
+/* Writes to `calls` the inlined calls that contain the instruction at `address` (relative to the
+ * image's base), outermost first. Returns their number; calls beyond `most` are omitted. */
 unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl_sim_call *calls,
                             unsigned most);
 

@@ -6,18 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Is it a complete shared library for this machine? */
+/* Returns whether the bytes are a complete shared library for this machine. */
 int nl_sim_elf_is_valid(const void *bytes, size_t size);
-/* Bytes of static __shared__ memory that `kernel` (as written in the source) may use: the variables
- * in its own body and those outside of all kernels, but not those in the bodies of the `count`
- * `others`. Without a symbol table, the size of all __shared__ variables. */
+/* Returns the bytes of static __shared__ memory that `kernel` (its name in the source) may use: the
+ * variables in its own body and those outside of all kernels, but not those in the bodies of the
+ * `count` other kernels, `others`. Without a symbol table, returns the size of all __shared__
+ * variables. */
 size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel,
                               const char *const *others, size_t count);
-/* The address range of a loaded library relative to its base, [*low, *high), and the size of its
- * thread-local variables. */
+/* Computes the address range of a loaded library relative to its base, [*low, *high), and the size
+ * of its thread-local variables. */
 void nl_sim_elf_extent(const void *bytes, size_t size, uintptr_t *low, uintptr_t *high,
                        uintptr_t *locals_size);
-/* The contents of a section, [result, result + *length); NULL if there is none. */
+/* Returns the contents of a section, *length bytes; NULL if there is no section of this name. */
 const unsigned char *nl_sim_elf_section(const void *bytes, size_t size, const char *name,
                                         size_t *length);
 

@@ -16,11 +16,12 @@ typedef struct nl_sim_name {
     unsigned indices; /* number of indices after the name: 2 in t[i][j] */
 } nl_sim_name;
 
-/* The name at a line and column (of its beginning, or of one of its brackets). Returns 1, or 0 if
- * there is none. */
+/* Finds the name of the array that is indexed at a line and column; the column is that of the
+ * name's first character, or of a bracket after the name. Returns 1, or 0 if there is none. */
 int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,
                       nl_sim_name *name);
-/* The same for the instruction before the return address `pc`. */
+/* Like nl_sim_names_find, for the source position of the instruction before the return address
+ * `pc`. */
 int nl_sim_names_find_pc(const nl_sim_object *image, const void *pc, nl_sim_name *name);
 
 #endif

@@ -11,7 +11,7 @@
  * returns CUDA_ERROR_NOT_INITIALIZED, otherwise CUDA_SUCCESS. */
 CUresult nl_sim_call_initialise(void);
 CUresult nl_sim_call_state(void);
-/* Is there such a device? */
+/* Returns whether `device` is the ordinal of a simulated device. */
 int nl_sim_call_has_device(CUdevice device);
 /* Resolves a stream argument for the calling thread; NULL if it is invalid. */
 nl_sim_stream *nl_sim_call_stream(nl_sim_context *context, CUstream handle);
@@ -41,14 +41,15 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_lasterror_forget(); \
     } while (0)
 
-/* The same for calls that need a context: declares `context`. */
+/* Like NL_SIM_BEGIN, for calls that need a context: declares `context`, the calling thread's
+ * current context. */
 #define NL_SIM_BEGIN_IN(context) \
     NL_SIM_BEGIN(); \
     nl_sim_context *context = nl_sim_context_current(); \
     if (!context) \
     return CUDA_ERROR_INVALID_CONTEXT
 
-/* Declares `stream` for a handle. */
+/* Declares `stream`, the stream of a handle. */
 #define NL_SIM_ANY_STREAM(stream, context, handle) \
     nl_sim_stream *stream = nl_sim_call_stream(context, handle); \
     if (!stream) \
@@ -61,7 +62,8 @@ static inline void nl_sim_call_leave(const int *device) {
             return checked_; \
     } while (0)
 
-/* The same for calls that issue work to the stream, which a capture may forbid. */
+/* Like NL_SIM_ANY_STREAM, for calls that issue work to the stream: also returns the error of a
+ * capture that forbids that. */
 #define NL_SIM_STREAM(stream, context, handle) \
     NL_SIM_ANY_STREAM(stream, context, handle); \
     NL_SIM_CHECK(nl_sim_capture_admit(stream))

@@ -27,7 +27,8 @@ typedef struct copy_op {
     char staged[];
 } copy_op;
 
-/* Fewer consecutive unwritten bytes may be padding between the fields of a struct. */
+/* The minimum number of consecutive unwritten bytes that is reported. Fewer may be padding between
+ * the fields of a struct. */
 enum { MIN_UNWRITTEN = 8 };
 
 static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
@@ -97,7 +98,8 @@ static nl_sim_op *copy_copy(const nl_sim_op *op) {
     return nl_sim_op_copy(op, sizeof(copy_op)); /* captured copies have no staged data */
 }
 
-/* Enables the check for unwritten memory in a copy to the host, if it is wanted. */
+/* If the calling thread has enabled the check for unwritten memory, enables it for this copy to the
+ * host. Returns `c`, which may be NULL. */
 static copy_op *to_host(copy_op *c) {
     if (c)
         c->reads = (nl_sim_check_wanted()->mask & NL_CHECK_UNWRITTEN) != 0;

@@ -99,7 +99,8 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
         job);
 }
 
-/* Runs a launch made by a kernel; a fault is stored in the launch from the host. */
+/* Runs `c`, a launch that a kernel has made. A fault is stored in l->job, the job of the launch
+ * that the host made. */
 static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
                           nl_sim_stream *stream) {
     nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
@@ -146,7 +147,8 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
     return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
-/* Runs all launches of a grid, and theirs; the grid is complete afterwards. */
+/* Runs all launches that the kernels of a grid have made, and the launches that those make. After
+ * that, the grid is complete. */
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);

@@ -245,8 +245,9 @@ int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
     return 1;
 }
 
-/* If the mark is the last operation of its stream, the waiting stream takes over its duty to be
- * joined. */
+/* If the mark is after the last captured operation of its stream, the stream's work is now ordered
+ * before that of the waiting stream. Then `unjoined` moves from the mark's stream to the waiting
+ * stream, unless that is the first stream of the capture. */
 static void join(nl_sim_stream *stream, const nl_sim_mark *mark) {
     nl_sim_stream *from = mark->stream;
     if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {

@@ -19,15 +19,16 @@ CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph);
 CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count);
 int nl_sim_capture_has(nl_sim_stream *stream);
-/* admit: may work be issued to the stream, or may it be waited for? refuse: in addition, the stream
- * must not be captured. If a capture forbids the call, it is invalidated. */
+/* nl_sim_capture_admit returns CUDA_SUCCESS if captures allow issuing work to the stream and
+ * waiting for it, else the driver's error. nl_sim_capture_refuse also fails if the stream itself is
+ * being captured. A capture that forbids the call is invalidated. */
 CUresult nl_sim_capture_admit(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);
 
 /* Call these with the lock of all streams held. */
 void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
-/* The stream's handle is destroyed. */
+/* Call when the stream's handle is destroyed. */
 void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);
 
 /* The capture in which an event was recorded. */
@@ -41,8 +42,8 @@ typedef struct nl_sim_mark {
  * returns 0. */
 int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
 void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark);
-/* A stream waits for the mark: returns 1 and sets *status if a capture is involved, otherwise
- * returns 0. */
+/* Makes a stream wait for the mark. Returns 1 and sets *status if the mark or the stream belongs to
+ * a capture, otherwise returns 0. */
 int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark, CUresult *status);
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark);
 

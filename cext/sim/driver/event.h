@@ -11,7 +11,7 @@ void nl_sim_event_close(nl_sim_event *event);
 nl_sim_context *nl_sim_event_context(const nl_sim_event *event);
 CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream);
 CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event);
-/* CUDA_ERROR_CAPTURED_EVENT if the event was recorded in a capture. */
+/* Returns CUDA_ERROR_CAPTURED_EVENT if the event was recorded in a capture, else CUDA_SUCCESS. */
 CUresult nl_sim_event_admit(nl_sim_event *event);
 int nl_sim_event_is_done(nl_sim_event *event);
 CUresult nl_sim_event_wait(nl_sim_event *event); /* reports the fault of its stream */

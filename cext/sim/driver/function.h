@@ -5,10 +5,10 @@
 #include "driver/cuda_abi.h"
 #include "sim/driver/module.h"
 
-/* NULL if the handle is invalid. */
+/* Returns the function of a handle; NULL if the handle is invalid. */
 nl_sim_function *nl_sim_calls_module_function(CUfunction function);
-/* The number of blocks of `threads` threads and `dynamic` bytes of dynamic shared memory that fit
- * on a multiprocessor. */
+/* Returns the number of blocks of `threads` threads and `dynamic` bytes of dynamic shared memory
+ * that fit on a multiprocessor. */
 int nl_sim_calls_module_occupancy(const nl_sim_function *function, int threads, size_t dynamic);
 
 #endif

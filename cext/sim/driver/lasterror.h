@@ -7,12 +7,12 @@
 
 /* Call at the start of each driver call. */
 void nl_sim_lasterror_forget(void);
-/* interrupt: the user interrupted the call's wait. interrupted: returns whether that happened, and
- * resets it. */
+/* nl_sim_lasterror_interrupt records that the user interrupted the wait of the current call.
+ * nl_sim_lasterror_interrupted returns whether that was recorded, and clears the record. */
 void nl_sim_lasterror_interrupt(void);
 int nl_sim_lasterror_interrupted(void);
-/* report: stores a reported fault; `id` identifies it. take_fault: implements
- * nl_driver.TakeFault. */
+/* nl_sim_lasterror_report stores a fault that the current call returns; `id` identifies the fault.
+ * nl_sim_lasterror_take_fault implements nl_driver.TakeFault. */
 void nl_sim_lasterror_report(uint64_t id, const nl_fault *fault);
 int nl_sim_lasterror_take_fault(nl_fault *fault, uint64_t *id);
 

@@ -20,38 +20,40 @@ typedef struct nl_sim_function {
     char symbol[];
 } nl_sim_function;
 
-/* Maximum threads per block: of __launch_bounds__, or of the device. */
+/* Returns the maximum number of threads per block: that of __launch_bounds__, or of the device. */
 int nl_sim_module_max_threads(const nl_sim_function *function);
 
 /* Loads an image: nl_sim_image_header and the bytes after it. On failure, writes a message to
  * `log`. */
 CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_module **out,
                             char *log, size_t log_size);
-/* The function compiled for the checks in `mask` (of NL_CHECK_COMPILED; 0: none): the function
- * itself, or its twin, which is compiled and loaded at the first call and lives as long as the
- * function. On failure, writes a message to `log`. */
+/* Sets *out to the function compiled for the checks in `mask` (of NL_CHECK_COMPILED; 0: none): the
+ * function itself, or its twin, which is compiled and loaded at the first call and lives as long as
+ * the function. On failure, writes a message to `log`. */
 CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
                             nl_sim_function **out, char *log, size_t log_size);
-/* The checks that it was compiled for, of NL_CHECK_COMPILED. */
+/* Returns the checks for which the module was compiled, a mask of bits of NL_CHECK_COMPILED. */
 uint32_t nl_sim_module_checks(const nl_sim_module *module);
-/* Do its kernels need the processor's floating-point exceptions for the NaN check (reals.h)? */
+/* Returns whether the module's kernels need the processor's floating-point exceptions for the NaN
+ * check (reals.h). */
 int nl_sim_module_traps_reals(const nl_sim_module *module);
-/* Was it compiled with debug=True? */
+/* Returns whether the module was compiled with debug=True. */
 int nl_sim_module_is_debug(const nl_sim_module *module);
-/* Are the bodies of its kernels Python? */
+/* Returns whether the bodies of the module's kernels were written in Python. */
 int nl_sim_module_is_python(const nl_sim_module *module);
-/* The parameter descriptions that an instrumented image exports for one of its kernels; NULL:
- * none. */
+/* Returns the parameter descriptions that an instrumented image exports for one of its kernels;
+ * NULL if there are none. */
 const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *function);
-/* For a twin: the pairs of its variables and the original's; NULL for other modules. */
+/* For a twin, returns the pairs of its variables and those of the original module; NULL for other
+ * modules. */
 struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
-/* The loaded shared library. */
+/* Returns the loaded shared library. */
 const nl_sim_object *nl_sim_module_object(const nl_sim_module *module);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
-/* All work that uses it must have ended. */
+/* Unloads the module. All work that uses it must have ended. */
 void nl_sim_module_destroy(nl_sim_module *module);
 CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
-/* The function that runs this kernel; NULL: the image does not export it. */
+/* Returns the function that runs this kernel; NULL if the image does not export it. */
 nl_sim_function *nl_sim_module_function_of(nl_sim_module *module, const nl_sim_kernel *kernel);
 CUresult nl_sim_module_global(nl_sim_module *module, const char *symbol, void **address,
                               size_t *size);

@@ -38,7 +38,8 @@ struct nl_sim_op {
     nl_sim_after *after, after_few[3];
 };
 
-/* A copy of an operation of `size` bytes, in no stream. */
+/* Returns a copy of an operation struct of `size` bytes, which belongs to no stream; NULL without
+ * memory. */
 nl_sim_op *nl_sim_op_copy(const nl_sim_op *op, size_t size);
 /* Destroys an operation that is in no stream. */
 void nl_sim_op_destroy(nl_sim_op *op);

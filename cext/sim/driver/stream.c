@@ -317,7 +317,8 @@ static void *scheduler_thread(void *unused) {
     return NULL;
 }
 
-/* A stream that the calling thread can run to make progress in `stream`, or NULL. */
+/* Returns `stream`, or a stream for which it waits, whose first operation the calling thread can
+ * run now; NULL if there is none. */
 static nl_sim_stream *helpable(nl_sim_stream *stream) {
     unsigned not_for_me = not_for_me_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
@@ -465,8 +466,8 @@ static void tell_host_lock_held(nl_sim_stream *stream) {
     }
 }
 
-/* The ticket of a stream's last operation that was issued when `number` operations had been issued
- * to all streams. */
+/* Returns the ticket that the stream's last operation had at the moment when `number` operations
+ * had been issued to all streams together. */
 static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
     uint64_t ticket = stream->done;
     for (const nl_sim_op *op = stream->head; op && op->number <= number; op = op->next)

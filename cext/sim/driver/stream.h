@@ -12,7 +12,7 @@ void nl_sim_stream_close(nl_sim_stream *stream);
 
 /* Appends op, which the stream owns from now on. Returns its ticket. */
 uint64_t nl_sim_stream_issue(nl_sim_stream *stream, nl_sim_op *op);
-/* The same, and waits until it has run. */
+/* Like nl_sim_stream_issue, and waits until op has run. */
 void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op);
 /* Waits for all operations issued so far; for a default stream also for those that it is ordered
  * after. */

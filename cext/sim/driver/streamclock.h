@@ -13,19 +13,20 @@ int nl_sim_streamclock_open(void);
  * leave: releases it. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream);
 void nl_sim_streamclock_leave(nl_sim_stream *stream);
-/* An operation is issued. */
+/* Call when an operation is issued to the stream. */
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
-/* Everything in `earlier` happened before `later` as well. */
+/* Merges `earlier` into `later`: everything that happened before `earlier` now happened before
+ * `later`, too. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
-/* Everything in this clock happened before the host's next operations. */
+/* Merges the clock into the host's: everything in it happened before the host's next operations. */
 void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
 
-/* The user's source line of the calling thread's next operation (nl_driver.SetCaller). */
+/* Sets the user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
-/* "lesson.py, line 20"; "": unavailable. */
+/* Writes the line that was set, as "lesson.py, line 20"; "" if none was set. */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
-/* The number of a created stream, as in reports (nl_driver.StreamNumber). */
+/* Returns the number that identifies the stream in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_number(CUstream stream);
 
 /* Call begin_host with the operation before a host function runs, and with NULL afterwards.

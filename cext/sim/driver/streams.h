@@ -35,7 +35,8 @@ struct nl_sim_stream {
     struct nl_sim_capture *capture;
     nl_sim_op *captured;     /* its last captured operation */
     uint64_t captured_count; /* number of its captured operations */
-    /* the capture's first stream has no operation ordered after them yet */
+    /* the capture's first stream does not wait for this stream's captured operations yet, which is
+     * an error at the end of the capture */
     int unjoined;
 };
 

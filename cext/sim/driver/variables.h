@@ -10,10 +10,11 @@
 
 typedef struct nl_sim_variables nl_sim_variables;
 
-/* NULL without memory. */
+/* Finds the variables of both libraries that have the same name. Returns NULL without memory. */
 nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin);
 void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
-/* bring: call before a checked launch. return: call after it. */
+/* Call nl_sim_variables_bring before a checked launch: copies changes from the module to the twin.
+ * Call nl_sim_variables_return after the launch: copies changes back. */
 void nl_sim_variables_bring(nl_sim_variables *variables);
 void nl_sim_variables_return(nl_sim_variables *variables);
 

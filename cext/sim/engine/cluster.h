@@ -19,9 +19,10 @@ typedef struct nl_sim_cluster {
     nl_sim_worker *member[NL_SIM_CLUSTER_BLOCKS_MOST];
 } nl_sim_cluster;
 
-/* The n-th block of a grid in execution order: clusters are consecutive. */
+/* Returns the index of the block that runs as the n-th of the grid: the blocks of a cluster are
+ * consecutive. */
 nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n);
-/* Are the blocks with these linear indices in the same cluster? */
+/* Returns whether the blocks with these linear indices are in the same cluster. */
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b);
 
 /* Call before and after a launch with clusters; at most `blocks` blocks run concurrently. open
@@ -29,22 +30,25 @@ int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b
 int nl_sim_cluster_open(struct nl_sim_job *job, uint64_t blocks);
 void nl_sim_cluster_close(struct nl_sim_job *job);
 
-/* enter: the worker is about to run the n-th block of its launch. leave: the block has ended. Both
- * wait for the other blocks of the cluster. enter returns -1 if the grid was stopped. */
+/* Call nl_sim_cluster_enter before the worker runs the n-th block of its launch, and
+ * nl_sim_cluster_leave when the block has ended. Both wait for the other blocks of the cluster.
+ * nl_sim_cluster_enter returns -1 if the grid was stopped. */
 int nl_sim_cluster_enter(nl_sim_worker *worker, uint64_t n);
 void nl_sim_cluster_leave(nl_sim_worker *worker);
 /* Call when one of the block's threads has ended. */
 void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
-/* The parity of the next crossing at which the thread has not arrived. */
+/* Returns the parity of the next crossing of the cluster's barrier at which the thread has not
+ * arrived. */
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *worker, unsigned thread);
 /* Call when no thread of the block can run and some wait for the cluster. Returns when some can
  * continue. */
 void nl_sim_cluster_sleep(nl_sim_worker *worker);
-/* Makes threads ready whose crossing has happened. */
+/* Makes all threads of the block ready that wait for a crossing of the cluster's barrier which has
+ * happened. */
 void nl_sim_cluster_poll(nl_sim_worker *worker);
 
-/* The member of the worker's cluster whose shared memory contains the address; NULL: none, or the
- * block is in no cluster. */
+/* Returns the worker of the block in this worker's cluster whose shared memory contains the
+ * address; NULL if there is none, or if the launch has no clusters. */
 nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *worker, uintptr_t address);
 
 /* Implement nl_sim_ops.cluster_... */

@@ -68,14 +68,15 @@ static inline void nl_sim_fiber_prepare(nl_sim_fiber *fiber, nl_sim_fiber_stack 
 static inline void nl_sim_fiber_entered(void);
 /* Suspends `from`, the running fiber, and resumes `to`. */
 void nl_sim_fiber_call(nl_sim_fiber *from, nl_sim_fiber *to);
-/* The same; faster if many fibers are suspended at the same code position (see below). */
+/* Like nl_sim_fiber_call; faster if many fibers are suspended at the same code position (see
+ * below). */
 static inline void nl_sim_fiber_switch(nl_sim_fiber *from, nl_sim_fiber *to);
 /* Resumes `to`; the stack contents of the running fiber are abandoned. */
 _Noreturn void nl_sim_fiber_abandon(nl_sim_fiber *to);
-/* The same for a fiber that has ended; faster. */
+/* Like nl_sim_fiber_abandon, for a running fiber that has ended; faster. */
 _Noreturn static inline void nl_sim_fiber_leave(nl_sim_fiber *to);
-/* The same from a signal handler, whose third argument is `signal_context`. Takes effect when the
- * handler returns. */
+/* Like nl_sim_fiber_abandon, but called in a signal handler, whose third argument is
+ * `signal_context`. Takes effect when the handler returns. */
 void nl_sim_fiber_escape(void *signal_context, nl_sim_fiber *to);
 
 #if defined(__x86_64__) && !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && \

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size of the heap. Setting it returns 0, or -1 if the heap is in use already. */
+/* Sets or returns the size of the heap. nl_sim_heap_set_size returns 0, or -1 if the heap is in use
+ * already. */
 int nl_sim_heap_set_size(size_t size);
 size_t nl_sim_heap_size(void);
 void *nl_sim_heap_alloc(unsigned long long size); /* NULL when it is exhausted */
@@ -18,7 +19,8 @@ void nl_sim_heap_watch(void);
 void nl_sim_heap_unwritten(uintptr_t block);
 /* Marks all blocks as written. */
 void nl_sim_heap_written(void);
-/* Writes "byte 8 of 40 bytes of malloc()"; returns 0 if the address is in no allocated block. */
+/* Describes an address in an allocated block: "byte 8 of 40 bytes of malloc()". Returns 0 if the
+ * address is in no such block. */
 int nl_sim_heap_name(uintptr_t address, char *text, size_t size);
 /* Writes ", 4 bytes after the end of 40 bytes of malloc()"; returns 0 if the address is not in the
  * heap. */

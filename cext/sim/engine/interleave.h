@@ -19,7 +19,8 @@ struct nl_sim_worker;
 
 typedef struct nl_sim_interleaver nl_sim_interleaver;
 
-/* The largest number of blocks that may be alive (begun, but not ended) at the same time. */
+/* Returns the maximum number of blocks that may be alive (begun, but not ended) at the same time.
+ */
 uint64_t nl_sim_interleave_most(const struct nl_sim_job *job);
 /* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
  * there is none left. job->interleaver must be NULL; it is NULL again afterwards. */
@@ -45,13 +46,14 @@ int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
 struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *worker,
                                                    const struct nl_sim_worker *after);
 
-/* A pseudo-random number less than `end`, from the launch's own sequence. */
+/* Returns a pseudo-random number less than `end`, the next of the launch's own sequence. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
-/* The number of accesses that the running thread makes before other threads run. */
+/* Chooses the number of accesses that the running thread makes before other threads run. */
 unsigned nl_sim_interleave_slice(struct nl_sim_job *job);
-/* Should others run before this atomic or volatile access? */
+/* Returns whether other blocks should run before the running thread's next atomic or volatile
+ * access. */
 int nl_sim_interleave_is_due_at_atomic(struct nl_sim_job *job);
-/* Index of the block that runs as the n-th. */
+/* Returns the index of the block that runs as the n-th. */
 uint64_t nl_sim_interleave_block(const struct nl_sim_job *job, uint64_t n);
 
 #endif

@@ -90,7 +90,7 @@ void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault
 /* Stops the grid: no more blocks are taken, and running blocks should end. */
 void nl_sim_job_stop(nl_sim_job *job);
 
-/* Number of blocks per cluster; 0 or 1: no clusters. */
+/* Returns the number of blocks per cluster; 0 or 1 for a launch without clusters. */
 static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
     const nl_sim_dim *size = &job->launch.cluster;
     return size->x * size->y * size->z;

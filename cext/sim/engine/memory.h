@@ -59,17 +59,18 @@ typedef struct nl_sim_memory_file {
 CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
 /* Maps the memory of such a file, as kind OPENED. */
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
-/* The part of the range that is reserved for the heap of kernels. Its pages are inaccessible.
- * Returns 0 if there is no such part. */
+/* Returns the address of the part of the range that is reserved for the heap of kernels, and sets
+ * *size. Its pages are inaccessible. Returns 0 if there is no such part. */
 uintptr_t nl_sim_memory_heap(size_t *size);
 /* Frees all allocations of a device. */
 void nl_sim_memory_clear(int device);
 
 /* Finds the allocation that contains `address`; 0 if there is none. */
 int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info);
-/* Is all of [address, address + size) in one allocation? */
+/* Returns whether all of [address, address + size) is in one allocation. */
 int nl_sim_memory_covers(uintptr_t address, size_t size);
-/* Can a device access the host's memory at this address asynchronously? */
+/* Returns whether the address is in an allocation of this table (device, page-locked or registered
+ * memory), which a device can access asynchronously. */
 int nl_sim_memory_is_pinned(const void *address);
 /* Checks the red zones of the allocations that the words point to. Returns 1 if one was damaged:
  * then `damage` is a sentence, and `word` the index of the word. */
@@ -91,7 +92,8 @@ void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
 int nl_sim_memory_watch(void (*also)(void));
 /* Call when a kernel that is not checked may have written anywhere: marks all memory as written. */
 void nl_sim_memory_written(void);
-/* As nl_sim_memory_covers, for bytes that are about to be written. */
+/* Like nl_sim_memory_covers, for bytes that are about to be written: marks the allocation as
+ * written. */
 int nl_sim_memory_covers_target(uintptr_t address, size_t size);
 /* Finds the allocation that an invalid address was probably meant for. Returns 1: the allocation
  * that contains it, or the nearest one; 2: a freed allocation that contained it; 0: none. */

@@ -41,12 +41,12 @@ typedef struct nl_sim_observer {
      * overflowed. trapped: a floating-point exception; returns 1 if the thread can continue. */
     void (*overflowed)(nl_sim_worker *worker, const void *instruction);
     int (*trapped)(nl_sim_worker *worker, const siginfo_t *info, void *context);
-    /* Is the address in shared memory that the observer allocated for the block? */
+    /* Returns whether the address is in shared memory that the observer allocated for the block. */
     int (*is_shared)(const nl_sim_worker *worker, uintptr_t address);
-    /* The corresponding address for the block of another worker. */
+    /* Returns the address of the same shared variable and offset in the block of another worker. */
     uintptr_t (*map_shared)(nl_sim_worker *worker, uintptr_t address, nl_sim_worker *other);
-    /* Does the observer check memory accesses, so that it has reported an invalid access
-     * already? */
+    /* Returns whether the observer checks memory accesses. Then it has reported an invalid access
+     * before the processor traps. */
     int (*sees_accesses)(const nl_sim_worker *worker);
     /* Writes the name of the element at the address in the kernel's source: "out[127]". Returns 0
      * if it has none. */

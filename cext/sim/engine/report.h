@@ -5,7 +5,7 @@
 #include "sim/engine/job.h"
 #include "sim/engine/worker.h"
 
-/* Call on a fiber: records a fault of the job and switches to the worker's own stack. */
+/* Call these on a fiber. Each records a fault of the job and switches to the worker's own stack. */
 _Noreturn void nl_sim_report_stuck(nl_sim_worker *worker);
 _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *worker, unsigned thread);
 /* Reports a deadlock: no thread of the grid can continue. */
@@ -18,11 +18,11 @@ _Noreturn void nl_sim_report_stopped(nl_sim_worker *worker);
 /* Call on any stack: records that the launch has run for too long, and what this block was
  * doing. */
 void nl_sim_report_endless(nl_sim_worker *worker);
-/* The same without a block's state. */
+/* Like nl_sim_report_endless, without a report of what a block was doing. */
 void nl_sim_report_overdue(nl_sim_job *job);
 
-/* The name of the operation that a thread waits in (nl_sim_thread.wait and its argument), in the
- * kernel's language. */
+/* Returns the name of the operation that a thread waits in (nl_sim_thread.wait and its argument),
+ * in the kernel's language. */
 const char *nl_sim_report_operation(const nl_sim_worker *worker, unsigned wait, unsigned argument);
 
 #endif

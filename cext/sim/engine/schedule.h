@@ -61,13 +61,14 @@ int nl_sim_schedule_parse(nl_sim_schedule *schedule, const char *text, const cha
 void nl_sim_schedule_format(const nl_sim_schedule *schedule, const char *kernel, char *text,
                             size_t size);
 
-/* Should another thread run before the running thread's next access? is_atomic: the access is
- * atomic or volatile. Must be called again after the other thread has run. */
+/* Returns whether another thread must run before the running thread's next access. is_atomic: the
+ * access is atomic or volatile. Must be called again after the other thread has run. */
 int nl_sim_schedule_is_due(struct nl_sim_worker *worker, int is_atomic, int writes,
                            uintptr_t address);
-/* The access that was counted last competes with another one. */
+/* Records that the last counted access competes with another one: their order depends on the
+ * schedule. */
 void nl_sim_schedule_note_competition(nl_sim_schedule *schedule);
-/* The order of accesses at this address depends on the schedule. */
+/* Records that the order of all accesses at this address depends on the schedule. */
 void nl_sim_schedule_note_contention(nl_sim_schedule *schedule, uintptr_t address);
 int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
 /* Call when threads continue that waited at a barrier or a collective, when a thread has ended, or
@@ -75,7 +76,7 @@ int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event
 static inline void nl_sim_schedule_note_progress(nl_sim_schedule *schedule) {
     schedule->progress++;
 }
-/* Must a thread of another block run next? */
+/* Returns whether a thread of another block must run next. */
 int nl_sim_schedule_leaves(const struct nl_sim_worker *worker);
 /* Returns the thread of this block that must run next, if it is ready, and clears the request; -1:
  * any thread may run. */

@@ -74,7 +74,7 @@ void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
 
 /* Lanes that wait until no other lane of their warp can run */
 
-/* Lanes of `set` that wait at the same position as `lane`. */
+/* Returns the mask of the lanes in `set` that wait at the same position as `lane`. */
 static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
     uint32_t together = 0;
     NL_SIM_FOR_LANES(other, set) {
@@ -93,8 +93,8 @@ static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
     return stepping;
 }
 
-/* The lanes of `stepping` whose access comes first in the program. If the same lanes read
- * repeatedly, they wait for another lane: after PATIENT_READS times, all lanes continue. */
+/* Returns the mask of the lanes in `stepping` whose access comes first in the program. If the same
+ * lanes read PATIENT_READS times, they probably wait for another lane, so all lanes continue. */
 static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
     uint32_t place = UINT32_MAX, set = 0;
     NL_SIM_FOR_LANES(lane, stepping) {

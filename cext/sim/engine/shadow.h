@@ -33,18 +33,18 @@ void nl_sim_shadow_hear_all(int change);
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state);
 /* Sets or clears bits of the state. */
 void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on);
-/* Does any byte have one of the bits? */
+/* Returns whether the state of any byte in [address, address + size) has one of the bits. */
 int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits);
 /* Marks complete pages of simulated memory as not allocated, and frees their shadow memory. */
 void nl_sim_shadow_drop(uintptr_t low, size_t span);
 /* Copies the state of copied memory; a source outside of simulated memory counts as written. */
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);
-/* The number of allocated bytes from `address` on, at most `size`. */
+/* Returns the number of consecutive allocated bytes that begin at `address`, at most `size`. */
 size_t nl_sim_shadow_there(uintptr_t address, size_t size);
 /* Finds at least `least` consecutive unwritten bytes. Returns their offset, and sets *count to
  * their number; returns `size` if there are none. */
 size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count);
-/* Was any of these bytes written? All must be allocated. */
+/* Returns whether any of these bytes was written. All bytes must be allocated. */
 static inline int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
     return nl_sim_shadow_any(address, size, NL_SIM_WRITTEN);
 }

@@ -21,7 +21,7 @@ typedef struct nl_sim_stacks {
 /* Sets the size of all stacks (rounded up to pages); stacks of another size are freed. No stack may
  * be in use. */
 void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size);
-/* Index of a new stack, or -1 without memory. */
+/* Allocates a stack and returns its index, or -1 without memory. */
 int nl_sim_stacks_grow(nl_sim_stacks *stacks);
 static inline int nl_sim_stacks_take(nl_sim_stacks *stacks) {
     return stacks->free_count ? stacks->free[--stacks->free_count] : nl_sim_stacks_grow(stacks);
@@ -31,7 +31,7 @@ static inline void nl_sim_stacks_give(nl_sim_stacks *stacks, unsigned index) {
 }
 /* Marks all stacks as free; code that runs on them is abandoned. */
 void nl_sim_stacks_reset(nl_sim_stacks *stacks);
-/* Is `address` in the guard below one of the stacks? */
+/* Returns whether `address` is in the guard below one of the stacks. */
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address);
 
 #endif

@@ -25,11 +25,12 @@ typedef struct nl_sim_texture {
     int is_linear; /* linear memory that is read by tex1Dfetch */
 } nl_sim_texture;
 
-/* Bytes per texel; 0 for an unsupported format. */
+/* Returns the bytes per texel; 0 for an unsupported format. */
 unsigned nl_sim_texture_size(int format, unsigned channels);
-/* Returns the object's number; 0 without memory, or if there are too many objects. */
+/* Registers a copy of the object and returns its number; 0 without memory, or if there are too many
+ * objects. */
 unsigned long long nl_sim_texture_add(const nl_sim_texture *texture);
-/* Returns 0 if there is no such object. */
+/* Destroys an object. Returns 0 if there is no such object, else 1. */
 int nl_sim_texture_remove(unsigned long long object, int is_surface);
 /* Destroys all objects of a device. */
 void nl_sim_texture_clear(int device);

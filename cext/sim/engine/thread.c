@@ -61,14 +61,15 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
     return NULL;
 }
 
-/* The running thread's function has returned: chooses the next thread. Returns the same as
- * relieve. */
+/* Call when the running thread's function has returned: chooses the next thread. Returns that
+ * thread if it must be resumed, or NULL if it has not started. */
 NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
     unsigned ended = w->current;
     return relieve(w, ended, retire(w, ended));
 }
 
-/* The same; returns if the caller must run the next thread, otherwise switches to it. */
+/* Like follow, but switches to the next thread if it must be resumed. Returns only if the caller
+ * must start it. */
 NL_SIM_INLINE void go_on(nl_sim_worker *w) {
     nl_sim_thread *next = follow(w);
     if (next)

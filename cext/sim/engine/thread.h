@@ -8,10 +8,10 @@
  * then the next threads as long as they have not started. It is a trampoline where there is one
  * (trampoline.c). */
 void nl_sim_thread_entry(void *worker);
-/* The same for launches in which the end of each thread must be reported, to an observer or the
- * cluster. */
+/* Like nl_sim_thread_entry, for launches in which the end of each thread must be reported to an
+ * observer or to the cluster. */
 void nl_sim_thread_entry_observed(void *worker);
-/* The running thread has ended; runs the other threads on its fiber. */
+/* Call when the running thread has ended: runs the other threads on its fiber. */
 _Noreturn void nl_sim_thread_ended(nl_sim_worker *worker);
 /* Implements nl_sim_ops.exit_thread. */
 void nl_sim_thread_exit(unsigned thread) __attribute__((noreturn));

@@ -48,7 +48,7 @@ static uint64_t reduce(nl_sim_warp_op op, const nl_sim_thread *lanes, uint32_t s
     return result;
 }
 
-/* Lanes of `set` whose value equals `value`. */
+/* Returns the mask of the lanes in `set` whose value equals `value`. */
 static uint32_t equal(const nl_sim_thread *lanes, uint32_t set, uint64_t value) {
     uint32_t result = 0;
     NL_SIM_FOR_LANES(lane, set) {
@@ -120,9 +120,10 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_wake(w, index, set);
 }
 
-/* The group that a lane at `line` joins. Each shuffle, vote and reduction in the source is an
- * instruction of its own; on a GPU, lanes that execute two different instructions exchange nothing.
- * For __syncwarp the lines may differ. */
+/* Finds the group that a lane at `line` joins. All lanes of a group must be at the same line,
+ * because each shuffle, vote and reduction in the source is an instruction of its own, and on a GPU
+ * lanes that execute different instructions exchange nothing. For __syncwarp the lines may
+ * differ. */
 static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
                                 int line) {
     nl_sim_warp *warp = &w->warp[index];

@@ -194,7 +194,7 @@ void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
 /* Call in a forked child: forgets all workers of the parent. */
 void nl_sim_worker_forget(void);
 
-/* Are both the same position in the source? */
+/* Returns whether both are the same position in the source. */
 static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line && a.column == b.column &&
            (a.file == b.file || strcmp(a.file, b.file) == 0);
