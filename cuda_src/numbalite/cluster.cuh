@@ -20,8 +20,8 @@ struct cluster_group {
     static NUMBALITE_METHOD void barrier_wait(arrival_token && NUMBALITE_AND_SITE) {
         __cluster_barrier_wait(NUMBALITE_AT_SITE);
     }
-    /* query_shared_rank: the block whose shared memory contains an address. map_shared_rank: the
-     * corresponding address in another block. */
+    /* query_shared_rank returns the rank of the block whose shared memory contains the address.
+     * map_shared_rank returns the address of the same variable in the block with the given rank. */
     static NUMBALITE_METHOD unsigned int query_shared_rank(const void *address) {
         return __cluster_query_shared_rank(address);
     }

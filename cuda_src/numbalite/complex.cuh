@@ -46,7 +46,7 @@ typedef complex<float> complex64;
 typedef complex<double> complex128;
 
 namespace nl_detail {
-/* U, if it is a real number type. */
+/* only_real<U>::type is U if U is a real number type; otherwise it does not exist. */
 template <class U> struct is_class { static constexpr bool value = __is_class(U); };
 template <class U, bool IsClass = is_class<U>::value> struct only_real { typedef U type; };
 template <class U> struct only_real<U, true> {};

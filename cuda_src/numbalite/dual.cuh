@@ -25,7 +25,8 @@ namespace nl_detail {
 template <class T> struct is_dual { static constexpr bool value = false; };
 template <class T, int N> struct is_dual<nl_dual<T, N>> { static constexpr bool value = true; };
 
-/* U, if T is a number of C++. */
+/* if_number<T, U>::type is U if T is a built-in number type; otherwise it does not exist, which
+ * excludes a template from overload resolution. */
 template <class T, class U, bool IsClass = __is_class(T) || __is_enum(T) || __is_union(T)>
 struct if_number {
     typedef U type;
@@ -34,13 +35,14 @@ template <class T, class U> struct if_number<T, U, true> {};
 template <class U> struct if_number<void, U, false> {};
 template <class V, class U> struct if_number<V *, U, false> {};
 
-/* U, if T is an integer. */
+/* Like if_number, if T is a built-in integer type. */
 template <class T, class U, bool IsInteger = (T(0.5) == T(0))> struct if_integer {
     typedef U type;
 };
 template <class T, class U> struct if_integer<T, U, false> {};
 
-/* The type of a + b for a dual and a number, or two duals. No member `type` for other pairs. */
+/* dual_sum<A, B>::type is the type of a + b if at least one of them is a dual and the other one a
+ * dual or a number; otherwise it does not exist. */
 template <class A, class B> struct dual_sum {};
 template <class A, class B> struct number_sum { typedef decltype(A() + B()) type; };
 template <class T, int N, class U> struct number_sum<nl_dual<T, N>, U> {
@@ -156,7 +158,7 @@ template <class D, class T> NUMBALITE_FUNCTION constexpr D nl_seed(const T &x, i
 }
 
 namespace nl_detail {
-/* The value of an operand as a T. */
+/* Returns the value of an operand, a dual or a number, converted to T. */
 template <class T, class U, int N> NUMBALITE_FUNCTION constexpr T value_as(const nl_dual<U, N> &x) {
     return T(x.value);
 }
@@ -165,7 +167,8 @@ NUMBALITE_FUNCTION constexpr T value_as(const U &x) {
     return T(x);
 }
 
-/* Adds the derivatives of an operand, times the slope; a number has none. */
+/* Adds the derivatives of the operand x, times the slope, to those of `sum` (the chain rule). A
+ * number has no derivatives, so nothing is added. */
 template <class T, int N, class U>
 NUMBALITE_FUNCTION constexpr void add(nl_dual<T, N> &sum, const nl_dual<U, N> &x, const T &slope) {
     for (int i = 0; i < N; i++)
@@ -183,7 +186,7 @@ template <class T, int N> NUMBALITE_FUNCTION constexpr bool is_zero(const nl_dua
             return false;
     return is_zero(x.value);
 }
-/* As add, but a derivative that is 0 adds 0, whatever the slope is. */
+/* Like add, but a derivative that is 0 adds 0, even if the slope is infinite or NaN. */
 template <class T, int N, class U>
 NUMBALITE_FUNCTION void add_nonzero(nl_dual<T, N> &sum, const nl_dual<U, N> &x, const T &slope) {
     for (int i = 0; i < N; i++)
@@ -214,7 +217,8 @@ template <class T, int N> NUMBALITE_FUNCTION constexpr bool operator!(const nl_d
 #define NUMBALITE_DUALS \
     template <class A, class B, class R = typename nl_detail::dual_sum<A, B>::type> \
     NUMBALITE_FUNCTION
-/* `op`, and its derivatives by a and by b in terms of x, y and the result z. */
+/* Defines an operator. by_a and by_b are its partial derivatives with respect to a and b,
+ * expressions of the values x and y and the result z. */
 #define NUMBALITE_OPERATOR(op, by_a, by_b) \
     NUMBALITE_DUALS constexpr R operator op(const A &a, const B &b) { \
         typedef typename R::value_type T; \
@@ -266,7 +270,8 @@ NUMBALITE_COMPARISON(!=)
     using ::copysign; \
     using ::hypot;
 
-/* f and its derivative in terms of x and f(x) = y. `f_f` is C's name of f for floats. */
+/* Defines f for duals. `slope` is the derivative of f, an expression of x and y = f(x). `f_f` is
+ * C's name of f for floats. */
 #define NUMBALITE_UNARY(f, f_f, slope) \
     template <class T, int N> NUMBALITE_FUNCTION nl_dual<T, N> f(const nl_dual<T, N> &a) { \
         NUMBALITE_REAL \
@@ -403,7 +408,8 @@ NUMBALITE_TEST(signbit)
 
 /* ---- functions of two numbers ---- */
 
-/* f and its derivatives by a and by b, in terms of x, y and f(x, y) = z. */
+/* Defines f for duals. by_a and by_b are its partial derivatives, expressions of the values x
+ * and y and of the result z. */
 #define NUMBALITE_BINARY(f, f_f, by_a, by_b) \
     NUMBALITE_DUALS R f(const A &a, const B &b) { \
         NUMBALITE_REAL \
@@ -443,8 +449,8 @@ NUMBALITE_DUALS R min(const A &a, const B &b) {
     return fmin(R(a), R(b));
 }
 
-/* The derivative by the exponent is log(a) * a^b, which is NaN for negative a: an exponent whose
- * derivative is 0, as that of a constant, does not add it. */
+/* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a. So it
+ * is not added for an exponent whose own derivative is 0, such as a constant. */
 NUMBALITE_DUALS R pow(const A &a, const B &b) {
     NUMBALITE_REAL
     typedef typename R::value_type T;

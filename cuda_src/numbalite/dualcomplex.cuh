@@ -104,8 +104,8 @@ NUMBALITE_TN complex<nl_dual<T, N>> polar(nl_dual<T, N> r, nl_dual<T, N> angle) 
     return complex<nl_dual<T, N>>(r * cos(angle), r * sin(angle));
 }
 
-/* The derivative by the exponent is log(z) * z^w; an exponent without a derivative does not add it.
- */
+/* The derivative with respect to the exponent is log(z) * z^w. It is not added for an exponent
+ * whose own derivative is 0. */
 template <class T, class U, int N, class R = typename nl_detail::number_sum<T, U>::type>
 NUMBALITE_FUNCTION complex<nl_dual<R, N>> pow(const complex<nl_dual<T, N>> &z,
                                               const complex<nl_dual<U, N>> &w) {

@@ -1,4 +1,4 @@
-/* numbalite/exit: the end of one thread, where a kernel has failed. */
+/* exit: the end of one thread, where a kernel has failed. */
 #ifndef NUMBALITE_EXIT_CUH
 #define NUMBALITE_EXIT_CUH
 

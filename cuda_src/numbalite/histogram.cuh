@@ -11,13 +11,14 @@
 namespace numbalite {
 namespace nl_count {
 
-/* The bin is the element's value. */
+/* Returns the element's value as its bin: bincount. */
 struct number_bin {
     template <class T> NUMBALITE_FUNCTION int64 operator()(const T &x) const { return (int64)x; }
 };
 
-/* Bins between edges; the last edge belongs to the last bin. If the bins have equal width, `first`
- * and `scale` estimate the bin, and the edges correct it; otherwise it is found by bisection. */
+/* Returns the bin between two edges that contains the element; the last edge belongs to the last
+ * bin. -1 for an element in no bin. If the bins have equal width, `first` and `scale` estimate the
+ * bin, and the edges correct it; otherwise it is found by bisection. */
 template <class E> struct edge_bin {
     const E *edges;
     int64 count; /* number of bins */

@@ -120,8 +120,9 @@ template <class T> struct tile_states {
     }
 };
 
-/* statuses_of in reduceplan.py and core/scanplan.c compute the same number: incomplete groups and
- * ranges count. */
+/* Returns the number of statuses of a row: one for each tile, group and range, including incomplete
+ * groups and ranges. statuses_of in reduceplan.py and core/scanplan.c must compute the same
+ * number. */
 NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
     return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
 }
@@ -152,8 +153,9 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
     return before;
 }
 
-/* core/scanplan.c's statuses_of computes the same number. A window is as many tiles as a block has
- * threads. */
+/* Returns the number of statuses of a row that is scanned in windows: one for each tile, and one
+ * for each window, which is as many tiles as a block has threads. statuses_of in core/scanplan.c
+ * must compute the same number. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
@@ -179,7 +181,7 @@ template <class T> struct window {
         there = all.load(number > 0 ? begin + first - blockDim.x : i, number > 0 ? 32 : 0);
         before = all.load(begins_line() ? i : of_lines + number - 2, !begins_line());
     }
-    /* Do this window and the previous one begin the row? */
+    /* Returns whether no window precedes this one and the previous one. */
     NUMBALITE_FUNCTION bool begins_line() const { return number < 2; }
     NUMBALITE_FUNCTION bool is_last_tile() const { return within == (int)blockDim.x - 1; }
     /* The number of warps that requested tiles of this window. */
@@ -192,7 +194,8 @@ template <class T> struct window {
     template <class Op> NUMBALITE_FUNCTION T wait_there(Op op) {
         return reduce_first(all.wait(there), there.count, op);
     }
-    /* The row's total before the two windows; only if begins_line() is false. For one warp. */
+    /* Returns the row's total before the two windows. Call it in one warp, and only if
+     * begins_line() is false. */
     NUMBALITE_FUNCTION T wait_before() { return all.wait(before); }
     NUMBALITE_FUNCTION void publish_line(const T &so_far) const { all.publish(of_lines + number, so_far); }
 };

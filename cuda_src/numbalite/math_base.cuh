@@ -21,7 +21,7 @@ template <class T> struct number<T, true> { typedef T type; };
 template <class A, class B>
 using product = decltype(typename number<A>::type() * typename number<B>::type());
 
-/* double for integers. */
+/* floating<T>::type is double for an integer type T, else T. */
 template <class T, bool Integer = ((T)0.5 == (T)0)> struct floating { typedef double type; };
 template <class T> struct floating<T, false> { typedef T type; };
 template <class T, bool Integer = ((T)0.5 == (T)0)> struct only_integer {};
@@ -30,13 +30,13 @@ template <class T> using double_of_integer = typename only_integer<product<T, T>
 template <class A, class B> using floating_of = typename floating<product<A, B>>::type;
 } // namespace nl_detail
 
-/* f of an integer. */
+/* Defines f for integers, which are converted to double. */
 #define NUMBALITE_MATH_INTEGER(f) \
     template <class T> NUMBALITE_FUNCTION nl_detail::double_of_integer<T> f(T x) { \
         return ::f((double)x); \
     }
 
-/* f of two numbers of any types, done in the common one. */
+/* Defines f for two numbers of any types, which are converted to their common type. */
 #define NUMBALITE_MATH_MIXED(f, common) \
     template <class A, class B, class R = nl_detail::common<A, B>> \
     NUMBALITE_FUNCTION R f(A a, B b) { \

@@ -3,7 +3,8 @@
  *
  *     if (is_none(mask) || mask[i]) y[i] = x[i];
  *
- * Its elements read as zero, and assignments to them are ignored. */
+ * So an array that is None can be indexed: each element reads as zero, and assignments to elements
+ * are ignored. */
 #ifndef NUMBALITE_NONE_CUH
 #define NUMBALITE_NONE_CUH
 

@@ -167,7 +167,7 @@ NUMBALITE_NP T np_power(const T &x, const T &y) {
         return pow(x, y);
     } else if constexpr (nl_detail::np_same<T, float> || nl_detail::np_same<T, double>) {
         return y == 2 || y == 3 || y == 4 ? nl_detail::np_small_power(x, (int)y) : ::pow(x, y);
-    } else { /* a dual number, whose derivative by y the products would lose */
+    } else { /* a dual: products would lose the derivative with respect to y */
         return ::pow(x, y);
     }
 }

@@ -36,7 +36,7 @@ NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *
     return a << right | b;
 }
 
-/* An item of the sort; defines its order. */
+/* An item of the bitonic sort, ordered by key, then by index. */
 struct item {
     double key;
     long long index;
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/* The same for longer rows: `blocks` blocks per row. */
+/* Like nl_permute_short, for rows of more than SHORT items; `blocks` blocks per row. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_long(long long *out, unsigned long long lines, unsigned long long n,
                     unsigned long long m, unsigned long long key, unsigned long long low,

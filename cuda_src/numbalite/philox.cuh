@@ -69,7 +69,7 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
-    /* log(2^exponent * (1 + f)) for f in [-1/3, 1/3]. */
+    /* Returns log(2^exponent * (1 + f)) for f in [-1/3, 1/3]. */
     static NUMBALITE_FUNCTION float log_of(float exponent, float f) {
         float s = f * f;
         float r = ::fmaf(-0.130310059f, s, -0.121484190f);
@@ -89,7 +89,7 @@ template <> struct real<float> {
         exponent = (float)(int)whole * 1.1920929e-07f;
         f = __int_as_float((int)(bits - whole)) - 1.0f;
     }
-    /* The same for 1 - w, for w in (0, 1/2]; keeps the precision of small w. */
+    /* Splits 1 - w into 2^exponent * (1 + f), for w in (0, 1/2]; keeps the precision of small w. */
     static NUMBALITE_FUNCTION void split_rest(float w, float &exponent, float &f) {
         bool is_small = w < 0.333f;
         exponent = is_small ? 0.0f : -1.0f;

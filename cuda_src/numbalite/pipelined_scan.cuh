@@ -42,8 +42,8 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
 }
 
 /* The values of its tile that a thread computes before the prefix of the tile is available. The
-   first warp,
- * lane or piece of a tile has no predecessor; its value is undefined. */
+ * first warp, lane or piece of a tile has no predecessor: the member with the total of its
+ * predecessors is undefined. */
 template <class T> struct reductions_of_tile {
     T first; /* total of the thread's pieces before the one that it begins with */
     T left;  /* total of the earlier lanes of its warp */

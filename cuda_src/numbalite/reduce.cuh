@@ -20,7 +20,7 @@
  *
  * Elements are read as S, accumulated as T, and results are stored as O. Op::from converts the
  * element with index i of a result to a T (or several neighbouring elements at once, if the
- * operation has a better way than one by one). Op::result converts the final T to an O. */
+ * operation has faster code for that). Op::result converts the final T to an O. */
 #ifndef NUMBALITE_REDUCE_CUH
 #define NUMBALITE_REDUCE_CUH
 

@@ -1,5 +1,5 @@
-/* moments: reduction operators (reduce.cuh) with an accumulator type of their own: mean, variance,
- * any, all, counts, norms, minimum and maximum, argmin, argmax. All are commutative. */
+/* reduce_operators: reduction operators (reduce.cuh) with an accumulator type of their own: mean,
+ * variance, any, all, counts, norms, minimum and maximum, argmin, argmax. All are commutative. */
 #ifndef NUMBALITE_REDUCE_OPERATORS_CUH
 #define NUMBALITE_REDUCE_OPERATORS_CUH
 

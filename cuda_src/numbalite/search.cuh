@@ -7,8 +7,9 @@
 namespace numbalite {
 namespace nl_sort {
 
-/* The number of the n elements that precede `wanted`, or, with `right`, that do not follow it. I is an
- * unsigned type that contains n: 32-bit arithmetic needs half the instructions. */
+/* Returns how many of the n elements are less than `wanted`, or, with `right`, less than or equal
+ * to it. I is an unsigned type that can represent n; 32-bit arithmetic needs half the
+ * instructions. */
 template <class K, class I>
 NUMBALITE_FUNCTION I bound_of(const void *sorted, const long long *sorter, I n,
                               const typename K::key &wanted, bool right, unsigned long long flip) {
@@ -36,8 +37,8 @@ NUMBALITE_FUNCTION uint64 bound_of_any(const void *sorted, const long long *sort
 } // namespace nl_sort
 } // namespace numbalite
 
-/* For each of m values: the number of the n elements that precede it, or, with `right`, that do not
- * follow it. `sorter` contains the elements' indices in sorted order, or is null. */
+/* For each of m values, counts the n elements that are less than it, or, with `right`, less than or
+ * equal to it. `sorter` contains the elements' indices in sorted order, or is null. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_search(const void *sorted, const long long *sorter, const void *values, long long *found,
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-/* For each of m values: is it one of the n elements? With `inverts`: is it none of them? */
+/* For each of m values, stores whether it is one of the n elements; with `inverts`, whether it is
+ * none of them. */
 template <class K>
 __global__ void __launch_bounds__(256)
     nl_contains(const void *sorted, const void *values, bool *found, unsigned long long n,

@@ -6,13 +6,14 @@
  * dimension describes the output.
  *
  *     VALUES   the selected elements
- *     INDICES   their indices: one for each dimension; `output` of a dimension is the offset of its index,
- *              `output` of the kept dimension the stride between elements
+ *     INDICES  the indices of the selected elements, one for each dimension; `output` of a
+ *              dimension is the offset of its index, `output` of the kept dimension the stride
+ *              between elements
  *     HALVES   the selected elements from the front, the others from the back in reverse
  *     SPREAD   overwrites the selected elements with others, in order; the kept dimension has their number,
  *              and they are repeated if more elements are selected
- *     COVER    overwrites each selected element with the other that has the same index: no
- * look-back */
+ *     COVER    overwrites each selected element with the element of the second array that has the
+ *              same index, so no look-back is needed */
 #ifndef NUMBALITE_SELECT_CUH
 #define NUMBALITE_SELECT_CUH
 

@@ -1,4 +1,5 @@
-/* words: unsigned integers of 1 to 16 bytes; an element is copied as one of them, by one access. */
+/* unsigned_types: unsigned integers of 1 to 16 bytes. A kernel that only copies elements reads each
+ * element as one of them, so that one access copies it. */
 #ifndef NUMBALITE_UNSIGNED_TYPES_CUH
 #define NUMBALITE_UNSIGNED_TYPES_CUH
 

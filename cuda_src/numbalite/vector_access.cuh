@@ -1,10 +1,10 @@
-/* pieces: addresses of the elements of a ufunc's operands, and vectorized loads and stores.
+/* vector_access: addresses of the elements of a ufunc's operands, and vectorized loads and stores.
  *
  * The parameter structs mirror cext/core/loop.h: slots first, which contain a pointer or a value,
  * then extents, then strides in bytes, outermost dimension first.
  *
  *     flat      each operand is contiguous and aligned, or one element for all results
- *     rows      the same along the last dimension ("columns"); strided in the other dimensions
+ *     rows      as flat along the last dimension ("columns"); strided in the other dimensions
  *     shifted   as rows, without the alignment that wide accesses need
  *     tiled     some operands are contiguous along the columns, others along the rows, for example
  *               if one of them is transposed
@@ -127,7 +127,7 @@ template <class T, int E> struct bundle {
     }
 };
 
-/* The same interface for elements that are loaded one by one. */
+/* The interface of the struct above, for elements that are loaded one by one. */
 template <class T, int E> struct loose {
     T item[E];
     NUMBALITE_FUNCTION T get(int j) const { return item[j]; }

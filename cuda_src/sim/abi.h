@@ -214,10 +214,10 @@ typedef enum nl_sim_phase_step {
 typedef struct nl_sim_phase {
     nl_sim_phase_step step;
     const void *barrier;
-    unsigned phase; /* the current one; of its number, the lower three bits count */
-    unsigned value; /* of a token, the lower bits of the phase; or the parity */
-    int is_over;    /* the answer to a question, without checks */
-    int blocks;     /* the thread asks until the answer is 1 */
+    unsigned phase; /* number of the current phase; only its lowest three bits are used */
+    unsigned value; /* TOKEN: the lowest bits of the token's phase; PARITY: the parity */
+    int is_over;    /* TOKEN, PARITY: the result according to the barrier's word, without checks */
+    int blocks;     /* TOKEN, PARITY: the thread repeats the call until the result is 1 */
 } nl_sim_phase;
 struct nl_sim_index;
 struct nl_sim_arithmetic;
@@ -283,8 +283,8 @@ typedef struct nl_sim_arithmetic {
     /* of an index: '+', '-', '*'; of floating-point numbers: '+', '-', '*', '/', '%', 'f' for a
      * function, 'h' for a conversion to float16 */
     char operation;
-    unsigned char bits;          /* of an index */
-    long long dividend, divisor; /* or the operands of an index computation */
+    unsigned char bits;          /* INDEX: width of the integer type in bits */
+    long long dividend, divisor; /* INDEX: the two operands */
     double result, a, b;
 } nl_sim_arithmetic;
 

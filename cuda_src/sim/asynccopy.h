@@ -45,11 +45,12 @@ NUMBALITE_SIM_INLINE void commit(bool bulk = false) {
 NUMBALITE_SIM_INLINE void wait(unsigned but, bool bulk = false) {
     tell(NL_SIM_COPY_WAIT, nullptr, nullptr, 0, nullptr, but, bulk);
 }
-/* The same for the source: the copies have read it. */
+/* The thread has waited until all its groups except the last `but` have read their source. */
 NUMBALITE_SIM_INLINE void wait_read(unsigned but) {
     tell(NL_SIM_COPY_WAIT_READ, nullptr, nullptr, 0, nullptr, but, true);
 }
-/* The barrier counts the copies that the thread has not waited for. */
+/* Binds the copies that the thread has not waited for to a barrier: they are complete when its
+ * current phase ends. */
 NUMBALITE_SIM_INLINE void bind(const void *barrier) {
     tell(NL_SIM_COPY_BIND, nullptr, nullptr, 0, barrier, 0, false);
 }

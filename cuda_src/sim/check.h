@@ -44,8 +44,8 @@ NUMBALITE_SIM_HOOK inline void nl_sim_write_field(void *p, unsigned long size) {
                                 NUMBALITE_SIM_PC);
 }
 
-/* The same before the copy of a struct, whose alignment no other check covers. `align`: a power of
- * two. */
+/* irpatch.py inserts this before the copy of a struct, whose alignment no other check covers.
+ * `align`: the required alignment, a power of two. */
 extern "C" __attribute__((visibility("hidden"))) void
 nl_sim_report_misaligned(void *address, unsigned align, int kind);
 extern "C" __attribute__((visibility("hidden"), used)) inline void

@@ -32,8 +32,8 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
 
 } // namespace numbalite_sim
 
-/* __nv_cvt_float_to_fp8(x, a, b) and __nv_cvt_float2_to_fp8x2: of the name, and the type E of a
- * number's parts. */
+/* Defines conversions such as __nv_cvt_float_to_fp8(x, a, b) and __nv_cvt_float2_to_fp8x2. `given`
+ * and `given2` are the parts of the names for the source type, E and T2 the source types. */
 #define NUMBALITE_SIM_NARROW_FROM(fp, place, A, B, given, E, given2, T2) \
     NUMBALITE_SIM_INLINE __nv_##fp##_storage_t __nv_cvt_##given##_to_##fp(const E x, const A a, \
                                                                           const B b) { \
@@ -70,7 +70,8 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     explicit operator I() const { \
         return numbalite_sim::integer_of<I>(float(*this)); \
     }
-/* One, two and four numbers of a format, `place` bits apart; what else two have. */
+/* Defines the types of one, two and four numbers of a format, which are `place` bits apart. The
+ * last arguments are additional members of the type of two numbers. */
 #define NUMBALITE_SIM_NARROW_TYPES(fp, place, format, ...) \
     struct __align__(1) __nv_##fp##_##format { \
         typedef numbalite_sim::format nl_format; \

@@ -8,8 +8,8 @@ namespace groups {
 
 /* ---- tiles of several warps ---- */
 
-/* Memory for the exchanges of such tiles before compute capability 8.0. Unused here: the engine
- * stores them. */
+/* Memory in which tiles of several warps exchange values on GPUs before compute capability 8.0.
+ * Unused here, because the engine stores these values. */
 template <unsigned int threads = 1024> struct alignas(8) block_tile_memory {
     char nl_memory[32 + threads / 32 * 8];
 };
@@ -18,8 +18,8 @@ NUMBALITE_SIM_INLINE thread_block this_thread_block(block_tile_memory<threads> &
     return thread_block();
 }
 
-/* As on a GPU, they have no ballot and no match, and of the shuffles only shfl; each operation is
- * also a barrier. */
+/* Members of a tile of several warps. As on a GPU, such tiles have no ballot and no match, and of
+ * the shuffles only shfl; each operation is also a barrier of the tile. */
 template <unsigned int N> struct tile_members<N, false> {
     static_assert(N <= 1024 && (N & (N - 1)) == 0, "a tile has 1, 2, 4, ... or 1024 threads");
     static constexpr ::cuda::thread_scope thread_scope = ::cuda::thread_scope_block;

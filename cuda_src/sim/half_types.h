@@ -133,7 +133,8 @@
     NUMBALITE_SIM_INLINE T##2 &operator sign##=(T##2 & a, const T##2 & b) { \
         return a = name2(a, b); \
     }
-/* ++x and x++ by the function that adds, or --x and x-- by the one that subtracts. */
+/* Defines ++x and x++ (sign ++, `name` a function that adds), or --x and x-- (sign --, a function
+ * that subtracts). */
 #define NUMBALITE_SIM_SIXTEEN_STEP(T, sign, name, one) \
     NUMBALITE_SIM_INLINE T &operator sign(T &a) { \
         return a = name(a, one); \

@@ -99,8 +99,9 @@ NUMBALITE_SIM_INLINE bool seen(const word *at, bool is_over) {
         asynccopy::seen(at);
     return is_over;
 }
-/* is_over: has the phase in which `state` was returned ended? is_parity_over: has the latest phase
- * of this parity ended? blocks: the caller repeats the question until it has. */
+/* is_over returns whether the phase in which `state` was returned has ended. is_parity_over returns
+ * whether the latest phase of this parity has ended. blocks: the caller repeats the call until the
+ * phase has ended. */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE(), bool blocks = false) {
     unsigned current = phase(now(at, file, line));
@@ -112,7 +113,7 @@ NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity,
     unsigned current = phase(now(at, file, line));
     return seen(at, phases::parity(at, current, parity, (current & 1) != parity, blocks));
 }
-/* The same; if it is not over, lets other threads run. */
+/* Returns `is_over`. If the phase is not over, lets other threads run first. */
 NUMBALITE_SIM_INLINE bool tried(bool is_over, const char *file = __builtin_FILE(),
                                 int line = __builtin_LINE()) {
     if (!is_over)

@@ -26,8 +26,8 @@ NUMBALITE_SIM_LOAD(__ldcs)
 NUMBALITE_SIM_LOAD(__ldlu)
 #undef NUMBALITE_SIM_LOAD
 
-/* Never from a cache: reads values that other threads have written in the meantime, so a thread may
- * wait in a loop with it. */
+/* __ldcv never reads from a cache, so programs use it in a loop that waits for a value of another
+ * thread. Therefore each call is reported to the engine as a spin. */
 template <class T>
 NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FILE(),
                               int line = __builtin_LINE()) {

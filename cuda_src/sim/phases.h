@@ -51,9 +51,9 @@ NUMBALITE_SIM_INLINE void complete(const void *barrier, unsigned phase, Finish &
     }
     tell(NL_SIM_PHASE_COMPLETE, barrier, phase, 0, false, false);
 }
-/* Has the phase of a token (or the latest phase of a parity) ended, as far as the thread can
- * observe? is_over: the answer without checks. blocks: the thread repeats the question until it
- * has. */
+/* Return whether the phase of a token (or the latest phase of a parity) has ended, as far as the
+ * thread can observe. is_over: the result without checks. blocks: the thread repeats the call until
+ * the phase has ended. */
 NUMBALITE_SIM_INLINE bool token(const void *barrier, unsigned phase, unsigned of, bool is_over,
                                 bool blocks = false) {
     return tell(NL_SIM_PHASE_TOKEN, barrier, phase, of, is_over, blocks);

@@ -103,8 +103,8 @@ NUMBALITE_SIM_INLINE unsigned long long shared(const int &address) {
     return completed((unsigned)address);
 }
 
-/* mapa: the corresponding address in the shared memory of another block of the cluster. ctarank:
- * the block whose shared memory contains an address. */
+/* mapa returns the address of the same variable in the shared memory of another block of the
+ * cluster. ctarank returns the rank of the block whose shared memory contains the address. */
 NUMBALITE_SIM_INLINE unsigned long long mapa(unsigned long long at, unsigned block,
                                              const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     return (unsigned long long)__cluster_map_shared_rank((const void *)at, block, file, line);

@@ -3,7 +3,7 @@
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 
-/* The old kind of textures, which CUDA 12 has no more. */
+/* Texture references, which CUDA 12 has removed. */
 template <class T, int dimensions = 1, cudaTextureReadMode mode = cudaReadModeElementType>
 struct texture NUMBALITE_SIM_CANNOT_BE(texture, "texture references are gone since CUDA 12: kernels take "
                                                 "a cudaTextureObject_t");

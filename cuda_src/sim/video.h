@@ -127,7 +127,8 @@ NUMBALITE_SIM_EXTREMES(int, s32)
 NUMBALITE_SIM_EXTREMES(unsigned, u32)
 #undef NUMBALITE_SIM_EXTREMES
 
-/* The same for two halves; `high` and `low` report which halves of a were selected. */
+/* Defines these functions for two 16-bit halves; `high` and `low` report whether the half of a was
+ * selected. */
 #define NUMBALITE_SIM_EXTREMES_OF_HALVES(sign) \
     NUMBALITE_SIM_INLINE unsigned __vimax3_##sign##16x2(unsigned a, unsigned b, unsigned c) { \
         return __vmax##sign##2(__vmax##sign##2(a, b), c); \

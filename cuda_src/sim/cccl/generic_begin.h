@@ -1,5 +1,6 @@
-/* Between this and generic_end.h libcu++'s code is that for GPUs before the asynchronous copies of Ampere and the barriers of
- * Hopper: barriers are made of atomics, and copies are made at once. */
+/* Between this header and generic_end.h, libcu++ compiles its code for GPUs before Ampere's
+ * asynchronous copies and Hopper's barriers: barriers consist of atomics, and copies are
+ * synchronous. */
 #include <nv/target>
 #pragma push_macro("NV_PROVIDES_SM_80")
 #pragma push_macro("NV_PROVIDES_SM_90")

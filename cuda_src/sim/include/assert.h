@@ -1,4 +1,4 @@
-/* <assert.h>: as everywhere, each inclusion looks at NDEBUG again; no #pragma once. */
+/* <assert.h>: as in C, each inclusion tests NDEBUG again, so there is no #pragma once. */
 #undef assert
 #ifdef NDEBUG
 #define assert(...) static_cast<void>(0)

@@ -77,8 +77,8 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
 NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
     ops->xorwow_jump(state, steps, scale);
 }
-/* Implemented by the engine, which has the tables. It works on a copy, so that the checks see no
- * access by it. */
+/* Calls the engine, which has the tables. The engine gets a copy, so that only this function
+ * accesses the state itself, where the checks see it. */
 NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
     xorwow_jump_apart(state, steps, scale);

@@ -1,4 +1,4 @@
-/* <stdlib.h>: memory is the prelude's; abort ends the launch. */
+/* <stdlib.h>: the prelude declares malloc and free; abort() ends the launch with an error. */
 #pragma once
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
@@ -21,7 +21,7 @@ typedef struct {
     numbalite_sim::fault(719, "abort() was called", "", 0);
 }
 #endif
-/* Standard headers name it; no kernel can use it. */
+/* Declared because standard headers use the name; a call in a kernel aborts. */
 inline int rand() {
     abort();
 }

@@ -1,4 +1,5 @@
-/* An element of LU's diagonal as a factor of the determinant: each exchange of rows turns its sign. */
+/* Returns an element of LU's diagonal as a factor of the determinant; each exchange of rows inverts
+ * the sign. */
 template <typename T, typename P> T factor(T x, P pivot, P place) {
     return pivot == place ? x : T(0) - x;
 }

@@ -1,4 +1,4 @@
-/* The replacement of numpy.nan_to_num. */
+/* Replaces NaN and infinities as numpy.nan_to_num does. */
 template <typename T> T finite(T x, T nan, T most, T least) {
     return np_isnan(x) ? nan : np_isinf(x) ? (x > T(0) ? most : least) : x;
 }

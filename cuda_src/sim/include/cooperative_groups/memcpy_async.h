@@ -1,4 +1,5 @@
-/* cooperative_groups/memcpy_async.h: a group's copies, each a group of copies of its own (sim/memcpy_async.h). */
+/* cooperative_groups/memcpy_async.h: copies by the threads of a cooperative group. Each call
+ * commits its copies as a separate group of asynchronous copies (sim/memcpy_async.h). */
 #pragma once
 #include "../cooperative_groups.h"
 #include "sim/memcpy_async.h"
@@ -11,7 +12,7 @@ NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const T *from,
     numbalite_sim::copy_part(to, from, bytes, group.thread_rank(), group.num_threads());
     numbalite_sim::asynccopy::commit();
 }
-/* Elements: as many as both have. */
+/* Copies elements: the smaller number of the two layouts. */
 template <class Group, class T, class To, class From>
 NUMBALITE_SIM_INLINE void memcpy_async(const Group &group, T *to, const To &capacity, const T *from, const From &count) {
     size_t both = static_cast<size_t>(capacity) < static_cast<size_t>(count) ? capacity : count;

@@ -1,5 +1,5 @@
-/* cuda/std/__cccl/builtin.h: libcu++ detects NVRTC, and would use builtin functions that g++ lacks;
- * it has templates in their place. */
+/* cuda/std/__cccl/builtin.h: libcu++ detects NVRTC, and would use builtin functions that g++ lacks.
+ * This header makes it use templates instead. */
 #pragma once
 #include_next <cuda/std/__cccl/builtin.h>
 #ifndef NUMBALITE_SIM_CLANG

@@ -1,5 +1,5 @@
-/* cuda/std/__tuple_dir/structured_bindings.h: it specialises the host library's std::tuple_size, which NVRTC has not
- * and which it would declare in another way. */
+/* cuda/std/__tuple_dir/structured_bindings.h: libcu++ specializes std::tuple_size, and declares it
+ * for NVRTC, which lacks it. That declaration would conflict with the host library's. */
 #pragma once
 #include <utility>
 #include <cuda/std/__fwd/array.h>
