@@ -5,7 +5,7 @@
 /* Nanoseconds since an unspecified start. */
 unsigned long long nl_clock_ns(void);
 
-/* The processor's cycle counter (x86-64), else nanoseconds. */
+/* Returns the processor's cycle counter (x86-64), else nanoseconds. */
 unsigned long long nl_clock_cycles(void);
 
 #endif

@@ -21,7 +21,7 @@ void *nl_mem_keep(size_t size);
 /* Counts a request for another resource (a mapping, a thread). Returns whether it must fail. */
 int nl_mem_refuses(void);
 
-/* Number of live blocks, for leak tests. */
+/* Returns the number of live blocks, for leak tests. */
 size_t nl_mem_live(void);
 
 /* Makes the n-th request from now fail (1 = the next); 0 disables this. Returns the number of

@@ -20,7 +20,7 @@ typedef struct nl_threads_job {
     unsigned open; /* threads that may still join */
 } nl_threads_job;
 
-/* Number of processors that this process may use. */
+/* Returns the number of processors that this process may use. */
 int nl_threads_processors(void);
 /* Lets `count` more threads join the job. If too few are idle, starts threads while the pool has
  * fewer than `most`. Failures to start a thread are ignored. */

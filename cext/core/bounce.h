@@ -52,8 +52,8 @@ size_t nl_bounce_least(void);
 /* Rounds up to a power of two, 64 KiB or more: with few sizes, page-locked blocks are reused more
  * often. */
 size_t nl_bounce_round(size_t size);
-/* The maximum total size in bytes of the host operands of a call for which a kernel should read
- * page-locked memory directly. Such a kernel must read each operand once. */
+/* Returns the maximum total size in bytes of the host operands of a call for which a kernel should
+ * read page-locked memory directly. Such a kernel must read each operand once. */
 int64_t nl_bounce_shared(void);
 
 #endif

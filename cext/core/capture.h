@@ -52,7 +52,8 @@ extern NL_THREAD_LOCAL int nl_capture_is_foreign;
 int nl_capture_relax(int *mode, nl_error *err);
 void nl_capture_restore(int mode);
 
-/* The id of the stream's capture, also of another library's; 0 if the stream is not captured. */
+/* Returns the id of the stream's capture, also of another library's; 0 if the stream is not
+ * captured. */
 unsigned long long nl_capture_of(CUstream stream);
 /* Returns whether this library is capturing the stream. */
 int nl_capture_has(CUstream stream);
@@ -62,8 +63,8 @@ void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 int nl_capture_is_on(const void *device);
 /* Returns whether the calling thread has an active capture. */
 int nl_capture_is_here(void);
-/* The stream that the calling thread captures, which is used for work without an explicit stream;
- * NULL if there is none. */
+/* Returns the stream that the calling thread captures, which is used for work without an explicit
+ * stream; NULL if there is none. */
 CUstream nl_capture_stream(void);
 /* Records that work on `stream` uses the object. Returns 1 if it was added, 2 if it was recorded
  * before, 0 if the stream is not being captured, -1 on an error. */

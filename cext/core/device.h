@@ -64,9 +64,9 @@ int nl_device_usable(void);
 int nl_device_count(int *count, nl_error *err);
 /* Returns whether there is at most one device. Makes no driver call. */
 int nl_device_is_alone(void);
-/* The driver's handle of a device, without its context. */
+/* Sets *handle to the driver's handle of a device, without retaining its context. */
 int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
-/* The maximum bytes of shared memory of a block, with opting in if necessary. */
+/* Returns the maximum bytes of shared memory of a block, with opting in if necessary. */
 static inline int nl_device_shared_limit(const nl_device *dev) {
     return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
 }
@@ -74,9 +74,9 @@ static inline int nl_device_shared_limit(const nl_device *dev) {
 nl_device *nl_device_get(int ordinal, nl_error *err);
 /* Returns the calling thread's device, bound. Call at the start of every operation. */
 nl_device *nl_device_current(nl_error *err);
-/* The ordinal of the calling thread's device. */
+/* Returns the ordinal of the calling thread's device. */
 int nl_device_selected(void);
-/* The ordinal that the calling thread has selected, or -1. */
+/* Returns the ordinal that the calling thread has selected, or -1. */
 int nl_device_own_selection(void);
 /* Selects the calling thread's device. */
 int nl_device_select(int ordinal, nl_error *err);

@@ -31,10 +31,10 @@ static inline int nl_dtype_is_integer(nl_dtype dtype) {
 size_t nl_dtype_size(nl_dtype dtype);      /* bytes; 0 for NL_OPAQUE */
 size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
-/* The dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for an unknown name. */
+/* Returns the dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for an unknown name. */
 int nl_dtype_from_name(const char *name);
-/* The dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE if there is
- * none. */
+/* Returns the dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE if there
+ * is none. */
 nl_dtype nl_dtype_from_kind(char kind, int64_t size);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct nl_gemm {
     nl_gemm_matrix a, b, c;
 } nl_gemm;
 
-/* The cudaDataType of a dtype that cuBLAS can multiply, or -1. */
+/* Returns the cudaDataType of a dtype that cuBLAS can multiply, or -1. */
 int nl_gemm_type(nl_dtype dtype);
 /* Returns whether products of `type` with results of type `result` are supported. Sums are computed
  * in the precision of the result; for 16-bit results in float. */

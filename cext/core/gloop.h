@@ -63,8 +63,8 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
  * Fortran order. */
 int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err);
 
-/* The shape and strides of an operand's core dimensions as the function declares them: dimensions
- * that the array lacks have length 1. */
+/* Sets the shape and strides of an operand's core dimensions as the function declares them:
+ * dimensions that the array lacks have length 1. */
 void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
 
 /* The loop of the kernel: without dimensions of length 1, sorted by stride, and merged where all
@@ -77,7 +77,7 @@ typedef struct nl_gpacked {
     int64_t strides[NL_GU_MAX_OPERANDS][NL_MAX_DIMS];
 } nl_gpacked;
 int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
-/* The number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
+/* Returns the number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
 int nl_gloop_kernel_dims(int dims);
 
 /* Writes the kernel's parameter (gufunc.cuh: gufunc_call) with `dims` dimensions, an array of

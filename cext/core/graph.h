@@ -41,7 +41,7 @@ void nl_graph_retain(nl_graph *graph);
 void nl_graph_release(nl_graph *graph); /* accepts NULL; the capture must be over */
 size_t nl_graph_live(void);             /* for leak tests */
 
-/* The last captured operation of this stream. */
+/* Sets *node to the last captured operation of this stream. */
 int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err);
 
 /* Launches the graph. `blocking`: the stream is ordered with the legacy default stream. */

@@ -26,7 +26,7 @@ typedef struct nl_workspace {
     size_t size;
 } nl_workspace;
 
-/* The size of cuBLAS's own workspace, as NVIDIA recommends it. */
+/* Returns the size of cuBLAS's own workspace, as NVIDIA recommends it. */
 size_t nl_handle_workspace_size(const nl_device *dev);
 
 /* Returns a handle for exclusive use by this thread until nl_handle_leave. The device must be bound

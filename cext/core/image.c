@@ -71,7 +71,8 @@ static int fat_binary_is_whole(const char *bytes, size_t size) {
     return fits(header_size, rest, size);
 }
 
-/* A position-dependent checksum of all bytes; the same as in numbalite/compilers/image.py. */
+/* Returns a position-dependent checksum of all bytes; the same as in numbalite/compilers/image.py.
+ */
 static uint64_t checksum(const char *bytes, size_t size) {
     uint64_t word = 0, sum = 0, sums = 0;
     for (; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {

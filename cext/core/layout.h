@@ -40,9 +40,9 @@ int nl_layout_reshape(const nl_layout *from, nl_layout *to);
  * missing axes. Returns 0 if it cannot be broadcast to that shape. `out` may be `strides`. */
 int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,
                         const int64_t *wanted, int64_t *out);
-/* The low bits of the addresses of all elements, combined with OR; `address` is that of the first
- * element. A type with alignment a (a power of two up to 256) may be loaded if these bits & (a - 1)
- * are 0. */
+/* Returns the low bits of the addresses of all elements, combined with OR; `address` is that of the
+ * first element. A type with alignment a (a power of two up to 256) may be loaded if these bits &
+ * (a - 1) are 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
 /* Returns whether two elements of the array may share bytes. Based on the strides alone: it may
  * return 1 although none do. */

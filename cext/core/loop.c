@@ -41,7 +41,7 @@ const char *nl_loop_kind_name(nl_loop_kind kind) {
     return names[kind];
 }
 
-/* The stride of an operand along dimension d of the loop. */
+/* Returns the stride of an operand along dimension d of the loop. */
 static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
     int own = d - (ndim - o->ndim);
     return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
@@ -313,8 +313,8 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     choose(l, operands);
 }
 
-/* The number of dimensions for which the kernel divides indices: all, or those outside the rows or
- * tiles. */
+/* Returns the number of dimensions for which the kernel divides indices: all, or those outside the
+ * rows or tiles. */
 static int outer_dims(const nl_loop *l) {
     return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
 }
@@ -353,8 +353,8 @@ static unsigned char *put(unsigned char *at, const void *value) {
     return at + 8;
 }
 
-/* The divider by the number of pieces of a row; {0, 0} if the total number of threads exceeds 31
- * bits. */
+/* Returns the divider for the number of pieces of a row; {0, 0} if the total number of threads
+ * exceeds 31 bits. */
 static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
         return (nl_divider){0, 0};

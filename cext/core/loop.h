@@ -60,9 +60,9 @@ void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t ite
 /* Makes the loop of operands that broadcast to shape[ndim], which must not be empty. */
 void nl_loop_make(nl_loop *loop, const nl_loop_operand *operands, int count, int ndim,
                   const int64_t *shape);
-/* Number of threads of a launch with `per_thread` elements per thread. */
+/* Returns the number of threads of a launch with `per_thread` elements per thread. */
 int64_t nl_loop_threads(const nl_loop *loop, int64_t per_thread);
-/* Bytes of the parameter that describes the loop. */
+/* Returns the bytes of the parameter that describes the loop. */
 size_t nl_loop_size(const nl_loop *loop);
 /* Writes the parameter, for `per_thread` elements per thread. Does not write the slots of operands
  * passed by value. */

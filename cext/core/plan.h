@@ -24,7 +24,7 @@ typedef struct nl_plan {
 
 /* Requires direction, stream, to and from to be set. Returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *plan, const nl_layout *to, const nl_layout *from);
-/* The total number of bytes, and of driver copies. */
+/* Return the total number of bytes, and the number of driver copies. */
 int64_t nl_plan_bytes(const nl_plan *plan);
 int64_t nl_plan_copies(const nl_plan *plan);
 /* Submits the copies to the plan's stream. */

@@ -89,7 +89,7 @@ void nl_pool_forget(nl_pool *pool);
 void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
 nl_pool_statistics nl_pool_read(nl_pool *pool);
 void nl_pool_reset_peak(nl_pool *pool);
-/* Number of blocks in all pools, for leak tests. */
+/* Returns the number of blocks in all pools, for leak tests. */
 size_t nl_pool_kept(void);
 
 #endif

@@ -93,7 +93,7 @@ typedef struct plan_head {
     double divisor;
 } plan_head;
 
-/* Bytes of the initial value; records may have more than 16. */
+/* Returns the bytes of the initial value; records may have more than 16. */
 static size_t number_size(int64_t accumulator) {
     return accumulator > 16 ? ((size_t)accumulator + 15) / 16 * 16 : 16;
 }

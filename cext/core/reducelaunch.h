@@ -136,7 +136,7 @@ typedef struct nl_reduce_plan_options {
     int64_t results; /* 0: the product of the kept dimensions */
 } nl_reduce_plan_options;
 
-/* Bytes of storage that are enough for any plan with accumulators of this size. */
+/* Returns the bytes of storage that are enough for any plan with accumulators of this size. */
 size_t nl_reducelaunch_storage(int64_t accumulator);
 nl_reduce_step *nl_reducelaunch_add_step(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
                                          nl_reduce_type reads, nl_reduce_type writes, int64_t grid);

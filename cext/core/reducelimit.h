@@ -52,7 +52,8 @@ static inline int64_t nl_reducelimit(enum nl_reducelimit_name name) {
     return nl_reducelimit_table[name].value;
 }
 
-/* The value of a limit, by its name without NL_LIMIT_; NULL if there is none. */
+/* Returns a pointer to the value of the limit with this name, without the prefix NL_LIMIT_; NULL if
+ * there is none. */
 int64_t *nl_reducelimit_find(const char *name);
 
 #endif

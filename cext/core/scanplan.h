@@ -16,7 +16,7 @@ typedef struct nl_scan_request {
     size_t initial_size; /* its bytes, at most `accumulator` */
 } nl_scan_request;
 
-/* Bytes of storage that are enough for the plan of a scan. */
+/* Returns the bytes of storage that are enough for the plan of a scan. */
 size_t nl_scanplan_storage(int64_t accumulator);
 
 /* Plans the launches of a scan. No axis may be empty. The caller must set plan->storage. */

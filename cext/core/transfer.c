@@ -229,7 +229,7 @@ static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     return 0;
 }
 
-/* The size of the largest piece that pack_all makes: a contiguous row is never cut. */
+/* Returns the size of the largest piece that pack_all makes: a contiguous row is never cut. */
 static int64_t piece_size(const nl_plan *p) {
     int64_t bytes = nl_plan_bytes(p);
     if (bytes <= PIECE)

@@ -65,15 +65,15 @@ typedef struct nl_verdict {
     uint64_t launches, schedules; /* schedules: the sum of all launches */
 } nl_verdict;
 
-/* The checks of a launch from a thread with checks `mask`. is_debug: the kernel was compiled with
- * debug=True. */
+/* Returns the checks of a launch from a thread with checks `mask`. is_debug: the kernel was
+ * compiled with debug=True. */
 static inline uint32_t nl_checks_of_launch(uint32_t mask, int is_debug) {
     if (is_debug && !(mask & (NL_CHECK_NONE | NL_CHECK_PROFILE)))
         mask |= NL_CHECK_DEBUG;
     return mask & ~(uint32_t)NL_CHECK_NONE;
 }
 
-/* The checks (of NL_CHECK_COMPILED) for which the kernel of such a launch is compiled. */
+/* Returns the checks (of NL_CHECK_COMPILED) for which the kernel of such a launch is compiled. */
 static inline uint32_t nl_checks_of_image(uint32_t checks) {
     return (checks & NL_CHECK_COMPILED) | (checks & NL_CHECK_ACCESSES ? NL_CHECK_TWIN : 0);
 }

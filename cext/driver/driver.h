@@ -124,7 +124,7 @@ void nl_driver_report(CUresult status, const char *call);
 
 /* Example: `if (NL_CU(err, StreamCreate, &handle, flags) < 0) goto fail;` */
 #define NL_CU(err, name, ...) nl_driver_check(nl_cu.name(__VA_ARGS__), "cu" #name, (err))
-/* The same for a call without arguments: NL_CU0(err, CtxSynchronize). */
+/* Like NL_CU, for a call without arguments: NL_CU0(err, CtxSynchronize). */
 #define NL_CU0(err, name) nl_driver_check(nl_cu.name(), "cu" #name, (err))
 
 /* Sets the function to call when the table is filled. It is called immediately if the driver is
@@ -139,10 +139,11 @@ size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases);
  * of the last calls and returns their number. */
 void nl_driver_wrap_trace(int on);
 size_t nl_driver_wrap_traced(const char **names, size_t capacity);
-/* The names of the recorded calls that failed: those that compute-sanitizer would report. */
+/* Writes the names of the recorded calls that failed, which compute-sanitizer would report. Returns
+ * their number. */
 size_t nl_driver_wrap_failed(const char **names, size_t capacity);
-/* Bytes that calls have copied to devices ([0]) and to the host ([1]) since recording was
- * started. */
+/* Sets `bytes` to the number of bytes that calls have copied to devices ([0]) and to the host ([1])
+ * since recording was started. */
 void nl_driver_wrap_copied(uint64_t bytes[2]);
 
 #endif

@@ -9,7 +9,8 @@
 /* Loads NVRTC 12.0 or newer from `path`, or, if NULL, by its usual names. If it is loaded already,
  * returns its version whatever the path. */
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
-/* The compute capabilities that NVRTC supports, as 75, 90, ...; at most `capacity` are written. */
+/* Writes the compute capabilities that NVRTC supports, as 75, 90, ..., to `archs`, at most
+ * `capacity`. Sets *count to their number. */
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
 /* Writes the headers that NVRTC 13.3 and newer contain into `folder`. Takes about a second: call
  * without the interpreter's lock. NL_ERR_SUPPORT for older versions. */

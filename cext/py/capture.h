@@ -23,7 +23,7 @@ typedef struct nl_py_graph {
 /* Call these functions only if nl_capture_under_way(), so that ordinary calls make only this
  * test. */
 
-/* The graph into which work on the stream is being captured, or NULL. New reference. */
+/* Returns the graph into which work on the stream is being captured, or NULL. New reference. */
 nl_py_graph *nl_py_capture_graph(CUstream stream);
 /* If the stream is being captured, keeps the object alive as long as the graph and returns 1;
  * otherwise returns 0. -1 with an exception. `host`: the object is an array from or to which the

@@ -54,9 +54,9 @@ static inline int nl_py_devarray_check(const nl_py_state *state, PyObject *obj) 
            PyType_IsSubtype(Py_TYPE(obj), state->devarray_type);
 }
 
-/* The stream to which device arrays among these arguments are bound, also in tuples and lists.
- * Borrowed. NULL: there is none, or more than one, or it is ordered with the default stream, or
- * it is the current stream. */
+/* Returns the stream to which device arrays among these arguments are bound, also in tuples and
+ * lists. Borrowed. NULL: there is none, or more than one, or it is ordered with the default stream,
+ * or it is the current stream. */
 PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *args,
                                      Py_ssize_t count);
 
@@ -75,7 +75,7 @@ typedef struct nl_py_array_parts {
     int find_device;
 } nl_py_array_parts;
 
-/* The parts that a view has in common with `base`. */
+/* Returns the parts that a view has in common with `base`. */
 static inline nl_py_array_parts nl_py_devarray_parts_of(const nl_py_array *base) {
     return (nl_py_array_parts){.buffer = base->buffer,
                                .owner = base->owner,
@@ -88,7 +88,7 @@ static inline nl_py_array_parts nl_py_devarray_parts_of(const nl_py_array *base)
 
 PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
                              const nl_layout *layout);
-/* A new array on the current device, bound to the thread's current stream, not initialized.
+/* Returns a new array on the current device, bound to the thread's current stream, not initialized.
  * `layout` must be complete and checked. */
 PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element element,
                                const nl_layout *layout);
@@ -100,18 +100,18 @@ extern NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
 /* Like nl_py_devarray_empty; fills parts->buffer and parts->address. */
 PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
                                   const nl_layout *layout);
-/* A view of `base` with another address and geometry, which are not checked. */
+/* Returns a view of `base` with another address and geometry, which are not checked. */
 PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
                               const nl_layout *layout);
-/* The record at `address` in an array of records, as an object over the same memory. */
+/* Returns the record at `address` in an array of records, as an object over the same memory. */
 PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address);
 /* Is address + low to address + high a valid range of addresses? An empty range always is. */
 static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
            (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
 }
-/* An array over `address`, on parts->device (the current device if NULL) or, if find_device, on
- * the device of the memory. Fills parts->buffer and parts->address. */
+/* Returns an array over `address`, on parts->device (the current device if NULL) or, if
+ * find_device, on the device of the memory. Fills parts->buffer and parts->address. */
 PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                               nl_py_array_parts *parts);
 void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout);

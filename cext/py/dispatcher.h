@@ -30,8 +30,8 @@ typedef struct nl_py_dispatcher {
     PyObject *weakrefs;
 } nl_py_dispatcher;
 
-/* Is the kernel alive, and does it fit these arguments? Never raises. Values that are read are
- * stored in `read`, which also contains the device. */
+/* Returns whether the kernel can still run and fits these arguments. Never raises. Values that are
+ * read are stored in `read`, which also contains the device. */
 int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
                           nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
 /* Returns the kernel for these arguments, after checking the shape against its limits. Calls

@@ -283,7 +283,7 @@ static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
     return capsule;
 }
 
-/* The number of a stream in DLPack: 1 is the legacy default stream. */
+/* Returns the number of a stream in DLPack: 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
     if (nl_capture_under_way() && nl_capture_has(stream))
         return PyLong_FromLong(-1); /* no waiting: the graph's user is responsible */

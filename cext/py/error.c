@@ -106,7 +106,7 @@ static const char *name_of(uint32_t kind) {
     return "";
 }
 
-/* The index of an element: an int, or a tuple for an array with several dimensions. */
+/* Returns the index of an element: an int, or a tuple for an array with several dimensions. */
 static PyObject *index_of(const nl_fault_element *element) {
     if (element->indices == 1)
         return PyLong_FromLongLong(element->index[0]);

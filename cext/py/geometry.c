@@ -26,8 +26,8 @@ static int dimension_from(PyObject *obj, int64_t *value) {
     return 0;
 }
 
-/* Is the object a number? NumPy's arrays without dimensions are sequences, too, but have no
- * length. */
+/* Returns whether a shape was passed as a single number. This includes NumPy's arrays without
+ * dimensions, which are sequences, too, but have no length. */
 static int is_number(PyObject *obj) {
     if (!PyIndex_Check(obj))
         return 0;

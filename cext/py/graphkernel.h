@@ -6,8 +6,8 @@
 #include "core/graph.h"
 #include "py/kernel.h"
 
-/* A CapturedLaunch for the launch that was just captured, with its arguments and the list of
- * arrays that were made from them, or NULL. New reference. */
+/* Returns a CapturedLaunch for the launch that was just captured, with its arguments and the list
+ * of arrays that were made from them, or NULL. New reference. */
 PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kernel *kernel,
                                 const nl_launch *shape, PyObject *const *args, PyObject *kept);
 /* Before a launch of the graph: orders the use of arguments set by update() on a stream, like

@@ -36,7 +36,7 @@ typedef struct nl_host_array {
 /* dtypes */
 PyObject *
 nl_py_hostarray_descr(PyObject *specification); /* numpy.dtype(specification): new reference */
-/* The dtype of a new array: as in NumPy, strings without a length have one character. New
+/* Returns the dtype of a new array: as in NumPy, strings without a length have one character. New
  * reference. */
 PyObject *nl_py_hostarray_descr_of_new(PyObject *specification);
 PyObject *nl_py_hostarray_descr_plain(nl_dtype dtype); /* new reference */
@@ -45,7 +45,7 @@ nl_element nl_py_hostarray_element(PyObject *descr);
 int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b);
 /* Writes the name of a dtype for messages to `text`, with a terminating NUL. */
 const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size);
-/* Is it a structured dtype? */
+/* Returns whether the dtype is a structured one. */
 int nl_py_hostarray_has_fields(PyObject *descr);
 /* Looks up a field. Returns 1 and a new reference to its dtype, 0 if there is none, -1 with an
  * exception. */
@@ -56,12 +56,12 @@ int nl_py_hostarray_is_array(PyObject *obj);
 int nl_py_hostarray_is_exact_array(PyObject *obj);
 PyObject *nl_py_hostarray_type(void); /* numpy.ndarray, borrowed */
 int nl_py_hostarray_read(PyObject *array, nl_host_array *out);
-/* A new array with a contiguous layout in any axis order. If `data` is not NULL, the array is
- * over `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise the array has
+/* Returns a new array with a contiguous layout in any axis order. If `data` is not NULL, the array
+ * is over `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise the array has
  * memory of its own, which is not initialized. */
 PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
-/* The object that owns an array's memory, found through all views: borrowed; NULL if the array
- * owns it. */
+/* Returns the object that owns an array's memory, found through all views: borrowed; NULL if the
+ * array itself owns it. */
 PyObject *nl_py_hostarray_root(PyObject *array);
 int nl_py_hostarray_writable(PyObject *array);
 void nl_py_hostarray_lock(PyObject *array); /* makes it read-only */
@@ -70,7 +70,7 @@ PyObject *nl_py_hostarray_from(PyObject *obj);
 PyObject *nl_py_hostarray_native(PyObject *array);
 /* to[...] = from */
 int nl_py_hostarray_assign(PyObject *to, PyObject *from);
-/* The element of an array without dimensions as a NumPy scalar: new reference. */
+/* Returns the element of an array without dimensions as a NumPy scalar: new reference. */
 PyObject *nl_py_hostarray_item(PyObject *array);
 
 /* scalars */
@@ -79,7 +79,7 @@ int nl_py_hostarray_is_exact_scalar(
     PyObject *obj);                         /* exactly one of NumPy's number types, no subclass */
 int nl_py_hostarray_is_bool(PyObject *obj); /* a Python or NumPy bool */
 int nl_py_hostarray_is_scalar_type(PyObject *obj); /* a class such as numpy.float32 */
-/* A NumPy scalar with a copy of the element at `bytes`. New reference. */
+/* Returns a NumPy scalar with a copy of the element at `bytes`. New reference. */
 PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes);
 /* Reads the dtype code and value (at most 16 bytes, to `bytes`) of a scalar of NumPy's plain
  * types or a subclass; NL_OPAQUE for other scalars. */
@@ -87,8 +87,8 @@ nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes);
 /* Reads any other numpy.generic: its dtype (new reference) and, for void scalars, a pointer into
  * the scalar, else NULL. 0, or -1 with an exception. */
 int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
-/* An array without dimensions over the memory of a void scalar, which may belong to an array. New
- * reference. */
+/* Returns an array without dimensions over the memory of a void scalar, which may belong to an
+ * array. New reference. */
 PyObject *nl_py_hostarray_void_array(PyObject *scalar);
 int nl_py_hostarray_is_void(PyObject *obj);
 /* Reads a datetime64, a timedelta64 or an array of one without dimensions. Returns 1 and writes 8

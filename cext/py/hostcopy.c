@@ -63,8 +63,8 @@ static nl_layout_view view_of(const nl_py_hostcopy *item) {
     return nl_layout_at(&item->host, (uintptr_t)item->data);
 }
 
-/* The index of an earlier item whose copy `item` can share, or -1. If the call writes to either,
- * they share only with `shares`. */
+/* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
+ * one of the two, they share a copy only if c->shares is set. */
 static int find_same(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     nl_layout_view wanted = view_of(item);
     for (int i = 0; i < c->count; i++) {

@@ -328,8 +328,8 @@ static void view_read(const result *r, const unsigned char *slot, nl_layout *lay
     memcpy(layout->strides, values + 1 + r->ndim, (size_t)r->ndim * sizeof *values);
 }
 
-/* The geometry of an array parameter, or of an array in a tuple parameter, as stored in the
- * block. */
+/* Returns the address, shape and strides of an array parameter, or of an array in a tuple
+ * parameter, which are stored in the parameter block. */
 static nl_layout_view parameter_view(const nl_param *p, const unsigned char *block) {
     const int64_t *values = (const int64_t *)(block + p->offset);
     int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;

@@ -13,9 +13,9 @@ typedef struct nl_py_hostmemory {
     PyObject *weakrefs;
 } nl_py_hostmemory;
 
-/* A new NumPy array for a result that is copied to the host, not initialized. The layout must be
- * contiguous. Large arrays use memory that is reused, and page-locked if that is faster. NULL
- * with an exception. */
+/* Returns a new NumPy array for a result that is copied to the host, not initialized. The layout
+ * must be contiguous. Large arrays use memory that is reused, and page-locked if that is faster.
+ * NULL with an exception. */
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout);
 
 /* Is the array in memory of nl_py_hostmemory_empty? Users do not see that such memory is

@@ -27,8 +27,8 @@ typedef struct nl_py_kernel {
 int nl_py_kernel_params(PyObject *tuples, nl_params *params);
 
 int nl_py_kernel_refuse(const nl_py_kernel *kernel);
-/* Are the addresses in the arguments, which were read since `epoch` (nl_device_epoch), still
- * valid? 0, or -1 with an exception. */
+/* Checks that the addresses in the arguments, which were read since `epoch` (nl_device_epoch), are
+ * still valid. 0, or -1 with an exception. */
 static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch) {
     return __builtin_expect(epoch == nl_atomic_load(&nl_device_epoch), 1)
                ? 0

@@ -4,7 +4,7 @@
 
 #include "py/dispatcher.h"
 
-/* A new Launcher of this configuration. NULL with an exception. */
+/* Returns a new Launcher of this configuration. NULL with an exception. */
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                              PyObject *stream);
 /* Launches a kernel without a Launcher object. `stream` is NULL for the default stream; `shape`

@@ -13,7 +13,7 @@
 /* Is `obj` an array of a library that reports its current stream? Device arrays over it have the
  * flag NL_PY_ARRAY_LENT. */
 int nl_py_lender_is(nl_py_state *state, PyObject *obj);
-/* The stream on which the owner of the array works now, a new reference. NULL without an
+/* Returns the stream on which the owner of the array works now, a new reference. NULL without an
  * exception: the default stream. NULL with an exception: an error. */
 PyObject *nl_py_lender_array_stream(nl_py_array *a);
 
@@ -22,7 +22,7 @@ PyObject *nl_py_lender_array_stream(nl_py_array *a);
  * reports no stream; -1 with an exception. */
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper);
-/* A Stream for the stream handle of a library, a new reference. */
+/* Returns a Stream for the stream handle of a library, a new reference. */
 PyObject *nl_py_lender_stream_over(nl_py_state *state, const nl_device *dev, CUstream handle,
                                    PyObject *keeper);
 static inline int nl_py_lender_is_default(CUstream handle) {

@@ -16,7 +16,7 @@ typedef struct nl_py_libraryvalue {
     uint64_t generation;
 } nl_py_libraryvalue;
 
-/* The C function of a LibraryCall; NULL for other objects. */
+/* Returns the C function of a LibraryCall; NULL for other objects. */
 nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObject *object);
 
 #endif

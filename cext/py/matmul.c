@@ -79,7 +79,7 @@ static int find_product(const nl_py_array *arrays[3], const matrices sets[3], in
            as_columns(&sets[second], arrays[second]->address, &g->b, swapped);
 }
 
-/* The cudaDataType of the elements, or -1. */
+/* Returns the cudaDataType of the elements, or -1. */
 static int type_of(const product *p, const nl_py_array *x) {
     if (x->class != NL_ELEMENT_PLAIN)
         return -1;

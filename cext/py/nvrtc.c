@@ -58,8 +58,8 @@ static void text_list_clear(text_list *list) {
     Py_CLEAR(list->items);
 }
 
-/* The text of a str, or the bytes of a file that is not in UTF-8, without a NUL inside; NULL with
- * an exception. */
+/* Returns the text of a str, or the bytes of a file that is not in UTF-8, without a NUL inside;
+ * NULL with an exception. */
 static const char *text_of(PyObject *item) {
     Py_ssize_t size;
     const char *text;
@@ -106,7 +106,7 @@ static int count_of(const text_list *list) {
     return (int)PyTuple_GET_SIZE(list->items);
 }
 
-/* A product of the compiler as bytes, None if there is none. */
+/* Returns a product of the compiler as bytes, None if there is none. */
 static PyObject *bytes_or_none(const char *data, size_t size) {
     if (data == NULL)
         Py_RETURN_NONE;

@@ -89,7 +89,7 @@ static inline void nl_py_operand_none(nl_py_operand *op) {
     op->copied = op->made = 0;
     op->ndim = 0;
 }
-/* The argument for _choose: the numpy.dtype, or for weak numbers int, float or complex. New
+/* Returns the argument for _choose: the numpy.dtype, or for weak numbers int, float or complex. New
  * reference. */
 PyObject *nl_py_operand_type(const nl_py_operand *op);
 /* Converts a VALUE to `dtype`. Raises OverflowError for a Python int that does not fit, and
@@ -115,8 +115,8 @@ static inline void nl_py_operands_done(nl_py_operation *call) {
 /* Replaces an input that overlaps an output by a copy in device memory. 0, or -1 with an
  * exception. */
 int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
-/* The result for an output, a new reference: the caller's object, or the allocated array. If
- * `scalars`, an allocated array without dimensions on the host becomes a NumPy scalar. */
+/* Returns the result for an output, a new reference: the caller's object, or the allocated array.
+ * If `scalars`, an allocated array without dimensions on the host becomes a NumPy scalar. */
 PyObject *nl_py_operand_result(nl_py_operand *op, int scalars);
 
 /* ---- geometry of the arrays at the addresses ---- */
@@ -130,7 +130,7 @@ typedef struct nl_py_shape {
     int ndim;
     const int64_t *sizes;
 } nl_py_shape;
-/* The shapes as text in NumPy's form, "(2,3) (3,)": a new reference. */
+/* Returns the shapes as text in NumPy's form, "(2,3) (3,)": a new reference. */
 PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count);
 /* Computes the shape to which all of these broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
  * or -1 with NumPy's ValueError. */

@@ -184,8 +184,9 @@ PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other) {
     return in_place(AT_matmul, self, other);
 }
 
-/* The result of == and != for operands without a ufunc: as in NumPy, no element equals None, a
- * string or the like. If `other` is of another kind, the exception that is set is raised again. */
+/* Returns the result of == and != for operands without a ufunc: as in NumPy, no element equals
+ * None, a string or the like. If `other` is of another kind, the exception that is set is raised
+ * again. */
 static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);

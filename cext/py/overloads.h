@@ -53,7 +53,7 @@ static inline int nl_py_key_equal(const void *first, const void *second, size_t 
     return 1;
 }
 
-/* Is the entry's code alive, and for this device? */
+/* Returns whether the entry's code can still run, and is for this device. */
 static inline int nl_py_overload_lives(const nl_py_overload *e, const nl_device *device) {
     return e->device == device && !nl_atomic_load32_relaxed(&e->dead) &&
            (!device || e->generation == nl_atomic_load(&device->generation));

@@ -159,7 +159,7 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
 
 /* ---- the device of a call ---- */
 
-/* The CUDA device that __dlpack_device__() returns, or NL_PY_DEVICE_IS_OPEN. */
+/* Returns the CUDA device that __dlpack_device__() returns, or NL_PY_DEVICE_IS_OPEN. */
 static int dlpack_device(PyObject *obj) {
     enum { CUDA = 2 }; /* kDLCUDA */
     int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;
@@ -171,8 +171,8 @@ static int dlpack_device(PyObject *obj) {
     return found;
 }
 
-/* The device of another library's array. Errors are ignored here: the call that follows reads the
- * object again and reports them. */
+/* Returns the device of another library's array. Errors are ignored here: the call that follows
+ * reads the object again and reports them. */
 static int device_of_object(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
@@ -247,8 +247,8 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
 
 /* ---- calls ---- */
 
-/* The Stream of the first owner, a new reference: that of a bound array, or one that is created
- * for a foreign handle. */
+/* Returns the Stream of the first owner, a new reference: that of a bound array, or one that is
+ * created for a foreign handle. */
 static PyObject *stream_of(const nl_py_owners *owners) {
     PyObject *stream = owners->streams[0].stream;
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class))

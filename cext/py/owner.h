@@ -32,8 +32,8 @@ typedef struct nl_py_owners {
     } streams[NL_PY_MAX_OWNERS];
 } nl_py_owners;
 
-/* Is it a value without a stream? These types are tested first, because a lookup of missing
- * attributes in their classes is slow. */
+/* Returns whether the object is a value without a stream, such as a number. These types are tested
+ * first, because a lookup of missing attributes in their classes is slow. */
 static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
     return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
            PyFloat_CheckExact(obj) || nl_py_hostarray_is_exact_array(obj) ||
@@ -52,7 +52,7 @@ static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *ob
     return type->tp_flags & Py_TPFLAGS_HEAPTYPE || type == &PyTuple_Type || type == &PyList_Type;
 }
 
-/* Is it a device array on a device that is not current? */
+/* Returns whether the object is a device array on a device that is not current. */
 static inline int nl_py_owner_is_elsewhere(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check_exact(state, obj) &&
            ((nl_py_array *)obj)->buffer->device->ordinal != nl_device_selected();

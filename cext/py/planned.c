@@ -211,7 +211,8 @@ static void link_newest(plans *p, entry *e) {
     p->newest = e;
 }
 
-/* Borrowed; NULL, without an exception, if there is none. */
+/* Returns the thread's plan for a call at this location: borrowed; NULL, without an exception, if
+ * there is none. */
 static entry *find_entry(plans *p, const planned *of, const location *at) {
     entry *e = *bucket_of(p, of, at);
     while (e && !(e->of == (PyObject *)of && is_same(&e->area->at, at)))
@@ -243,7 +244,7 @@ static void remove_entry(plans *p, entry *e) {
     release_entry(p, e);
 }
 
-/* Borrowed; NULL with an exception. */
+/* Adds a plan to the thread's table. Returns its entry, borrowed; NULL with an exception. */
 static entry *add_entry(plans *p, const planned *of, const location *at, PyObject *plan,
                         size_t needs) {
     nl_error err;
@@ -272,7 +273,8 @@ static entry *add_entry(plans *p, const planned *of, const location *at, PyObjec
     return made;
 }
 
-/* Borrowed. */
+/* Creates a plan with `make` and adds it to the thread's table. Returns its entry, borrowed; NULL
+ * with an exception. */
 static entry *make_entry(plans *p, const planned *self, PyObject *stream, const location *at) {
     PyObject *plan;
     Py_ssize_t needs;
@@ -309,7 +311,7 @@ static PyType_Spec plans_spec = {
 
 /* ---- calls ---- */
 
-/* New reference. */
+/* Returns the function of this name in self->functions, a new reference; NULL with an exception. */
 static PyObject *function_of(const planned *self, PyObject *name) {
     PyObject *found = PyDict_GetItemWithError(self->functions, name);
     if (!found && !PyErr_Occurred())

@@ -5,9 +5,9 @@
 #include "py/state.h"
 #include "core/reducelaunch.h"
 
-/* The plan as a list of tuples, which reduction_observer documents. */
+/* Returns the plan as a list of tuples, which reduction_observer documents. */
 PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan);
-/* The name of a kernel: its kind and template arguments, "stripes2x8"; "" for no kernel. */
+/* Returns the name of a kernel: its kind and template arguments, "stripes2x8"; "" for no kernel. */
 PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *schedule);
 
 #endif

@@ -48,8 +48,8 @@ static inline int nl_py_reducer_writes(const nl_py_reducer *r, const nl_py_array
 int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *call, PyObject *out);
 int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axis,
                        const void *initial, size_t initial_size, PyObject *stream);
-/* A new array for the result of a reduction along `axes`: its axes have the array's order in
- * memory, or C order. With `keepdims`, reduced axes have one element. `output` gets the strides
+/* Returns a new array for the result of a reduction along `axes`: its axes have the array's order
+ * in memory, or C order. With `keepdims`, reduced axes have one element. `output` gets the strides
  * of the axes that are not reduced. */
 PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
                                int keepdims, int in_c_order, int64_t *output);

@@ -105,7 +105,7 @@ PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result);
  * reference. */
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
-/* The number of keyword arguments of a vectorcall. */
+/* Returns the number of keyword arguments of a vectorcall. */
 static inline Py_ssize_t nl_py_named(PyObject *keywords) {
     return keywords != NULL ? PyTuple_GET_SIZE(keywords) : 0;
 }
@@ -157,7 +157,7 @@ int nl_py_state_is_alive(void);
 int nl_py_state_at_exit(void);
 /* Returns unused cached memory to the driver. */
 void nl_py_state_release_caches(void);
-/* A new tuple of interned strings; NULL with an exception. */
+/* Returns a new tuple of interned strings; NULL with an exception. */
 PyObject *nl_py_state_intern(const char *const *texts, int count);
 /* Adds functions to the module. 0, or -1 with an exception. */
 #define nl_py_state_add_functions(module, methods) PyModule_AddFunctions((module), (methods))

@@ -20,7 +20,7 @@ extern NL_THREAD_LOCAL PyObject *nl_py_stream_here;
 int nl_py_stream_is_ordered(PyObject *stream);
 
 PyObject *nl_py_stream_of_device(void);
-/* The current stream if it is on the current device, else NULL; borrowed. */
+/* Returns the current stream if it is on the current device, else NULL; borrowed. */
 static inline PyObject *nl_py_stream_current(void) {
     return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_of_device() : NULL;
 }
@@ -48,8 +48,8 @@ int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, 
  * no influence. */
 int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle);
 
-/* A new Stream for a handle that another library creates and destroys. The Stream keeps `owner`
- * (or NULL) alive. */
+/* Returns a new Stream for a handle that another library creates and destroys. The Stream keeps
+ * `owner` (or NULL) alive. */
 PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner);
 
 #endif

@@ -44,7 +44,7 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
 /* Replays the trace for other inputs and their stream, without calling the function. Returns the
  * result of the call. */
 PyObject *nl_py_trace_replay(PyObject *trace, PyObject *const *inputs, PyObject *stream);
-/* The estimated memory of a trace in bytes. */
+/* Returns the estimated memory of a trace in bytes. */
 size_t nl_py_trace_size(PyObject *trace);
 /* Was the trace replayed since the last call of this function? */
 int nl_py_trace_was_replayed(PyObject *trace);

@@ -100,8 +100,8 @@ static int device_array_code(nl_py_state *state, nl_py_array *a, uint32_t *code,
     return result;
 }
 
-/* The type code of an array. A host array that is contiguous in neither order is copied to the
- * device in C order, so its code contains C order. */
+/* Computes the type code of an array. A host array that is contiguous in neither order is copied to
+ * the device in C order, so its code contains C order. */
 static int array_code(nl_py_state *state, const nl_py_value *v, uint32_t *code,
                       const char **reason) {
     int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
@@ -174,7 +174,8 @@ static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
     return 1;
 }
 
-/* The type code of a dtype as an argument, such as numpy.dtype("f4") or numpy.float32. */
+/* Computes the type code of an argument that is a dtype, such as numpy.dtype("f4") or
+ * numpy.float32. */
 static int dtype_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
     PyObject *descr = nl_py_hostarray_descr(value);
     if (!descr)
@@ -201,8 +202,8 @@ nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code) {
 /* The function for the items of a tuple: nl_py_type_code or nl_py_typecode_of_host. */
 typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
-/* The type code of a tuple: its object is a pair of the tuple's class and the type codes of its
- * items, which `item_code` computes. */
+/* Computes the type code of a tuple: its object is a pair of the tuple's class and the type codes
+ * of its items, which `item_code` computes. */
 static int tuple_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason,
                       code_fn item_code, int depth) {
     Py_ssize_t n = PyTuple_GET_SIZE(value), size = n * (Py_ssize_t)sizeof(uint32_t);
@@ -274,7 +275,7 @@ static int other_code(nl_py_values *values, PyObject *value, uint32_t *code, con
     return 0;
 }
 
-/* The type code of an enum member is that of its value, a number or a tuple. */
+/* Computes the type code of an enum member, which is that of its value, a number or a tuple. */
 static int member_code(nl_py_values *values, PyObject *member, uint32_t *code,
                        const char **reason) {
     PyObject *value = PyObject_GetAttrString(member, "value");

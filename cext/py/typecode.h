@@ -9,7 +9,7 @@
 /* Computes the type code of a value from the value alone. Returns 1, or 0 with *reason for a
  * value that no kernel accepts, or -1 with an exception. */
 int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
-/* The dtype for a type code whose object is a numpy.dtype, NL_OPAQUE for any other code. */
+/* Returns the dtype for a type code whose object is a numpy.dtype, NL_OPAQUE for any other code. */
 nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code);
 /* Like nl_py_type_code, for a function that runs on the host, which uses arrays without changing
  * their layout. */

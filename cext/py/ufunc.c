@@ -92,7 +92,7 @@ static int read_operands(call *c, PyObject *const *args) {
 
 /* ---- types ---- */
 
-/* The code of dtype=: 0 if it is not given, -1 for a dtype that cannot be cached. */
+/* Returns the code of dtype=: 0 if it is not given, -1 for a dtype that cannot be cached. */
 static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)

@@ -13,7 +13,7 @@ PyObject *nl_py_workspace_new(nl_py_state *state, size_t size);
  * captured; None if the stream is not being captured. New reference, or NULL with an exception. */
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size);
 
-/* The workspace of a cuBLAS call on a stream of the current device; *out is unchanged if the
+/* Sets *out to the workspace for a cuBLAS call on a stream of the current device; unchanged if the
  * stream is not being captured. Call it only if nl_capture_under_way(). 0, or -1 with an
  * exception. */
 int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out);

@@ -50,7 +50,7 @@ static int answer_metadata(const nl_xla_call *call) {
     return 0;
 }
 
-/* The key of the function; 0 if there is none. */
+/* Returns the key of the function; 0 if there is none. */
 static int64_t key_of(const nl_xla_attributes *attributes) {
     for (int64_t i = 0; i < attributes->count; i++) {
         const nl_xla_text *name = attributes->names[i];
@@ -62,7 +62,7 @@ static int64_t key_of(const nl_xla_attributes *attributes) {
     return 0;
 }
 
-/* A list with (address, shape) of each buffer. */
+/* Returns a list with (address, shape) of each buffer. */
 static PyObject *list_buffers(const nl_xla_buffers *buffers) {
     PyObject *list = PyList_New(buffers->count);
     for (int64_t i = 0; list && i < buffers->count; i++) {

@@ -46,7 +46,7 @@ int nl_sim_elf_is_valid(const void *bytes, size_t size) {
     return open_object(&o, bytes, size);
 }
 
-/* The full symbol table, else the dynamic one, else NULL. */
+/* Returns the full symbol table, else the dynamic one, else NULL. */
 static const Elf64_Shdr *find_symbols(const object *o) {
     const Elf64_Shdr *found = NULL;
     for (size_t i = 0; i < o->section_count; i++) {

@@ -14,7 +14,8 @@ typedef struct nl_sim_object {
     const char *names;   /* table of names at source positions (names.h); NULL: none */
 } nl_sim_object;
 
-/* The address range of the calling thread's thread-local variables; 0, 0 if it is unavailable. */
+/* Sets [*low, *high) to the address range of the calling thread's copy of the image's thread-local
+ * variables; 0, 0 if it is unavailable. */
 void nl_sim_object_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high);
 
 #endif

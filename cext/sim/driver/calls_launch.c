@@ -49,7 +49,8 @@ static void add_launch(nl_fault *fault, const launch_op *l) {
         snprintf(fault->launch, sizeof fault->launch, "%s", l->caller);
 }
 
-/* The number (from 1) of the parameter that contains this word of the arguments; 0: none. */
+/* Returns the number (from 1) of the parameter that contains this word of the arguments; 0: none.
+ */
 static unsigned parameter_of(const launch_op *l, size_t word) {
     const char *at = (const char *)(l->arguments + word);
     for (unsigned i = 0; i < l->job.kernel->param_count; i++) {
@@ -305,15 +306,15 @@ static nl_sim_op *copy_launch(const nl_sim_op *op) {
     return &l->op;
 }
 
-/* The size of a fiber's stack: the minimum that C code on the CPU needs, plus the program's
+/* Returns the size of a fiber's stack: the minimum that C code on the CPU needs, plus the program's
  * limit. */
 static size_t stack_size(const nl_sim_context *context) {
     size_t asked = context->stack_limit;
     return NL_SIM_STACK_MIN + (asked > NL_SIM_STACK_MIN / 4 ? asked : 0);
 }
 
-/* The function to run when `f` is launched with these checks: `f`, or its twin that was compiled
- * for them. NULL with *status set on failure. */
+/* Returns the function to run when `f` is launched with these checks: `f`, or its twin that was
+ * compiled for them. NULL with *status set on failure. */
 static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
     char log[900] = "";
     nl_fault fault;

@@ -33,7 +33,7 @@ void nl_sim_context_set_count(int count);
 nl_sim_context *nl_sim_context_at(int device);
 int nl_sim_context_is(const void *handle);
 
-/* The calling thread's current context, or NULL. */
+/* Returns the calling thread's current context, or NULL. */
 nl_sim_context *nl_sim_context_current(void);
 void nl_sim_context_set_current(nl_sim_context *context);
 

@@ -9,7 +9,7 @@ typedef struct nl_sim_graph {
     size_t count;
 } nl_sim_graph;
 
-/* An empty graph; NULL without memory. */
+/* Returns an empty graph; NULL without memory. */
 nl_sim_graph *nl_sim_graph_create(void);
 void nl_sim_graph_destroy(nl_sim_graph *graph);
 /* Appends an operation, which the graph owns from now on. */

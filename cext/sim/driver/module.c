@@ -52,7 +52,8 @@ static void say(char *log, size_t size, const char *text) {
         snprintf(log, size, "%s", text ? text : "");
 }
 
-/* A data object of this image itself (not of a library that it depends on) with the given size. */
+/* Returns a data object of this image itself (not of a library that it depends on) with the given
+ * size. */
 static const void *find_object(const nl_sim_module *m, const char *symbol, size_t size) {
     const void *address = dlsym(m->object.handle, symbol);
     Dl_info info;

@@ -81,8 +81,8 @@ static void await_blocks(nl_sim_worker *w) {
     nl_mutex_lock(&job->lock);
 }
 
-/* The slot of a cluster; the first of its blocks allocates it. There are as many slots as blocks
- * that run concurrently. */
+/* Returns the slot of a cluster; the first of its blocks allocates it. There are as many slots as
+ * blocks that run concurrently. */
 static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
     nl_sim_cluster *unused = NULL;
     for (uint64_t i = 0; i < job->cluster_count; i++) {
@@ -347,7 +347,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     return (void *)map(owner, address, w->cluster->member[rank]);
 }
 
-/* The address with these lower 32 bits that is nearest to `address`. */
+/* Returns the address with these lower 32 bits that is nearest to `address`. */
 static uintptr_t nearest(unsigned low, uintptr_t address) {
     return address + (uintptr_t)(intptr_t)(int)(low - (unsigned)address);
 }

@@ -116,8 +116,8 @@ static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
     return m;
 }
 
-/* The carrier of the block that the schedule requires, or a new one if the block has not begun;
- * NULL: it cannot run. */
+/* Returns the carrier of the block that the schedule requires, or a new one if the block has not
+ * begun; NULL: it cannot run. */
 static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
     nl_sim_schedule *s = t->job->schedule;
     for (unsigned i = 0; i < t->count; i++) {

@@ -30,7 +30,7 @@ static void add_helpers(nl_sim_job *job, unsigned count) {
     nl_threads_share(&job->shared, count, nl_sim_worker_limit() - 1);
 }
 
-/* The number of additional threads that the grid's estimated cost justifies. */
+/* Returns the number of additional threads that the grid's estimated cost justifies. */
 static unsigned worthwhile_helpers(const nl_sim_job *job) {
     uint64_t cost = nl_atomic_load32_relaxed(&job->history->cost);
     if (cost == 0)

@@ -96,7 +96,7 @@ size_t nl_sim_memory_used(int device) {
 
 /* The table */
 
-/* Index of the first entry whose address is above `address`. */
+/* Returns the index of the first entry whose address is above `address`. */
 static size_t upper(uintptr_t address) {
     size_t low = 0, high = memory.count;
     while (low < high) {
@@ -495,7 +495,7 @@ int nl_sim_memory_is_pinned(const void *address) {
     return nl_sim_memory_find((uintptr_t)address, &info);
 }
 
-/* The most recently freed allocation that contained `address`, or NULL. */
+/* Returns the most recently freed allocation that contained `address`, or NULL. */
 static const nl_sim_memory_info *find_freed(uintptr_t address) {
     size_t kept = memory.freed_count < FREED ? memory.freed_count : FREED;
     for (size_t i = 1; i <= kept; i++) {

@@ -81,7 +81,7 @@ int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 
 /* For the shadow memory (sim/engine/shadow.h). */
-/* The address range that contains all allocations. */
+/* Sets *low and *high to the address range that contains all allocations. */
 void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
 /* From now on `hear` is called for memory that is allocated or freed, while this module's lock is
  * held. */

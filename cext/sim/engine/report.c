@@ -140,7 +140,8 @@ static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
     return waits(w, thread) && alike(&w->thread[thread], data);
 }
 
-/* Is this a live thread that the mask of `data` includes and that does not wait with it? */
+/* Returns whether this is a live thread that the mask of the thread `data` includes, but that does
+ * not wait with that thread. */
 static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
@@ -158,7 +159,8 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
     return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
 }
 
-/* Is it the first thread that waits in its operation and position? */
+/* Returns whether the thread is the first one that waits in its operation at its position. A
+ * message describes all such threads where it reaches the first one. */
 static int leads(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
         return 0;

@@ -136,7 +136,7 @@ void nl_sim_scheduler_starve(nl_sim_worker *w) {
     nl_sim_cluster_sleep(w);
 }
 
-/* A random one of the set bits. */
+/* Returns a random one of the set bits. */
 static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
     for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
         bits &= bits - 1;
@@ -177,8 +177,8 @@ static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
     let_blocks_run(w, 1);
 }
 
-/* The next thread in a loop over all ready threads. It may be of another warp, because the lanes of
- * this warp may wait for that warp. */
+/* Returns the next thread in a loop over all ready threads. It may be of another warp, because the
+ * lanes of this warp may wait for that warp. */
 static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     int chosen = nl_sim_scheduler_take_chosen(w);

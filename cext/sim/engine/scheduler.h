@@ -50,7 +50,7 @@ static inline uint32_t nl_sim_lane_bit(unsigned thread) {
     return 1u << (thread % NL_SIM_LANES);
 }
 
-/* A mask of the bits above `bit`. */
+/* Returns a mask of the bits above `bit`. */
 static inline uint32_t nl_sim_above(unsigned bit) {
     return UINT32_MAX << 1 << bit;
 }

@@ -24,8 +24,8 @@ typedef struct nl_sim_signal_scope {
 void nl_sim_signal_enter(nl_sim_worker *worker, nl_sim_signal_scope *scope);
 void nl_sim_signal_leave(const nl_sim_signal_scope *scope);
 
-/* The state that a signal interrupted: address of the instruction (0: not available), and stack
- * pointer. */
+/* Return the address of the instruction that a signal interrupted (0: not available), and the stack
+ * pointer at that time. */
 uintptr_t nl_sim_signal_instruction(const void *signal_context);
 uintptr_t nl_sim_signal_stack(const void *signal_context);
 

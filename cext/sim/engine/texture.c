@@ -142,7 +142,7 @@ static void read_channel(const nl_sim_array *a, const unsigned char *at, unsigne
     }
 }
 
-/* The texel at three indices; the border color if one of them is negative. */
+/* Returns the texel at three indices; the border color if one of them is negative. */
 static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
     const nl_sim_array *a = &t->array;
     texel out;

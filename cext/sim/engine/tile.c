@@ -9,8 +9,8 @@
 #include "sim/engine/schedule.h"
 #include "sim/engine/scheduler.h"
 
-/* The counter of a tile's arrived threads. Tiles of 1024, 512, ... 64 threads are numbered like the
- * nodes of a binary tree. */
+/* Returns the counter of a tile's arrived threads. Tiles of 1024, 512, ... 64 threads are numbered
+ * like the nodes of a binary tree. */
 static uint16_t *arrivals(nl_sim_worker *w, unsigned threads, unsigned first) {
     return &w->tile_arrived[(NL_SIM_MAX_THREADS + first) / threads];
 }

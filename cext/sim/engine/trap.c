@@ -16,7 +16,8 @@
 #define SI_KERNEL 0x80
 #endif
 
-/* Is the address in the guard after the block's dynamic shared memory? */
+/* Returns 1 and describes the access if the address is in the guard after the block's dynamic
+ * shared memory, else 0. */
 static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)

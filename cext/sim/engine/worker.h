@@ -171,7 +171,7 @@ typedef struct nl_sim_worker {
 #else
 #define NL_SIM_FAST_TLS __attribute__((visibility("hidden")))
 #endif
-/* Do barriers and thread starts use trampoline.c? */
+/* NL_SIM_TRAMPOLINES: barriers and thread starts use trampoline.c. */
 #if defined(__x86_64__) && defined(__LP64__) && defined(NL_SIM_INITIAL_EXEC) && \
     !defined(NL_SIM_UCONTEXT) && !defined(NL_SIM_ASAN) && !defined(NL_SIM_TSAN)
 #define NL_SIM_TRAMPOLINES 1
@@ -180,8 +180,8 @@ typedef struct nl_sim_worker {
 /* The worker that runs kernel code on this OS thread, or NULL. */
 extern _Thread_local nl_sim_worker *nl_sim_worker_current NL_SIM_FAST_TLS;
 
-/* The maximum number of blocks that run concurrently: NUMBALITE_NUM_THREADS, or the number of
- * processors that this process may use. */
+/* Returns the maximum number of blocks that run concurrently: NUMBALITE_NUM_THREADS, or the number
+ * of processors that this process may use. */
 unsigned nl_sim_worker_limit(void);
 /* Returns a worker for the blocks of a job that the calling thread will run. NULL without memory. A
  * worker is never destroyed. */
