@@ -9,9 +9,11 @@
 
 typedef struct nl_interrupt {
     int (*is_possible)(void); /* can waits of the calling thread be interrupted? Must be fast */
-    /* Should this wait end? May run Python code: called without any lock of this library. */
+    /* Returns whether the current wait must end. May run Python code, so it is called without any
+     * lock of this library. */
     int (*is_requested)(void);
-    /* Was an exception of a signal handler stored but not raised yet? Must be fast */
+    /* Returns whether an exception of a signal handler is stored that was not raised yet. Must be
+     * fast. */
     int (*is_pending)(void);
     void (*report)(const char *text); /* text: what has been stopped because of the interrupt */
 } nl_interrupt;

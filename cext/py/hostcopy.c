@@ -146,8 +146,8 @@ int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
 
 /* ---- choice of the code path ---- */
 
-/* Is this array itself copied in the direction `mode`? An item that shares the copy of another is
- * not. */
+/* Returns whether this item is copied in the direction `mode`. An item that shares the copy of an
+ * earlier item is not copied itself. */
 static int is_copied(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
 }

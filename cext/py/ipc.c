@@ -152,7 +152,7 @@ static int refuse_move(nl_error *err) {
         "making it");
 }
 
-/* Does no other object have the address of the array's memory? */
+/* Returns whether only this array has the address of its memory, so that it can be moved. */
 static int is_alone(const nl_py_array *a) {
     return nl_atomic_load(&a->buffer->references) == 1 &&
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));

@@ -21,8 +21,9 @@ typedef struct join {
     int64_t rows, pitch, blocks, word, length;
 } join;
 
-/* Can the kernel read the array like the first one? Other libraries' arrays and arrays that are
- * bound to streams need the order of launches with array arguments. */
+/* Returns whether the kernel can read the array through the table: it must be contiguous and match
+ * the first array. Other libraries' arrays and arrays that are bound to streams are excluded,
+ * because only arrays that are arguments of a launch are ordered with their streams. */
 static int is_like(const nl_py_array *a, const nl_py_array *first, const join *j) {
     if (!(a->flags & NL_PY_ARRAY_C) || a->owner || a->stream || a->descr != first->descr ||
         a->buffer->device != first->buffer->device || a->ndim != first->ndim)
@@ -33,7 +34,7 @@ static int is_like(const nl_py_array *a, const nl_py_array *first, const join *j
     return 1;
 }
 
-/* The bytes of the array in each row, and its length along the axis. */
+/* Returns the number of bytes of the array in each row of the result. */
 static int64_t row_bytes(const nl_py_array *a, const join *j) {
     int64_t bytes = a->itemsize;
     for (int i = j->axis; i < a->ndim; i++)

@@ -297,7 +297,7 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
 
-/* Can the integer type not represent the value? */
+/* Returns whether the integer type cannot represent the value. */
 static int loses(double value, nl_dtype dtype) {
     unsigned char bytes[8];
     if (!(value >= -0x1p63 && value < 0x1p64) || value != trunc(value))

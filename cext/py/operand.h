@@ -120,7 +120,7 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
 PyObject *nl_py_operand_result(nl_py_operand *op, int scalars);
 
 /* ---- geometry of the arrays at the addresses ---- */
-/* May the arrays have a byte in common? 0: certainly not; 1: maybe. If `same_is_fine`, also 0 for
+/* Returns 0 if the arrays certainly have no byte in common, else 1. If `same_is_fine`, also 0 for
  * arrays with the very same elements, because then each thread reads an element before it writes
  * it. */
 int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine);

@@ -36,7 +36,7 @@ typedef struct nl_py_reduced {
     double divisor;
 } nl_py_reduced;
 
-/* Does the array have aligned elements? */
+/* Returns whether the array's elements are aligned, so that the reducer's kernels can read them. */
 static inline int nl_py_reducer_reads(const nl_py_reducer *r, const nl_py_array *a) {
     return !(a->misaligned & r->low_bits);
 }
@@ -55,7 +55,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint6
                                int keepdims, int in_c_order, int64_t *output);
 /* Converts axis= to bits. Returns 0 if Python must read it. None and NULL: all axes. */
 int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
-/* Is there an axis without elements? */
+/* Returns whether the array has no elements. */
 int nl_py_reducer_is_empty(const nl_py_array *array);
 
 #endif

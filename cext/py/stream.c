@@ -89,7 +89,8 @@ fail:
     return -1;
 }
 
-/* Is the argument None or 0 (not a Stream object of the default stream)? */
+/* Returns whether the argument is missing, None or an int; a Stream object of the default stream is
+ * none of these. */
 static int names_none(PyObject *argument) {
     return argument == NULL || argument == Py_None || PyLong_Check(argument);
 }

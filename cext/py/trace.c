@@ -124,7 +124,7 @@ static int find_source(const trace *made, const nl_py_array *a) {
     return -1;
 }
 
-/* Is the array bound to no stream, or to the stream of the call? */
+/* Returns whether `stream`, to which an array is bound, is NULL or the stream of the call. */
 static int is_in_order(const nl_py_tracer *r, const PyObject *stream) {
     return !stream || stream == r->stream;
 }
@@ -218,7 +218,8 @@ static int value_of(const nl_py_tracer *r, PyObject *object) {
 
 /* ---- recorded calls ---- */
 
-/* Has the thread used a device without a recorded operation, or selected another device? */
+/* Returns whether the thread has used a device in an operation that was not recorded, or has
+ * selected another device. */
 static int was_used(const nl_py_tracer *r) {
     return nl_device_uses() != r->uses || nl_device_selected() != r->device;
 }

@@ -323,7 +323,8 @@ static int separate_inputs(call *c) {
     return 0;
 }
 
-/* Does the operand have a separate element for each element of the loop? */
+/* Returns whether the operand has a separate element for each element of the loop, that is, it is
+ * not broadcast. */
 static int is_whole(const call *c, const nl_py_operand *op) {
     int offset = c->ndim - op->ndim;
     for (int d = 0; d < c->ndim; d++)
@@ -504,7 +505,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     return 0;
 }
 
-/* Can the argument be read without running user code? */
+/* Returns whether the argument can be read without running user code. */
 static int is_read_in_c(const nl_py_state *state, PyObject *object) {
     if (!PyTuple_CheckExact(object))
         return nl_py_arrayufunc_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||

@@ -322,7 +322,7 @@ static void give(nl_py_values *values, nl_py_value *v) {
         nl_mem_free(v);
 }
 
-/* Was the value read without running Python code? */
+/* Returns whether the value was read without running Python code. */
 static int is_quiet(const nl_py_value *v) {
     return v->kind == NL_PY_VALUE_NUMBER ||
            (v->kind == NL_PY_VALUE_HOST && nl_py_hostarray_is_exact_array(v->array)) ||

@@ -99,7 +99,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->count = 0;
     values->first = NULL;
 }
-/* Was the object read before in this call? */
+/* Returns whether the object was read before in this call. */
 static inline int nl_py_values_has(const nl_py_values *values, PyObject *obj) {
     const nl_py_value *v = values->first;
     while (v && v->given != obj)

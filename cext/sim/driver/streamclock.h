@@ -9,8 +9,8 @@
 /* Enables the clocks; 0, or -1 without memory. Acquires the lock of all streams. */
 int nl_sim_streamclock_open(void);
 
-/* Call these with the lock of all streams held. enter: assigns a clock index to a new stream.
- * leave: releases it. */
+/* Call these with the lock of all streams held. nl_sim_streamclock_enter assigns a clock index to a
+ * new stream; nl_sim_streamclock_leave releases the index. */
 void nl_sim_streamclock_enter(nl_sim_stream *stream);
 void nl_sim_streamclock_leave(nl_sim_stream *stream);
 /* Call when an operation is issued to the stream. */

@@ -135,8 +135,8 @@ static void cross_if_complete(nl_sim_worker *w) {
     wake_blocks(w->job);
 }
 
-/* Can the barrier never be crossed? All blocks wait for it or have ended, and some wait without
- * having arrived. */
+/* Returns whether the cluster's barrier can never be crossed: all blocks wait for it or have ended,
+ * and at least one block waits without having arrived. */
 static int is_uncrossable(const nl_sim_worker *w) {
     const nl_sim_cluster *c = w->cluster;
     return c->asleep && c->asleep + c->ended == nl_sim_job_cluster_size(w->job);

@@ -75,7 +75,7 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
     return hash ? hash : 1;
 }
 
-/* Does the thread wait at a barrier, or is it in a loop that it cannot end? */
+/* Returns whether the thread waits at a barrier, or is in a loop that it cannot end. */
 static int cannot_go_on(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];

@@ -129,8 +129,8 @@ static int reserve_entry(void) {
     return 0;
 }
 
-/* Was the allocation certainly not written? Only memory that the host and other processes cannot
- * access can be unwritten. */
+/* Returns whether the allocation was certainly not written. This is never true for memory that the
+ * host or other processes can access, because their writes are not seen. */
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
