@@ -61,7 +61,7 @@ def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
         near(np.nanstd(d), math.sqrt(exact), roundings)
 
 
-@pytest.mark.parametrize("code", "?bBhHiI")
+@pytest.mark.parametrize("code", some(3, "?bBhHiI", "variances"))
 def test_variances_of_integers_are_rounded_once(near, code):
     """Also if the deviations are small against the mean, and at the limits of the dtype."""
     rng, dtype = np.random.default_rng(8), np.dtype(code)

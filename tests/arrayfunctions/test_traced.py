@@ -2,12 +2,14 @@
 
 import functools
 import gc
+import itertools
 import warnings
 import weakref
 
 import numpy as np
 import pytest
 from kit.frames import ours_in
+from kit.sample import some
 
 from numbalite import _core, cuda
 from numbalite.ndarray import batchcopy
@@ -347,6 +349,6 @@ def test_calls_that_are_not_repeated_are_evicted(little_memory):
 def test_large_edges_are_slabs():
     x = np.arange(1 << 19, dtype=np.float32).reshape(256, -1)
     d = cuda.to_device(x)
-    for mode in ("edge", "reflect", "symmetric", "wrap"):
-        for widths in (3, ((0, 2), (5, 0)), ((300, 1), (1, 1))):
-            equal(np.pad(d, widths, mode), np.pad(x, widths, mode))
+    widths = (3, ((0, 2), (5, 0)), ((300, 1), (1, 1)))
+    for mode, width in some(3, itertools.product(("edge", "reflect", "symmetric", "wrap"), widths)):
+        equal(np.pad(d, width, mode), np.pad(x, width, mode))

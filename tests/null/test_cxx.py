@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.sample import some
 from kit.timing import grows_linearly
 
 from numbalite.cxx import scanner
@@ -297,7 +298,18 @@ def test_tokens_of_random_text(seed):
 
 @pytest.mark.parametrize(
     "piece",
-    ["x[0] = y + 1;\n", "This is prose, which ends. ", "([{", "a < b >> c\n", "#if A\n", '"abc '],
+    some(
+        2,
+        [
+            "x[0] = y + 1;\n",
+            "This is prose, which ends. ",
+            "([{",
+            "a < b >> c\n",
+            "#if A\n",
+            '"abc ',
+        ],
+        "long texts",
+    ),
 )
 def test_megabytes_are_read_in_linear_time(piece):
     def run(count):

@@ -119,7 +119,7 @@ def source_of(name):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("name", some(5, endless.BODIES))
+@pytest.mark.parametrize("name", some(3, endless.BODIES))
 def test_the_assembler_accepts_the_code_of_endless_kernels(name):
     for capability in ((7, 5), (9, 0)):
         if "cluster" in name and capability < (9, 0):

@@ -101,7 +101,7 @@ def test_the_corrected_kernel_is_not_reported(pair, kernel_of):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("pair", some(85, PAIRS.values(), "exact"), ids=lambda pair: pair.name)
+@pytest.mark.parametrize("pair", some(40, PAIRS.values(), "exact"), ids=lambda pair: pair.name)
 def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
     with cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=0.2) as checks:
         pair.run(True, kernel_of(pair, True))
