@@ -23,7 +23,7 @@ def flag(x, out):
 
 @cuda.jit
 def count(x, out):
-    "if (x[threadIdx.x] > 5) atomicAdd(&out[0], 1);"
+    "if (x[threadIdx.x] > 5 && atomicAdd(&out[0], 1) == 57) out[1] = 1;"
 
 def run(kernel):
     out = np.zeros(64, np.int32)
