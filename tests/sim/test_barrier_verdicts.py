@@ -466,8 +466,8 @@ twins(
         )
     },
 )
-LATCH = """__shared__ alignas(8) char room[sizeof(block_latch)]; auto& l = *reinterpret_cast<block_latch*>(room);
-    if (t == 0) new (room) block_latch(32); __syncthreads();"""
+LATCH = """__shared__ alignas(8) char storage[sizeof(block_latch)]; auto& l = *reinterpret_cast<block_latch*>(storage);
+    if (t == 0) new (storage) block_latch(32); __syncthreads();"""
 twins(
     "latch",
     NONE,
@@ -506,9 +506,9 @@ twins(
     if (t == 3 && l.try_wait()) out[t] = x[0];""",
     {"ignored": ("t == 3 && l.try_wait()", "t == 3 && (l.try_wait() || true)")},
 )
-SEMAPHORE = """__shared__ alignas(8) char room[sizeof(block_semaphore)];
-    auto& s = *reinterpret_cast<block_semaphore*>(room);
-    if (t == 0) new (room) block_semaphore(0); __syncthreads();"""
+SEMAPHORE = """__shared__ alignas(8) char storage[sizeof(block_semaphore)];
+    auto& s = *reinterpret_cast<block_semaphore*>(storage);
+    if (t == 0) new (storage) block_semaphore(0); __syncthreads();"""
 twins(
     "semaphore",
     ATOMICS,

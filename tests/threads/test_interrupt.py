@@ -134,18 +134,18 @@ def test_each_kind_of_wait(program):
     """
     if TSAN:
         code = re.sub(r"m\.(computes|meets|prints)\b", "m.spins", code)
-    told = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
-    assert len(told) == 9
-    for name, text in told.items():
+    reports = dict(line.split(": ", 1) for line in program(code).stdout.splitlines())
+    assert len(reports) == 9
+    for name, text in reports.items():
         assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
             name
         )
     if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
         # Any one of the threads may be running, or all of them may wait for the others of their warp.
         where = r"threads? [\d, -]+ (spinning on volatile memory|in a volatile access)"
-        assert re.search(where, told["synchronize"]), told["synchronize"]
-    assert TSAN or re.search(r"lesson\.cu>?:1\d in __syncthreads", told["event"])
-    assert re.search(r"lesson\.cu>?:[34], after an access of x", told["checks"])
+        assert re.search(where, reports["synchronize"]), reports["synchronize"]
+    assert TSAN or re.search(r"lesson\.cu>?:1\d in __syncthreads", reports["event"])
+    assert re.search(r"lesson\.cu>?:[34], after an access of x", reports["checks"])
 
 
 def test_only_the_main_thread_is_interrupted(program):
