@@ -125,7 +125,7 @@ def test_products_of_long_vectors(near, call, code):
             near(call(cuda.to_device(a), cuda.to_device(b)), exact, 1.1)
 
 
-def test_infinite_sums():
+def test_sums_with_infinities_and_nan_match_numpy():
     """Skips elements where an infinite sum lost its rounding error as NaN."""
     for values in ([np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [1e308, 1e308], [-np.inf, 1, 2]):
         for code in "fdFD":

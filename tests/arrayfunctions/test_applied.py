@@ -11,7 +11,7 @@ X = np.array([[-2.0, -0.5, 0], [0.5, 1, 3]])
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, 3])
-def test_lines(axis):
+def test_apply_along_axis_matches_numpy(axis):
     alike(np.apply_along_axis, np.sum, axis, CUBE)
     alike(np.apply_along_axis, lambda line, step: line[::step] * 2, axis, CUBE, 2)
     alike(np.apply_along_axis, lambda line: np.outer(line, line[:2]), axis, CUBE)
@@ -20,14 +20,14 @@ def test_lines(axis):
     alike(np.apply_along_axis, np.sum, 0, np.array(1.0))
 
 
-def test_axes():
+def test_apply_over_axes_matches_numpy():
     for axes in ((0, 2), 1, (-1,), (7,)):
         alike(np.apply_over_axes, np.sum, CUBE, axes)
     alike(np.apply_over_axes, lambda a, axis: np.max(a, axis, keepdims=True), CUBE, (0, 1))
     alike(np.apply_over_axes, lambda a, axis: a[0, 0, ...], CUBE, 0)
 
 
-def test_parts():
+def test_piecewise_matches_numpy():
     twice = lambda x, by=2: x * by
     alike(np.piecewise, X, [X < 0, X >= 1], [-1, twice])
     alike(np.piecewise, X, [X < 0, X >= 1], [-1, twice, 5.5], 3)
@@ -40,7 +40,7 @@ def test_parts():
     alike(np.piecewise, X, [X[:, :2] < 0], [1])
 
 
-def test_coordinates():
+def test_fromfunction_matches_numpy():
     like = cuda.zeros(1)
     for dtype in (float, "i4"):
         compare(

@@ -9,7 +9,7 @@ XP, FP = np.array([0.0, 1, 2, 4]), np.array([3.0, -1, -1, np.inf])
 
 
 @pytest.mark.parametrize("points", [4, 1])
-def test_interp(points):
+def test_interp_matches_numpy(points):
     xp, fp = XP[:points], FP[:points]
     alike(np.interp, X, xp, fp)
     alike(np.interp, X, xp, fp, left=7, right=-7)
@@ -29,5 +29,5 @@ def test_interp(points):
         ((X, XP, FP), {"period": 0}),
     ],
 )  # fmt: skip
-def test_wrong_points(arrays, keywords):
+def test_interp_rejects_invalid_points_as_numpy(arrays, keywords):
     alike(np.interp, *arrays, **keywords)

@@ -19,7 +19,7 @@ def placed(draw, dtypes):
 
 @examples(25)
 @given(case=placed(["?", "u1", "i4"]), order=st.sampled_from(["big", "little"]))
-def test_packbits(case, order):
+def test_packbits_matches_numpy(case, order):
     one, axis = case
     same(np.packbits, (one.device(), axis, order), (one.host, axis, order))
 
@@ -30,7 +30,7 @@ def test_packbits(case, order):
     order=st.sampled_from(["big", "little"]),
     count=st.sampled_from([None, 0, 3, 8, 11, 40, -1, -9, -1000]),
 )
-def test_unpackbits(case, order, count):
+def test_unpackbits_matches_numpy(case, order, count):
     one, axis = case
     rest = axis, count, order
     same(np.unpackbits, (one.device(), *rest), (one.host, *rest))

@@ -29,7 +29,7 @@ def equal(got, expected):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_runs(data):
+def test_reduce_by_key_of_random_runs(data):
     size = data.draw(st.sampled_from((0, 1, 33, 700, 9000)))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     lengths = rng.integers(1, data.draw(st.sampled_from((2, 5, 600))), size)
@@ -83,7 +83,7 @@ def test_out_and_count():
     equal((k[:number], v[:number]), expected)
 
 
-def test_wrong_arguments():
+def test_reduce_by_key_rejects_invalid_arguments():
     d = cuda.to_device(np.arange(10))
     for words, error, arguments in (
         ("one dimension and one length", ValueError, (d, d[1:])),

@@ -15,7 +15,7 @@ PLACES = np.array([2, 0, 1])
 MASK = np.array([True, False, True, True])
 
 
-def test_open_grids():
+def test_ix_matches_numpy():
     alike(np.ix_, PLACES, PLACES[:2])
     alike(np.ix_, MASK, PLACES.astype("u1"), [])
     alike(np.ix_, PLACES[:0])
@@ -26,7 +26,7 @@ def test_open_grids():
     )
 
 
-def test_grids():
+def test_indices_match_numpy():
     for shape in ((2, 3), (4,), (), (2, 0, 3)):
         for dtype in (int, "f4"):
             compare(cuda.indices(shape, dtype), np.indices(shape, dtype))
@@ -54,7 +54,7 @@ def test_diagonals_and_triangles():
 
 
 @pytest.mark.parametrize("order", ["C", "F", "X"])
-def test_unravel_index(order):
+def test_unravel_index_matches_numpy(order):
     for places in (np.array([[0, 5], [23, 7]]), np.array(11), np.array([24]), np.array([-1])):
         alike(np.unravel_index, places, (2, 3, 4), order=order)
     alike(np.unravel_index, np.array([1.5]), (2, 3), order=order)

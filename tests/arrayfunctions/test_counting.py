@@ -45,7 +45,7 @@ def same(function, host, device):
 # ------------------------------------------------------------------------------------- histograms
 
 
-def test_bincount():
+def test_bincount_matches_numpy():
     unsigned = np.array([0, 1, 1, 3], np.uint64)
     np.testing.assert_array_equal(np.bincount(cuda.to_device(unsigned)), [1, 2, 0, 1])
     x, weights = RNG.integers(0, 50, 1000), RNG.random(1000)
@@ -68,7 +68,7 @@ def test_bincount():
 
 @examples(30)
 @given(data=st.data())
-def test_histogram(data):
+def test_histogram_matches_numpy(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "?"]))
     shape = data.draw(drawn.shapes(0, 2, most=60))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
@@ -144,7 +144,7 @@ def test_unknown_bin_rules_raise():
 # --------------------------------------------------------------------------------------- searches
 
 
-def test_searchsorted():
+def test_searchsorted_matches_numpy():
     a = np.sort(RNG.integers(0, 20, 40)).astype("f4")
     a[-2:] = np.nan
     v = RNG.integers(-1, 21, (5, 6)).astype("f8")
@@ -166,7 +166,7 @@ def test_searchsorted():
         same(np.searchsorted, (a, *more), (d, *more))
 
 
-def test_digitize():
+def test_digitize_matches_numpy():
     x = RNG.integers(-1, 11, (5, 6)).astype("f8")
     d, edges = on_device(x), np.array([0, 3, 3, 9.0])
     for bins in (edges, edges[::-1], edges[[0, 2, 1]] * [1, 2, 1]):
@@ -254,7 +254,7 @@ METHODS = [
 @numpy_since("2.4", "the dtype of q counts")
 @examples(40)
 @given(data=st.data())
-def test_quantiles(data):
+def test_quantiles_match_numpy(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4"]))
     shape = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))

@@ -42,7 +42,7 @@ def edited(draw, past):
 
 @examples(40)
 @given(case=edited(past=False), on_host=st.booleans())
-def test_delete(case, on_host):
+def test_delete_matches_numpy(case, on_host):
     placed, axis, places = case
     there = places if on_host else moved(places)
     same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
@@ -51,7 +51,7 @@ def test_delete(case, on_host):
 @numpy_since("2.2", "a mask is not an array of the integers 0 and 1")
 @examples(40)
 @given(case=edited(past=True), on_host=st.booleans(), data=st.data())
-def test_insert(case, on_host, data):
+def test_insert_matches_numpy(case, on_host, data):
     placed, axis, places = case
     there = places if on_host else moved(places)
     host = placed.host
@@ -66,7 +66,7 @@ def test_insert(case, on_host, data):
 
 
 @numpy_since("2.2", "a mask with two dimensions is an error")
-def test_wrong_edits():
+def test_insert_and_delete_raise_numpys_errors():
     for function, rest in ((np.delete, ()), (np.insert, (1,))):
         alike(function, MATRIX, 1, *rest, axis=2)
         alike(function, MATRIX, [1, 9], *rest, axis=0)
@@ -82,13 +82,13 @@ def test_wrong_edits():
 @pytest.mark.parametrize(
     "host", [MATRIX, MATRIX.T, np.arange(3), np.array(7), np.zeros(0)], ids=str
 )
-def test_resize(host):
+def test_resize_matches_numpy(host):
     for shape in ((2, 3), 7, (5, 5), (0, 2), (), -1, (2, -3)):
         alike(np.resize, host, shape)
 
 
 @numpy_since("2.4", "an unknown side is an error")
-def test_trim_zeros():
+def test_trim_zeros_matches_numpy():
     line = np.array([0, 0, 3, 0, 5, 0], "f4")
     table = np.zeros((4, 5), int)
     table[1:3, 2] = 1

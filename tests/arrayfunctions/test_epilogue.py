@@ -39,7 +39,7 @@ def test_operands_of_any_layout(data):
     compare(out, np.asarray(expected))
 
 
-def test_texts():
+def test_epilogue_as_expression():
     a, b, bias = whole(1, (6, 3), "f4"), whole(2, (3, 4), "f4"), whole(3, (4,), "f4")
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(
@@ -58,7 +58,7 @@ def test_texts():
     compare(cuda.matmul(out, out.T, epilogue="x / 2", out=cuda.device_array((6, 6), "f4")), 2 * (a @ b) @ (a @ b).T)  # fmt: skip
 
 
-def test_repeated_calls():
+def test_repeated_calls_are_replayed():
     """From the third call on they are replayed without Python, with the current values of the
     arrays."""
     out = cuda.device_array((6, 4), "f4")
@@ -72,7 +72,7 @@ def test_repeated_calls():
         compare(cuda.matmul(x, y, d_bias, epilogue=np.add, out=out), a @ b + bias)
 
 
-def test_streams():
+def test_epilogue_runs_on_the_given_stream():
     a = whole(1, (4, 4), "f4")
     stream = cuda.stream(non_blocking=True)
     d = cuda.to_device(a, stream=stream)
@@ -84,7 +84,7 @@ def test_streams():
 
 
 @pytest.mark.gpu
-def test_graphs():
+def test_epilogue_is_captured_in_a_graph():
     """On the simulator a graph cannot have products."""
     a = whole(1, (4, 4), "f4")
     d, out = cuda.to_device(a), cuda.device_array((4, 4), "f4")

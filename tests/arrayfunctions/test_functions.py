@@ -62,7 +62,7 @@ REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "
 
 @examples(40)
 @given(data=st.data())
-def test_reductions(data):
+def test_reductions_match_numpy(data):
     name = data.draw(st.sampled_from(REDUCTIONS))
     plain = ["f4", "i4"] + (["?"] if name in ("any", "max", "mean") else [])
     ordered = name in ("max", "min", "ptp")
@@ -107,7 +107,7 @@ def test_indices_of_the_first_extreme(dtype):
         same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
 
 
-def test_conjugates():
+def test_conj_of_real_array_returns_the_array():
     for host in (np.array([True, False]), np.arange(3), np.array([1 + 2j, 3])):
         device = cuda.to_device(host)
         compare(device.conj(), host.conj())
@@ -285,7 +285,7 @@ if np.lib.NumpyVersion(np.__version__) >= "2.1.0":  # 2.0 refuses no limits
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shapes(name):
+def test_shape_functions_match_numpy(name):
     @examples(6)
     @given(data=st.data())
     def run(data):
@@ -302,7 +302,7 @@ def test_shapes(name):
 
 @examples(20)
 @given(data=st.data())
-def test_joining(data):
+def test_joining_functions_match_numpy(data):
     shape = data.draw(drawn.shapes(0, 3, most=4))
     pairs = [
         data.draw(arrays(["f4", "i4", "f8"], shape=shape))
@@ -324,7 +324,7 @@ def test_joining(data):
 
 @examples(15)
 @given(data=st.data())
-def test_where(data):
+def test_where_matches_numpy(data):
     shape = data.draw(drawn.shapes(0, 3, most=4))
     condition, host_condition = data.draw(arrays(["?", "i4"], shape=shape))
     x, host_x = data.draw(arrays(["f4", "i4"], shape=data.draw(drawn.parts_of(shape))))
@@ -355,7 +355,7 @@ def test_between_zero_and_one():
         alike(np.fix, np.array([-1.5, 0, 1.5]).astype(dtype))
 
 
-def test_bessel():
+def test_i0_matches_numpy():
     x = np.array([[0, 0.5, -7.9, 8], [8.1, -20, 3, 60]])
     for dtype in ("f4", "f8", "i4"):
         alike(np.i0, x.astype(dtype))
@@ -370,7 +370,7 @@ def test_real_if_close():
             alike(np.real_if_close, host, tol)
 
 
-def test_shared_memory():
+def test_shares_memory_matches_numpy():
     """Bounds that overlap are not yet an element in common."""
     host = np.zeros((4, 6), "i4")
     views = [
@@ -435,7 +435,7 @@ def test_numbers_of_numpys_as_shapes_and_axes():
     alike(lambda x: x.transpose(np.array(0)), a[0, 0])
 
 
-def test_copyto():
+def test_copyto_matches_numpy():
     d, host = cuda.to_device(np.zeros(4)), np.zeros(4)
     np.copyto(d, cuda.to_device(np.arange(4)), where=cuda.to_device(np.array([1, 0, 1, 1], bool)))
     compare(d, np.array([0.0, 0, 2, 3]))
@@ -453,7 +453,7 @@ def test_copyto():
     [(5,), (1, 7), (1, 2, 0.25), (3, 0, -1), (np.float32(5),), (0, 5, 2), (np.uint8(9),), (5.5,),
      (0, 3 + 3j), (2, 2), (-3,), (0, -5, -2), (2**40, 2**40 + 3)],
 )  # fmt: skip
-def test_arange(args):
+def test_arange_matches_numpy(args):
     like = cuda.to_device(np.zeros(1))
     expected = np.arange(*args)
     compare(np.arange(*args, like=like), expected)
@@ -463,7 +463,7 @@ def test_arange(args):
             compare(cuda.arange(*args, dtype=dtype), np.arange(*args, dtype=dtype))
 
 
-def test_linspace():
+def test_linspace_matches_numpy():
     for args in [
         (0, 1),
         (0, 1, 7),
@@ -497,7 +497,7 @@ def test_linspace():
         cuda.linspace(0, 1, -1)
 
 
-def test_creation():
+def test_creation_functions_match_numpy():
     like = cuda.to_device(np.zeros(1))
     for call in (
         lambda np_, **k: np_.zeros((2, 3), "i4", **k),
@@ -536,7 +536,7 @@ def test_arrays_of_device_arrays(monkeypatch):
 # ------------------------------------------------------------------------------------------- texts
 
 
-def test_printing():
+def test_str_and_format_match_numpy():
     host = np.linspace(0, 1, 5, dtype="f4")
     d = cuda.to_device(host)
     assert str(d) == str(host) == np.array2string(d) == np.array_str(d)
@@ -544,7 +544,7 @@ def test_printing():
     assert repr(d) == "DeviceNDArray([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32, device=0)"
 
 
-def test_files(tmp_path):
+def test_save_functions_accept_device_arrays(tmp_path):
     d = cuda.to_device(np.arange(3.0))
     np.save(tmp_path / "d.npy", d)
     np.savez(tmp_path / "d.npz", d, named=d)

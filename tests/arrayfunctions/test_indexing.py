@@ -57,7 +57,7 @@ def keys(draw, shape):
 
 @examples(60)
 @given(data=st.data())
-def test_keys(data):
+def test_random_keys_match_numpy(data):
     device, host = data.draw(arrays())
     key, host_key = data.draw(keys(host.shape))
     same(lambda x, k: x[k], (device, key), (host, host_key))
@@ -139,7 +139,7 @@ def test_indices_of_any_layout():
     compare(d[columns.reshape(2, 2)], host[np.array([[3, 1], [2, 0]])])
 
 
-def test_refusals():
+def test_invalid_keys_raise_numpys_errors():
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)
     for key in ([2], (0, [-4]), [0.5], ([0, 1], [0, 1, 2]), (0, 0, [1]), (..., [0], ...), "a", {}):
@@ -194,7 +194,7 @@ def test_take_and_put(data):
 
 @examples(40)
 @given(data=st.data())
-def test_along_axes(data):
+def test_take_along_axis_matches_numpy(data):
     device, host = data.draw(arrays(dtypes=["f4"]))
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     shape = list(host.shape)
@@ -233,7 +233,7 @@ def test_pad_reflected_at_points():
 
 @examples(40)
 @given(data=st.data())
-def test_pad(data):
+def test_pad_matches_numpy(data):
     device, host = data.draw(arrays(dtypes=["f4"]))
     width = data.draw(st.sampled_from([1, 3, (2, 0), [(1, 2)] * host.ndim, -1, 1.5]))
     mode = data.draw(st.sampled_from(["constant", "edge", "reflect", "symmetric", "wrap"]))
@@ -281,7 +281,7 @@ def test_choose_by_index_arrays():
     compare(np.repeat(d, repeats, 1), np.repeat(a, [2, 0, 3], 1))
 
 
-def test_long_rows():
+def test_gather_of_long_rows():
     """A thread moves several words, the last block's threads fewer."""
     h = np.arange(513 * 8196, dtype=np.float32).reshape(513, 8196)
     rows = np.arange(513)[::-1] % 7

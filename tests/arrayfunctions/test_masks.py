@@ -49,7 +49,7 @@ def equal(got, expected):
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(DTYPES[:-1]))
-def test_nonzero_elements(pair):
+def test_nonzero_functions_match_numpy(pair):
     x, d = pair
     for function in (np.nonzero, np.flatnonzero, np.argwhere):
         equal(function(d), function(x))
@@ -141,7 +141,7 @@ def test_the_array_is_its_own_mask_and_values():
     equal(e, y)
 
 
-def test_one_truth():
+def test_single_boolean_as_index_matches_numpy():
     """Is a mask without axes."""
     host = np.arange(6).reshape(2, 3)
     for key in (True, np.True_, np.False_, (np.True_, 1), (0, np.False_, slice(2))):
@@ -156,7 +156,7 @@ def test_into_an_array_of_the_host():
             call(np.zeros(2), mask, [1.0])
 
 
-def test_out():
+def test_compress_writes_to_out():
     x = np.arange(10.0)
     d, out = cuda.to_device(x), cuda.device_array(3, "f4")
     assert np.compress(x > 6, d, out=out) is out
@@ -181,7 +181,7 @@ def test_out():
         (lambda a, m: a.__setitem__(m, np.ones((2, 3))), TypeError),
     ],
 )
-def test_numpys_errors(function, error):
+def test_mask_functions_raise_numpys_errors(function, error):
     x = np.arange(6.0).reshape(2, 3)
     for a in (x, cuda.to_device(x)):
         with pytest.raises(error):

@@ -47,7 +47,7 @@ def operands(draw):
 
 @examples(120)
 @given(data=st.data())
-def test_matmul(data):
+def test_matmul_of_random_operands_matches_numpy(data):
     a, b = data.draw(operands())
     expected = np.asarray(np.matmul(a.host, b.host))
     place = data.draw(st.sampled_from(["device", "device", "foreign", "host"]))
@@ -75,7 +75,7 @@ def test_a_warm_call_is_made_in_c(monkeypatch):
     compare(np.matmul(stack, stack.swapaxes(1, 2)), host @ host.swapaxes(1, 2))
 
 
-def test_out_shares_memory():
+def test_out_may_overlap_an_operand():
     host = small(2, (5, 5), "f8")
     for dtype in ("f8", "i8"):
         d = cuda.to_device(host.astype(dtype))
@@ -113,7 +113,7 @@ def test_more_streams_than_handles_and_several_threads():
         np.testing.assert_array_equal(one.copy_to_host(stream=stream), hosts[0] @ hosts[0])
 
 
-def test_keywords():
+def test_matmul_keywords_match_numpy():
     a, b = small(1, (3, 4), "f4"), small(2, (4, 2), "f4")
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(np.matmul(x, y, dtype="f8"), np.matmul(a, b, dtype="f8"))

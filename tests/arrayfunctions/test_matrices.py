@@ -20,7 +20,7 @@ def test_diagonals_and_triangles(name):
 
 
 @pytest.mark.parametrize("wrap", [False, True])
-def test_fill_diagonal(wrap):
+def test_fill_diagonal_matches_numpy(wrap):
     shapes = ((4, 6), (9, 3), (3, 3, 3))
     for shape in shapes:
         for value in (5, np.arange(2)):
@@ -34,7 +34,7 @@ def test_fill_diagonal(wrap):
     alike(np.fill_diagonal, CUBE, 5, wrap)
 
 
-def test_meshgrid():
+def test_meshgrid_matches_numpy():
     lines = [np.arange(i + 2.0) for i in range(3)]
     for indexing in ("xy", "ij", "q"):
         for sparse in (False, True):
@@ -42,7 +42,7 @@ def test_meshgrid():
                 alike(np.meshgrid, *lines[:count], indexing=indexing, sparse=sparse)
 
 
-def test_windows():
+def test_sliding_window_view_matches_numpy():
     windows = np.lib.stride_tricks.sliding_window_view
     for array, *how in (
         (LINE, 3), (MATRIX, (2, 3)), (MATRIX, 3, 1), (MATRIX, (2, 2), (0, 0)),  # right
@@ -53,7 +53,7 @@ def test_windows():
     assert windows(d, 2).address == d.address
 
 
-def test_cross():
+def test_cross_matches_numpy():
     rng = np.random.default_rng(2)
     for one in ((3,), (4, 3), (2, 4, 3)):
         for other in ((3,), (4, 3)):

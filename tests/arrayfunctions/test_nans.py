@@ -30,7 +30,7 @@ def arrays(draw, dtypes):
 
 @examples(20)
 @given(data=st.data())
-def test_reductions(data):
+def test_nan_reductions_match_numpy(data):
     name = data.draw(st.sampled_from(FOLDS))
     real = ["f4", "i4"]
     device, host = data.draw(arrays(real if name in ("nanmax", "nanmin") else [*real, "c8"]))

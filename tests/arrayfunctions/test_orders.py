@@ -51,7 +51,7 @@ def laid(made):
 @pytest.mark.filterwarnings("ignore:reshape of")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("step", [1, 2])
-def test_orders(name, step):
+def test_order_argument_gives_numpys_layout(name, step):
     def call(x, order):
         made = CALLS[name](x[:, ::step], order)
         # NumPy's own layout depends on its loops, and indices are views of one array.

@@ -20,7 +20,7 @@ def equal(result, expected):
     np.testing.assert_array_equal(got, expected)
 
 
-def test_keys():
+def test_sort_by_key():
     device = cuda.to_device(NUMBERS)
     down = cuda.sort(key="-x")
     equal(down(device), -np.sort(-NUMBERS))
@@ -39,7 +39,7 @@ def test_keys():
     equal(cuda.sort(key="-x.b")(RECORDS), RECORDS[np.argsort(-RECORDS["b"])])
 
 
-def test_comparisons():
+def test_sort_by_comparison():
     by_remainder = cuda.sort(less="a % 7 < b % 7")
     for rows in (NUMBERS[:, :5], NUMBERS, np.tile(NUMBERS, (1, 5))):
         key = np.fmod(rows, 7)
@@ -57,7 +57,7 @@ def test_comparisons():
     equal(order.argsort(RECORDS), places)
 
 
-def test_elements_themselves():
+def test_sort_without_key():
     equal(cuda.sort()(RECORDS), np.sort(RECORDS))
     equal(cuda.sort(descending=True)(NUMBERS), -np.sort(-NUMBERS))
 
@@ -80,7 +80,7 @@ def test_a_sort_with_a_key_in_a_graph():
         equal(one, -np.sort(-NUMBERS))
 
 
-def test_topk():
+def test_topk_matches_argsort():
     device = cuda.to_device(NUMBERS)
     for axis, largest in ((1, True), (0, False), (-1, False)):
         sign = -1 if largest else 1
@@ -96,7 +96,7 @@ def test_topk():
         cuda.topk(device, 4, 0)
 
 
-def test_histograms():
+def test_histogram_of_an_expression():
     numbers, weights = RNG.random(5000).astype("f4"), RNG.random(5000)
     tens = cuda.histogram("int(x * 10)", bins=10)
     expected = np.bincount((numbers * 10).astype(int), minlength=10)

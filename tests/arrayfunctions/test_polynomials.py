@@ -13,7 +13,7 @@ LINES = [np.array(x) for x in ([2.0, -1, 3], [0.0, 0, 1, 4], [0.0], [5, 2], [])]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i4", "c16"])
-def test_values(dtype):
+def test_polyval_and_vander_match_numpy(dtype):
     x = np.arange(-2, 4).astype(dtype)
     for p in (np.array([2, -1, 3], dtype), [1.5, 2], []):
         alike(np.polyval, p, x)
@@ -24,7 +24,7 @@ def test_values(dtype):
 
 
 @pytest.mark.parametrize("name", ["polyadd", "polysub", "polymul"])
-def test_two(name):
+def test_polynomial_arithmetic_matches_numpy(name):
     for one in LINES:
         for other in (LINES[0], LINES[1].astype("i4"), LINES[2]):
             alike(getattr(np, name), one, other)
@@ -44,7 +44,7 @@ def test_slopes_and_areas():
         alike(np.polyint, line, 2, [])
 
 
-def test_fits():
+def test_polyfit_matches_numpy():
     x = np.array([0.0, 1, 2, 3, 4, 5])
     y = np.array([0, 0.8, 0.9, 0.1, -0.8, -1])
     both = np.stack([y, y**2], 1)
@@ -72,7 +72,7 @@ def test_fits():
     alike(np.polyfit, x[:2], y[:2], 1, cov=True)
 
 
-def test_powers():
+def test_logspace_matches_numpy():
     start = np.array([0.0, 1, 2])
     alike(np.logspace, start, 3, 4)
     alike(np.logspace, start, 3.5, 4, endpoint=False, base=2, dtype="i4", axis=-1)

@@ -34,7 +34,7 @@ DOTS = [((3, 4), (4, 2)), ((4,), (4,)), ((2, 3, 4), (5, 4, 6)), ((2, 3, 4), (4,)
 
 
 @pytest.mark.parametrize("shapes", DOTS)
-def test_dot(shapes):
+def test_dot_matches_numpy(shapes):
     for dtype in ("f8", "i4", "c8"):
         same(np.dot, *(numbers(*shape, dtype=dtype) for shape in shapes))
 
@@ -61,7 +61,7 @@ def test_dot_into_an_operand():
     compare(x, np.dot(a, a.T))
 
 
-def test_other_products():
+def test_vector_and_tensor_products_match_numpy():
     same(np.vdot, numbers(2, 3, dtype="c16"), numbers(3, 2, dtype="c16"))
     same(np.inner, numbers(2, 3), numbers(4, 3))
     same(np.inner, numbers(3), numbers(3))
@@ -85,7 +85,7 @@ def test_other_products():
                 call(on_device(numbers(3)), on_device(numbers(3)))
 
 
-def test_norms():
+def test_norm_matches_numpy():
     for order in (None, "fro", 1, -1, np.inf, -np.inf):
         same(np.linalg.norm, numbers(3, 4), order)
         same(np.linalg.norm, numbers(2, 3, 4), order, axis=(2, 0))
@@ -111,7 +111,7 @@ EINSUMS = [
 
 
 @pytest.mark.parametrize("case", EINSUMS, ids=lambda case: case[0])
-def test_einsum(case):
+def test_einsum_matches_numpy(case):
     text, *shapes = case
     for dtype in ("f8", "i4"):
         arrays = [numbers(*shape, dtype=dtype) for shape in shapes]
@@ -119,7 +119,7 @@ def test_einsum(case):
             same(np.einsum, text, *arrays, optimize=optimize)
 
 
-def test_einsum_otherwise():
+def test_einsum_with_sublists_dtype_and_out():
     a, b = numbers(3, 4), numbers(4, 2)
     x, y = on_device(a), on_device(b)
     compare(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
@@ -139,7 +139,7 @@ def test_einsum_otherwise():
     [("ij,jk", (3, 4), (5, 5)), ("ij", (3,)), ("ij->k", (2, 2)), ("i$", (2,)), ("i,j", (3,)),
      ("ij->ii", (2, 2)), ("ii", (2, 3)), ("......", (2, 2))],
 )  # fmt: skip
-def test_einsum_refuses(case):
+def test_einsum_rejects_invalid_subscripts(case):
     text, *shapes = case
     arrays = [numbers(*shape) for shape in shapes]
     for operands in (arrays, on_device(arrays)):

@@ -54,7 +54,7 @@ def test_quantiles_by_weights(axis):
 
 @numpy_since("2.4", "weights of 0 and NaN are errors")
 @pytest.mark.parametrize("weights", [[1, -1, 1], [0, 0, 0], [1, np.nan, 1], [1, 1]])
-def test_wrong_weights(weights):
+def test_invalid_weights_raise_numpys_errors(weights):
     host = np.arange(3.0)
     for method in ("inverted_cdf", "linear"):
         keywords = {"axis": 0, "method": method, "weights": weights}
@@ -119,7 +119,7 @@ def test_one_quantile_of_arrays_of_any_shape(dtype):
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
-def test_fractions(name):
+def test_quantiles_of_fractions(name):
     """Exact fractions, with which NumPy computes in Python objects; the result on the device is a float64."""
     function = getattr(np, name)
     rng = random.Random(name)

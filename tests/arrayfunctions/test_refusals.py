@@ -83,7 +83,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_refusals(name):
+def test_invalid_arguments_raise_numpys_errors(name):
     function = dispatch.numpy_function(name)
     if function is None:
         pytest.skip("this NumPy has no such function")

@@ -194,7 +194,7 @@ def test_get_array_module():
     assert cuda.get_array_module() is cuda.get_array_module(np.ones(2), 3, [d]) is np
 
 
-def test_load(tmp_path):
+def test_load_reads_saved_arrays(tmp_path):
     cuda.save(tmp_path / "a.npy", D(np.arange(3.0)))
     compare(cuda.load(tmp_path / "a.npy"), np.arange(3.0))
     cuda.savez(tmp_path / "b.npz", x=D(np.arange(3.0)))

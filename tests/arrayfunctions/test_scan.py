@@ -97,7 +97,7 @@ def kinds(plans):
 SMALL = np.dtype([("m", "u2"), ("c", "u2")])
 
 
-def test_pipelined_records(pipelines):
+def test_pipelined_scan_of_noncommuting_records(pipelines):
     """An operation that does not commute; an incomplete last tile, an initial value, rows, in
     place."""
     composition = cuda.scan("return decltype(a){(uint16)(a.m * b.m), (uint16)(a.c * b.m + b.c)};")
@@ -167,7 +167,7 @@ def test_scans_that_do_not_use_the_pipeline(pipelines):
 
 
 @pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
-def test_pipelined_columns(pipelines, dtype, columns):
+def test_pipelined_scan_of_columns(pipelines, dtype, columns):
     """A few columns are elements of a line; the last tile ends within 16 bytes, lines begin at multiples of them."""
     x = np.random.default_rng(7).integers(0, 2, (2, 8_012 + 2, columns)).astype(dtype)
     d = cuda.to_device(x)
@@ -201,7 +201,7 @@ def test_a_larger_initial_than_numbers_have():
     np.testing.assert_array_equal(got["x"][:, 4], np.maximum(np.arange(3000), 1000))
 
 
-def test_python_functions():
+def test_scan_with_python_function():
     @cuda.scan
     def largest(a, b):
         return max(a, b)
@@ -259,7 +259,7 @@ def test_shapes_strides_and_axes(data):
     np.testing.assert_array_equal(got.copy_to_host(), expected)
 
 
-def test_out():
+def test_scan_writes_to_out():
     x = np.arange(100.0)
     d = cuda.to_device(x)
     single = cuda.device_array(100, "f4")
@@ -276,7 +276,7 @@ def test_out():
             total(d, out=out)
 
 
-def test_captured():
+def test_scan_is_captured_in_a_graph():
     stream = cuda.stream()
     d = cuda.to_device(np.ones(5000, "i4"))
     out = cuda.device_array(5000, "i4")
@@ -289,7 +289,7 @@ def test_captured():
     np.testing.assert_array_equal(out.copy_to_host(), n * (n + 1) // 2)
 
 
-def test_wrong_arguments():
+def test_scan_rejects_invalid_arguments():
     with pytest.raises(TypeError, match="a function of two numbers"):
         cuda.scan("a + b + c", args="a, b, c")
     with pytest.raises(TypeError, match=r"cuda\.scan"):

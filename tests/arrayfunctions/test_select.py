@@ -38,7 +38,7 @@ def test_shapes_and_strides(data):
     np.testing.assert_array_equal(others, x[~(x > 5)])
 
 
-def test_many_tiles(monkeypatch):
+def test_select_with_many_tiles(monkeypatch):
     """Groups and ranges of tiles, of 256 elements each."""
     monkeypatch.setattr(selection, "_THREADS", 32)
     x = np.random.default_rng(1).integers(0, 9, 300_000)
@@ -93,7 +93,7 @@ def test_out_and_count():
     np.testing.assert_array_equal(d[:number].copy_to_host(), x[x > 5])
 
 
-def test_wrong_arguments():
+def test_select_rejects_invalid_arguments():
     d = cuda.to_device(np.arange(10))
     for words, error, arguments in (
         ("out= has shape", ValueError, {"out": cuda.device_array(9, "i8")}),

@@ -12,7 +12,7 @@ NONE = np.array([], int)
 
 
 @pytest.mark.parametrize("name", ["isin", "union1d", "setdiff1d", "setxor1d", "intersect1d"])
-def test_sets(name):
+def test_set_functions_match_numpy(name):
     function = getattr(np, name)
     for pair in ((TABLE, WHOLE), (REAL, OTHER), (TABLE, OTHER), (NONE, WHOLE), (WHOLE, NONE)):
         alike(function, *pair)

@@ -11,7 +11,7 @@ LINE = np.arange(5)
 
 
 @pytest.mark.parametrize("dtype", ["i4", "c8", "?"])
-def test_convolutions(dtype):
+def test_convolve_and_correlate_match_numpy(dtype):
     rng = np.random.default_rng(1)
     lines = [(rng.integers(0, 5, n) + 1j * rng.integers(0, 5, n)) for n in (1, 2, 5, 8)]
     if dtype != "c8":
@@ -34,7 +34,7 @@ def test_gradients_are_in_c_order():
 
 
 @pytest.mark.parametrize("edge_order", [1, 2, 3])
-def test_gradients(edge_order):
+def test_gradient_matches_numpy(edge_order):
     places = np.array([0, 1, 3, 4, 7, 9])
     for args in (
         (MATRIX,), (MATRIX, 2.0), (MATRIX, 2.0, 3.0), (MATRIX, np.array([0, 1, 3.0, 4]), places),
@@ -46,7 +46,7 @@ def test_gradients(edge_order):
     alike(np.gradient, MATRIX > 1, edge_order=edge_order)
 
 
-def test_averages():
+def test_average_matches_numpy():
     squares = MATRIX * MATRIX
     for args, keywords in (
         ((MATRIX,), {}), ((LINE,), {"returned": True}), ((MATRIX, 0), {"weights": squares}),
@@ -60,7 +60,7 @@ def test_averages():
         np.average(cuda.to_device(MATRIX), 0, np.zeros(4))
 
 
-def test_areas():
+def test_trapezoid_matches_numpy():
     trapezoid = getattr(np, "trapezoid", None) or np.trapz  # the name before NumPy 2.0
     places = np.array([0, 1, 3, 4, 7.5, 9])
     for args, keywords in (
@@ -72,7 +72,7 @@ def test_areas():
         alike(trapezoid, *args, **keywords)
 
 
-def test_covariances():
+def test_cov_and_corrcoef_match_numpy():
     counts, weights = np.arange(6) % 3 + 1, np.linspace(0.5, 2, 6)
     for args, keywords in (
         ((MATRIX,), {}), ((MATRIX,), {"rowvar": False}), ((MATRIX, MATRIX[::-1]), {}), ((LINE,), {}),
@@ -120,7 +120,7 @@ def test_kinds_of_numbers():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
-def test_unwrap(dtype):
+def test_unwrap_matches_numpy(dtype):
     rng = np.random.default_rng(3)
     phases = (rng.integers(-8, 8, (3, 20)) * 1.25).astype(dtype)
     for keywords in ({}, {"axis": 0}, {"discont": 4}, {"period": 4}, {"period": 5}, {"axis": 2}):

@@ -148,7 +148,7 @@ def test_records_and_several_keys():
     same_bits(np.lexsort(cuda.to_device(table), axis=0), np.lexsort(table, axis=0))
 
 
-def test_partitions():
+def test_partition_and_argpartition_match_numpy():
     host = values(np.random.default_rng(7), "f4", (3, 50))
     device = cuda.to_device(host)
     for kth in (4, -1, [3, 20]):

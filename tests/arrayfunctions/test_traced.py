@@ -142,7 +142,7 @@ def test_the_device_is_meant(run_python):
         run_python(OTHER_DEVICES)
 
 
-def test_new_arrays():
+def test_traced_creation_functions_return_new_arrays():
     """Calls without an array, too."""
     for _ in range(TIMES):
         equal(cuda.arange(2, 9, 3), np.arange(2, 9, 3))
@@ -190,7 +190,7 @@ def test_steps_in_python():
     assert {type(one).__name__ for one in doubled._traces.values()} == {"Trace"}
 
 
-def test_overlapping_arrays():
+def test_traced_calls_with_overlapping_arrays():
     x = np.arange(40.0)
     d = cuda.to_device(x)
     for begin in (1, 2, 3, 30):

@@ -7,7 +7,7 @@ from numbalite import cuda
 
 
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
-def test_windows(name):
+def test_window_functions_match_numpy(name):
     more = (8.6,) if name == "kaiser" else ()
     for count in (0, 1, 2, 7, 50):
         made, expected = getattr(cuda, name)(count, *more), getattr(np, name)(count, *more)
@@ -16,7 +16,7 @@ def test_windows(name):
 
 
 @pytest.mark.parametrize("name", ["fftfreq", "rfftfreq"])
-def test_frequencies(name):
+def test_fft_frequencies_match_numpy(name):
     ours, numpys = getattr(cuda.fft, name), getattr(np.fft, name)
     for args in ((1,), (2,), (7, 0.25), (8, 3)):
         made, expected = ours(*args), numpys(*args)

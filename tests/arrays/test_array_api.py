@@ -19,7 +19,7 @@ def test_namespace_of_an_array():
     assert xp.__array_api_version__ == "2024.12"
 
 
-def test_names():
+def test_namespace_has_the_standards_names():
     assert [name for name in xp.__all__ if not hasattr(xp, name)] == []
     assert set(xp.__all__) <= set(dir(xp))
     assert {"matmul", "cumulative_prod", "take_along_axis", "float32", "pi", "fft"} <= set(dir(xp))
@@ -35,7 +35,7 @@ def test_functions_that_old_numpys_lack():
     assert xp.cumulative_prod(d, axis=1, include_initial=True).tolist() == [[1, 1, 2], [1, 3, 12]]
 
 
-def test_to_device():
+def test_to_device_copies_between_host_and_device():
     d = xp.asarray([1.0, 2.0])
     host = d.to_device("cpu")
     assert type(host) is np.ndarray
@@ -64,7 +64,7 @@ assert xp.fft.fftfreq(4, device=1).device == 1
     )
 
 
-def test_info():
+def test_namespace_info_describes_devices_and_dtypes():
     info = xp.__array_namespace_info__()
     assert info.default_device() == cuda.get_current_device().id
     assert info.default_device() in info.devices()

@@ -30,7 +30,7 @@ def numbers(shape, dtype="f4"):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.leaks
-def test_round_trip(shape, dtype):
+def test_to_device_and_back_keeps_shape_and_dtype(shape, dtype):
     x = numbers(shape, dtype)
     d = cuda.to_device(x)
     assert (d.shape, d.dtype, d.ndim, d.size, d.nbytes, d.itemsize) == (
@@ -46,7 +46,7 @@ def test_round_trip(shape, dtype):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_order(order):
+def test_to_device_keeps_memory_order(order):
     x = np.asarray(numbers((4, 5)), order=order)
     d = cuda.to_device(x)
     assert d.strides == x.strides
@@ -60,7 +60,7 @@ def test_order(order):
         d.flags["WRITEABLE"] = False
 
 
-def test_cupys_names():
+def test_get_and_set_as_in_cupy():
     x = np.asarray(numbers((4, 5)), order="F")
     d = cuda.to_device(x)
     assert d.get().flags.c_contiguous and d.get(order="A").flags.f_contiguous
@@ -112,7 +112,7 @@ def test_lists_and_scalars():
     equal(cuda.to_device(3), np.array(3))
 
 
-def test_copy_checks():
+def test_copies_reject_other_shapes_and_dtypes():
     d = cuda.to_device(numbers((3, 4)))
     with pytest.raises(TypeError, match="dtype"):
         d.copy_to_device(numbers((3, 4), "f8"))
@@ -129,7 +129,7 @@ def test_copy_checks():
 
 
 @pytest.mark.parametrize("bad", [-1, (3, -2), "x", 1.5, (2.0,), None, 1 << 62, (1 << 40, 1 << 40)])
-def test_bad_shapes(bad):
+def test_device_array_rejects_invalid_shapes(bad):
     with pytest.raises((TypeError, ValueError, OverflowError, MemoryError)):
         cuda.device_array(bad)
 
@@ -148,7 +148,7 @@ def test_dtypes_of_the_host_alone(dtype):
             pass
 
 
-def test_records():
+def test_structured_arrays_are_copied():
     kind = np.dtype([("x", "f4"), ("n", "i4"), ("v", "f8", (2,))])
     x = np.zeros(4, kind)
     x["x"], x["n"], x["v"] = range(4), range(4, 8), [[1, 2]] * 4
@@ -260,7 +260,7 @@ def test_length_and_iteration():
     ],
     ids=lambda v: "" if isinstance(v, np.ndarray) else str(v),
 )
-def test_assignment(where, key, value):
+def test_assignment_to_slices_matches_numpy(where, key, value):
     x = np.full((4, 6), -1, "f4")
     d = cuda.to_device(x)
     x[key] = value
@@ -288,7 +288,7 @@ def test_assignment_that_does_not_fit():
     equal(d, numbers((4, 6)))
 
 
-def test_overlapping_assignment():
+def test_overlapping_assignment_copies_first():
     """As in NumPy: as if the right-hand side had been copied first."""
     x = numbers(100)
     d = cuda.to_device(x)
@@ -302,7 +302,7 @@ def test_overlapping_assignment():
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "f4", "f8", "c16"])
 @pytest.mark.parametrize("step", [1, 3, -2])
-def test_fill(dtype, step):
+def test_fill_of_strided_views(dtype, step):
     x = np.zeros(50, dtype)
     d = cuda.to_device(x)
     x[::step] = 3
@@ -314,7 +314,7 @@ def test_fill(dtype, step):
 @pytest.mark.filterwarnings("ignore:reshape of")
 @pytest.mark.parametrize("new", [(12,), (3, -1), (2, 2, 3), -1, (12, 1)], ids=str)
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1], np.s_[:, ::-1]], ids=str)
-def test_reshape(new, key):
+def test_reshape_of_strided_views(new, key):
     x = numbers((4, 3))
     equal(cuda.to_device(x)[key].reshape(new), x[key].reshape(new))
 
@@ -351,19 +351,19 @@ def test_view_as_another_dtype():
 
 
 @pytest.mark.parametrize("dtype", ["f8", "i4", "c8", "?"])
-def test_astype(dtype):
+def test_astype_of_strided_views(dtype):
     x = numbers((5, 3)) - 3
     equal(cuda.to_device(x)[::2].astype(dtype), x[::2].astype(dtype))
 
 
-def test_split():
+def test_split_returns_pieces():
     pieces = [p.copy_to_host().tolist() for p in cuda.to_device(numbers(7)).split(3)]
     assert pieces == [[0, 1, 2], [3, 4, 5], [6]]
 
 
 # ---- copies ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::2, ::-1], np.s_[:, 3:4]], ids=str)
-def test_copy(key):
+def test_copies_are_independent_of_the_original(key):
     x = numbers((6, 8))
     d = cuda.to_device(x)[key]
     for made in (d.copy(), copy.copy(d), copy.deepcopy(d), pickle.loads(pickle.dumps(d))):
@@ -392,7 +392,7 @@ def test_numpy_takes_it():
     assert np.asarray(d, dtype="f8").dtype == "f8"
 
 
-def test_scalar_conversions():
+def test_float_and_int_of_one_element_arrays():
     assert float(cuda.to_device(np.array(2.5))) == 2.5
     assert int(cuda.to_device(np.array(7))) == 7
     with pytest.raises((TypeError, ValueError)):

@@ -36,7 +36,7 @@ def host(request):
 # ---- there and back
 
 
-def test_round_trip(host):
+def test_to_device_and_back_keeps_shape_and_dtype(host):
     device = cuda.to_device(host)
     same(device, host)
     assert (device.ndim, device.size, device.nbytes) == (host.ndim, host.size, host.nbytes)
@@ -80,7 +80,7 @@ def test_device_array_like_keeps_the_order_of_axes(host):
     assert cuda.to_device(host, copy=False).shape == host.shape
 
 
-def test_checks():
+def test_copies_reject_other_shapes_and_dtypes():
     device = cuda.to_device(np.arange(6, dtype=np.float32))
     with pytest.raises(TypeError, match="takes a NumPy array, not list"):
         device.copy_to_host([1.0])
@@ -151,7 +151,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
-def test_getitem(key):
+def test_getitem_matches_numpy(key):
     host = np.arange(12, dtype=np.int32).reshape(3, 4)
     device = cuda.to_device(host)
     got, expected = device[key], host[key]
@@ -166,7 +166,7 @@ def test_getitem(key):
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
 @pytest.mark.parametrize("value", [5, 2.7, np.float64(9), True, [1], np.int8(3)], ids=str)
-def test_setitem_scalars(key, value):
+def test_setitem_of_scalars_matches_numpy(key, value):
     host = np.arange(12, dtype=np.int32).reshape(3, 4)
     device = cuda.to_device(host)
     if value == [1] and np.ndim(host[key]) == 0:
@@ -180,7 +180,7 @@ def test_setitem_scalars(key, value):
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint8, np.complex128])
 @pytest.mark.parametrize("where", ["host", "device"])
-def test_setitem_arrays(dtype, where):
+def test_setitem_of_arrays_matches_numpy(dtype, where):
     cases = [
         (slice(None), np.arange(12).reshape(3, 4)),
         (slice(None), np.arange(4)),
@@ -201,7 +201,7 @@ def test_setitem_arrays(dtype, where):
         same(device, host)
 
 
-def test_setitem_overlapping():
+def test_setitem_of_overlapping_views_copies_first():
     host = np.arange(10)
     device = cuda.to_device(host)
     host[1:] = host[:-1].copy()
@@ -212,7 +212,7 @@ def test_setitem_overlapping():
     same(device, host)
 
 
-def test_setitem_errors():
+def test_setitem_raises_numpys_errors():
     device = cuda.to_device(np.zeros((3, 4), np.int8))
     with pytest.raises(ValueError, match="could not broadcast input array from shape"):
         device[:] = np.zeros(3)
@@ -234,7 +234,7 @@ def test_setitem_errors():
     assert not device.copy_to_host().any()
 
 
-def test_records():
+def test_structured_arrays_index_fields_and_records():
     host = HOSTS["record"].copy()
     device = cuda.to_device(host)
     assert device[1] == host[1]
@@ -255,7 +255,7 @@ def test_records():
 
 
 @pytest.mark.filterwarnings("ignore:reshape of")
-def test_reshape(host):
+def test_reshape_and_ravel_match_numpy(host):
     device = cuda.to_device(host)
     for shape in ((-1,), (1, -1), host.shape, (*host.shape, 1)):
         if host.size == 0 and -1 in shape:
@@ -282,7 +282,7 @@ def test_reshape_of_views():
         device.reshape(5, 5)
 
 
-def test_transpose(host):
+def test_transpose_matches_numpy(host):
     device = cuda.to_device(host)
     same(device.T, host.T)
     same(device.transpose(), host.transpose())
@@ -298,7 +298,7 @@ def test_transpose(host):
     same(device.T.T.copy(), host)
 
 
-def test_squeeze():
+def test_squeeze_matches_numpy():
     host = np.arange(6).reshape(1, 3, 1, 2)
     device = cuda.to_device(host)
     same(device.squeeze(), host.squeeze())
@@ -311,7 +311,7 @@ def test_squeeze():
         device.squeeze(1)
 
 
-def test_view():
+def test_view_with_other_dtype_matches_numpy():
     host = np.arange(8, dtype=np.float32).reshape(2, 4)
     device = cuda.to_device(host)
     for dtype in (np.int32, np.float64, np.uint8, np.complex64):
@@ -322,7 +322,7 @@ def test_view():
         device[:, ::2].view(np.uint8)
 
 
-def test_split():
+def test_split_returns_pieces():
     host = np.arange(10)
     pieces = list(cuda.to_device(host).split(4))
     assert [piece.tolist() for piece in pieces] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -333,7 +333,7 @@ def test_split():
 # ---- copies and conversions
 
 
-def test_copy(host):
+def test_copy_and_pickle_match_numpy(host):
     device = cuda.to_device(host)
     for order in "CF":
         made = device.copy(order)
@@ -352,7 +352,7 @@ def test_copy_of_views():
         same(device[key], host[key])
 
 
-def test_fill(host):
+def test_fill_matches_numpy(host):
     if host.dtype.names:
         return
     device = cuda.to_device(host)
@@ -365,7 +365,7 @@ def test_fill(host):
     same(device, part)
 
 
-def test_astype():
+def test_astype_matches_numpy():
     host = np.arange(6, dtype=np.float64).reshape(2, 3) + 0.5
     device = cuda.to_device(host)
     for dtype in (np.float32, np.int16, np.complex128):
@@ -379,7 +379,7 @@ def test_astype():
             assert cuda.to_device(given).astype(text).tolist() == given.astype(text).tolist()
 
 
-def test_array_protocol():
+def test_asarray_copies_to_the_host():
     host = np.arange(6, dtype=np.int32)
     device = cuda.to_device(host)
     np.testing.assert_array_equal(np.asarray(device), host)
@@ -389,7 +389,7 @@ def test_array_protocol():
             np.array(device, copy=False)
 
 
-def test_scalars():
+def test_conversions_of_one_element_arrays():
     one = cuda.to_device(np.array(2.5))
     assert (float(one), int(one), complex(one), bool(one), one.item()) == (2.5, 2, 2.5, True, 2.5)
     assert [10, 20, 30][cuda.to_device(np.array(1))] == 20
@@ -404,7 +404,7 @@ def test_scalars():
         [1][many]
 
 
-def test_iteration():
+def test_iteration_yields_rows():
     host = np.arange(6).reshape(2, 3)
     device = cuda.to_device(host)
     assert len(device) == 2
@@ -420,7 +420,7 @@ def test_iteration():
 # ---- streams
 
 
-def test_streams():
+def test_array_methods_accept_a_stream():
     stream = cuda.stream()
     host = np.arange(1000, dtype=np.float32)
     device = cuda.to_device(host, stream)
@@ -473,7 +473,7 @@ def test_the_owner_lives_as_long_as_a_view():
     assert part.tolist() == [1, 2, 3]
 
 
-def test_transfer_hints():
+def test_in_out_and_inout_wrap_the_array():
     host = np.zeros(3)
     for hint in (cuda.In, cuda.Out, cuda.InOut):
         assert hint(host).array is host

@@ -43,7 +43,7 @@ def test_records_are_refused():
             call()
 
 
-def test_contains():
+def test_contains_matches_numpy():
     for value in (3, 2.5, None, [3, 7], TABLE[1]):
         alike(operator.contains, TABLE, value)
     alike(operator.contains, TABLE[:0], 3)
@@ -61,7 +61,7 @@ WHOLES = [
 
 
 @pytest.mark.parametrize("a, b", WHOLES, ids=range(len(WHOLES)))
-def test_whole_arrays(a, b):
+def test_array_equal_and_allclose_match_numpy(a, b):
     for given in ((a, b), (b, a), (a, a), (b, b)):
         alike(np.array_equiv, *given)
         for equal_nan in (False, True):
@@ -85,7 +85,7 @@ def test_numbers_beyond_the_dtype(dtype):
         alike(operator.add, host, number)
 
 
-def test_records():
+def test_comparisons_of_records_match_numpy():
     random = np.random.default_rng()
 
     def some(shape, dtype):

@@ -150,7 +150,7 @@ def random_index(rng, shape):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_indices(seed):
+def test_random_basic_indices_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(60):
         shape = tuple(rng.randint(0, 5) for _ in range(rng.randint(0, 6)))
@@ -243,7 +243,7 @@ def test_invalid_indices_raise():
         device[Broken() :]
 
 
-def test_fields():
+def test_fields_of_structured_arrays_are_views():
     host = filled((3, 4), RECORD)
     device = on_device(host)
     for name in RECORD.names:
@@ -267,7 +267,7 @@ def test_length_and_iteration():
 
 
 # ---- views of any geometry ----
-def test_view():
+def test_view_with_explicit_strides():
     host = filled((6, 4), "f4")
     device = on_device(host)
     same(device._view((24,), None, None), host.reshape(24))
@@ -315,7 +315,7 @@ def test_results_of_c_code_have_the_registered_class():
     assert type(on_device(filled(4))[1:]) is cuda.DeviceNDArray
 
 
-def test_weak_references():
+def test_device_arrays_support_weak_references():
     device = on_device(filled(4))
     ref = weakref.ref(device)
     assert ref() is device
@@ -388,7 +388,7 @@ def test_copies_between_devices():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", RECORD], ids=str)
-def test_fill(dtype):
+def test_fill_of_views_for_each_dtype(dtype):
     host = filled((5, 6), dtype)
     device = on_device(host)
     value = filled((2,), dtype)[1]
@@ -481,7 +481,7 @@ def test_a_bound_stream_is_the_default():
 
 
 # ---- the CUDA Array Interface ----
-def test_export():
+def test_cuda_array_interface_export():
     device = on_device(filled((3, 4)))
     assert device.__cuda_array_interface__ == {
         "shape": (3, 4),
@@ -501,7 +501,7 @@ def test_export():
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_import(dtype):
+def test_cuda_array_interface_import(dtype):
     host = filled((5, 6), dtype)
     device = on_device(host)
     for array, expected in [
@@ -588,7 +588,7 @@ WRONG = [
 @pytest.mark.parametrize(
     "exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20])
 )
-def test_import_refuses(exception, field, value):
+def test_invalid_interfaces_are_rejected(exception, field, value):
     foreign = Foreign(on_device(filled(5)), **{field: value})
     with pytest.raises(exception, match=field):
         _core.from_interface(foreign)
@@ -640,7 +640,7 @@ def test_the_owner_is_kept_and_cycles_are_collected():
     assert ref() is None
 
 
-def test_from_pointer():
+def test_from_pointer_keeps_the_owner_alive():
     host = filled((4, 4), "i4")
     device = on_device(host)
     owner = type("Owner", (), {})()
@@ -672,7 +672,7 @@ def code(value):
     return int.from_bytes(_core.typecodes((value,)), "little")
 
 
-def test_type_codes():
+def test_type_codes_of_values_and_arrays():
     order = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
     for number, dtype in enumerate(order, 1):
         host = filled((3, 4), dtype)
@@ -757,7 +757,7 @@ def test_transfers_report_their_kind():
             _core.Transfer(host, mode)
 
 
-def test_many_dimensions():
+def test_arrays_with_32_dimensions():
     shape = (1, 2) * 16
     host = filled(shape, "u1")
     device = on_device(host)

@@ -34,7 +34,7 @@ def values(shape, dtype):
 # ---- casts: each pair is a kernel; together they are every dtype to and from two, every kind to each kind ----
 @discards
 @pytest.mark.parametrize("to", DTYPES)
-def test_casts(to):
+def test_assignment_casts_the_dtype(to):
     at = DTYPES.index(to)
     for of in (DTYPES[at - 1], DTYPES[at - 5], *{"f2": ["f8"], "f4": ["c16"]}.get(to, [])):
         given = values((3, 4), of)
@@ -47,7 +47,7 @@ def test_casts(to):
         same(cuda.to_device(given).astype(to), given.astype(to))
 
 
-def test_astype():
+def test_astype_keeps_the_requested_order():
     host = values((4, 6, 2), "f8")
     for key in (np.s_[...], np.s_[::2, ::-1], np.s_[:, 1], np.s_[1:1]):
         for axes in ((0, 1, 2), (2, 0, 1)):
@@ -108,7 +108,8 @@ def test_lossy_assignments_warn():
 def random_case(rng):
     """(host base, key, shape of a value that fits)"""
     shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
-    base = values(shape, rng.choice(["i2", "c16"]))  # 2 and 16 bytes; test_casts has all others
+    # 2 and 16 bytes; test_assignment_casts_the_dtype has all others
+    base = values(shape, rng.choice(["i2", "c16"]))
     items = []
     for n in shape:
         items.append(
@@ -129,7 +130,7 @@ def random_case(rng):
 
 @discards
 @pytest.mark.parametrize("seed", range(10))
-def test_random_assignments(seed):
+def test_random_assignments_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(30):
         host, key, shape = random_case(rng)
@@ -149,7 +150,7 @@ def test_random_assignments(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_copies(seed):
+def test_copies_of_random_views_match_numpy(seed):
     """Every combination of strides: copy(), copy_to_device, copy_to_host."""
     rng = random.Random(seed)
     for _ in range(40):
@@ -192,7 +193,7 @@ def test_elements_of_any_size(dtype):
     same(device, host)
 
 
-def test_many_dimensions():
+def test_assignment_with_many_dimensions():
     host = np.arange(2**16, dtype="f4").reshape((2,) * 16)
     device = cuda.to_device(host)
     same(device.T.copy(), host.T)
@@ -203,7 +204,7 @@ def test_many_dimensions():
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
-def test_overlapping(dtype):
+def test_overlapping_assignment_copies_first(dtype):
     """As if the right-hand side had been copied before, also for another dtype."""
     for key, source in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[::-1], np.s_[:]), (np.s_[:50], np.s_[::2])]:  # fmt: skip
         host = np.arange(100).astype(dtype)
@@ -225,7 +226,7 @@ def test_overlapping(dtype):
 # ---- Python values ----
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f2", "f4", "c8"])
 @pytest.mark.parametrize("value", [0, 1, 7, True, 2.75, np.float32(3), np.int8(3), np.array(5), [1], [1, 2, 3], [[1], [2], [3]], -0.0, "12"], ids=repr)  # fmt: skip
-def test_python_values(dtype, value):
+def test_assignment_of_python_values_matches_numpy(dtype, value):
     for key in (np.s_[...], np.s_[::-1, ::-1], np.s_[1], np.s_[0, 2]):
         if isinstance(value, list) and key == (0, 2):
             continue
@@ -242,7 +243,7 @@ def test_python_values(dtype, value):
         same(device, host)
 
 
-def test_fill():
+def test_fill_of_views_matches_numpy():
     host = np.zeros((4, 6), "i2")
     device = cuda.to_device(host)
     for key, value in [
@@ -267,7 +268,7 @@ def test_fill():
 
 
 # ---- what does not go ----
-def test_messages():
+def test_assignment_errors_have_numpys_messages():
     device = cuda.to_device(np.zeros((3, 4), "i1"))
     for value in (
         np.zeros(3),
@@ -313,7 +314,7 @@ def test_an_element_that_is_assigned_twice():
     assert d[1] == 7
 
 
-def test_read_only():
+def test_writes_to_read_only_arrays_raise():
     memory = cuda.to_device(np.zeros(4))
     interface = {**memory.__cuda_array_interface__, "data": (memory.address, True)}
     frozen = cuda.from_cuda_array_interface(interface, owner=memory)
@@ -344,7 +345,7 @@ def test_elements_that_overlap_themselves():
 
 
 # ---- streams, and the number of driver calls ----
-def test_streams():
+def test_assignments_run_on_the_given_stream():
     stream = cuda.stream()
     host = np.arange(1000, dtype="f4").reshape(20, 50)
     device = cuda.to_device(np.zeros((20, 50)), stream)
@@ -401,7 +402,7 @@ def test_dense_copies_are_one_copy():
 
 # ---- copies between arrays that are runs along different axes, and between their parts ----
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
-def test_transposed_copies(dtype, monkeypatch):
+def test_transposed_copies_use_tiles(dtype, monkeypatch):
     """By tiles, with incomplete tiles at the edges; the same elements contiguous or with gaps."""
     monkeypatch.setattr(transposing, "MIN_BYTES", 0)
     found = []

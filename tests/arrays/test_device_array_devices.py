@@ -34,7 +34,7 @@ def on_two(run_python, driver_kind):
     return run
 
 
-def test_to_device(on_two):
+def test_to_device_with_another_device_copies(on_two):
     on_two("""
 assert cuda.to_device(here) is here and cuda.to_device(here, device=0) is here
 assert cuda.to_device(there) is there, "where it is"
@@ -273,7 +273,7 @@ with pytest.raises(ValueError, match="on device 1, but the kernel runs on device
 """)
 
 
-def test_peer_access(on_two):
+def test_peer_access_can_be_enabled_twice(on_two):
     on_two("""
 first, second = cuda.current_context(0), cuda.current_context(1)
 assert first.can_access_peer(second) and first.can_access_peer(1) and cuda.gpus[0].can_access_peer(1)
@@ -462,7 +462,7 @@ same(again, host, 1)
 """)
 
 
-def test_printing(on_two):
+def test_repr_names_the_device(on_two):
     on_two("""
 with cuda.gpus[1]:
     assert repr(cuda.stream()).endswith(" of device 1>"), cuda.stream()

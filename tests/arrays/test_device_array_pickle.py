@@ -32,7 +32,7 @@ def same(device, host):
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))
-def test_pickle(host, protocol):
+def test_pickle_round_trip(host, protocol):
     same(pickle.loads(pickle.dumps(cuda.to_device(host), protocol)), host)
 
 
@@ -50,7 +50,7 @@ def test_out_of_band():
             pickle.loads(data)
 
 
-def test_a_record():
+def test_pickled_record_is_independent():
     records = cuda.to_device(ARRAYS["record"])
     again = pickle.loads(pickle.dumps(records[1]))
     assert type(again) is cuda.DeviceRecord and again == records[1]
@@ -69,7 +69,7 @@ def protocol():
 
 
 @pytest.mark.parametrize("serializers", [("dask",), ("cuda",), ("pickle",)], ids=str)
-def test_serializers(protocol, host, serializers):
+def test_dask_serializers_round_trip(protocol, host, serializers):
     device = cuda.to_device(host)
     header, frames = protocol.serialize(device, serializers=serializers, on_error="raise")
     assert header["serializer"] == serializers[0]
@@ -98,14 +98,14 @@ def test_a_view_sends_only_itself(protocol):
     same(protocol.deserialize(*protocol.serialize(wide[5:9])), np.arange(5, 9, dtype="f4"))
 
 
-def test_split_frames(protocol):
+def test_dask_deserializes_split_frames(protocol):
     """A long message may arrive in several frames."""
     host = np.arange(100, dtype="f4")
     header, (frame,) = protocol.serialize(cuda.to_device(host))
     same(protocol.deserialize(header, [frame[:100], frame[100:]]), host)
 
 
-def test_sizeof():
+def test_dask_sizeof_returns_nbytes():
     sizeof = pytest.importorskip("dask.sizeof").sizeof
     from numbalite.ndarray import serialize
 

@@ -66,7 +66,7 @@ def result_of(function):
 
 # ---- reshape ----
 @pytest.mark.parametrize("seed", range(8))
-def test_random_reshapes(seed):
+def test_random_reshapes_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(60):
         host_base, host, base, device = random_array(rng)
@@ -138,7 +138,7 @@ def test_numpys_functions_make_views():
 
 # ---- ravel, flatten ----
 @pytest.mark.parametrize("seed", range(4))
-def test_random_ravels(seed):
+def test_random_ravels_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(40):
         host_base, host, base, device = random_array(rng)
@@ -161,7 +161,7 @@ def test_random_ravels(seed):
 
 # ---- axes ----
 @pytest.mark.parametrize("seed", range(6))
-def test_random_axes(seed):
+def test_random_axis_operations_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(80):
         host_base, host, base, device = random_array(rng)
@@ -263,7 +263,7 @@ def test_matrix_transpose_and_parts():
 
 # ---- view ----
 @pytest.mark.parametrize("seed", range(4))
-def test_random_views(seed):
+def test_views_with_random_dtypes_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(60):
         host_base, host, base, device = random_array(rng)
@@ -295,7 +295,7 @@ def test_views_that_cannot_be():
 
 
 # ---- what is refused ----
-def test_split():
+def test_split_returns_views_on_the_stream():
     host = np.arange(10)
     stream = cuda.stream()
     device = cuda.to_device(host)

@@ -29,7 +29,7 @@ def records(count=4):
     return host
 
 
-def test_reading():
+def test_fields_of_a_record_are_read():
     host = records()
     device = cuda.to_device(host)
     record = device[2]
@@ -56,7 +56,7 @@ def test_reading():
     assert type(cuda.to_device(host)[1:][0]) is DeviceRecord
 
 
-def test_writing():
+def test_fields_of_a_record_are_written():
     host = records()
     device = cuda.to_device(host)
     device[1]["a"] = host[1]["a"] = 50
@@ -89,7 +89,7 @@ def test_writing():
     assert type(made) is DeviceRecord and device[1]["a"] != -1
 
 
-def test_some_fields():
+def test_index_with_a_list_of_fields():
     host = records()
     device = cuda.to_device(host)
     part = device[["a", "p"]]
@@ -146,7 +146,7 @@ def test_assignment_between_records():
         device[:] = np.zeros(4, PLAIN)
 
 
-def test_messages():
+def test_invalid_field_accesses_raise():
     device = cuda.to_device(records())
     record = device[0]
     for wrong, error, message in (
@@ -198,7 +198,7 @@ def check_record(reference, record):
 
 
 @pytest.mark.parametrize("make", [np.zeros, np.recarray])
-def test_numbas_own(make):
+def test_device_record_of_numbas_documentation(make):
     zero, other = make(1, PLAIN)[0], make(1, PLAIN)[0]
     zero["a"] = zero["b"] = 0
     other["a"], other["b"] = 10, 11.0
@@ -261,7 +261,7 @@ def test_the_constructor_of_arrays():
     assert foreign[0] == 1 and foreign.gpu_data.owner is pointer and not foreign.flags.owndata
 
 
-def test_attributes():
+def test_array_attributes_match_numpy():
     host = np.arange(12, dtype="i4").reshape(3, 4)
     device = cuda.to_device(host)
     for name in ("shape", "strides", "dtype", "ndim", "size", "itemsize", "nbytes"):
@@ -309,7 +309,7 @@ def test_attributes():
         device.item(12)
 
 
-def test_numbas_functions():
+def test_numbas_devicearray_functions():
     host = np.arange(12).reshape(3, 4)
     device = cuda.to_device(host)
     assert devicearray.is_cuda_ndarray(device) and not devicearray.is_cuda_ndarray(host)

@@ -17,7 +17,7 @@ VALUES = [9, [1, 2], np.arange(12), [], np.arange(6).reshape(2, 3) + 7, 1.7]
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_reading(host):
+def test_flat_is_read_as_in_numpy(host):
     for key in KEYS:
         alike(lambda a, key: a.flat[key], host, key)
     d = moved(host)
@@ -42,7 +42,7 @@ def test_comparing_and_stepping(host):
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_writing(host):
+def test_flat_is_assigned_as_in_numpy(host):
     def assigned(a, key, value):
         made = a.copy()
         made.flat[key] = value
@@ -61,7 +61,7 @@ def test_writing(host):
         alike(replaced, host, value)
 
 
-def test_diagonal():
+def test_flat_with_a_step_sets_the_diagonal():
     d = cuda.zeros((3, 3))
     d.flat[::4] = 1
     compare(d, np.eye(3))

@@ -44,7 +44,7 @@ def test_conversions_of_the_program(d, call):
         call(d)
 
 
-def test_an_assignment(d):
+def test_assignment_to_a_host_array_does_not_warn(d):
     host = np.zeros(12)
     host[:] = d
     host[2:] = d[2:]
@@ -78,19 +78,19 @@ def test_the_message_names_the_function(d):
         np.ma.array(d)
 
 
-def test_scipy(d):
+def test_scipy_functions_warn_about_the_copy(d):
     ndimage = pytest.importorskip("scipy.ndimage")
     with pytest.warns(PerformanceWarning, match=r"gaussian_filter\(\) of scipy\.ndimage"):
         ndimage.gaussian_filter(d, 1)
 
 
-def test_as_strided(d):
+def test_as_strided_raises(d):
     """Its writes would change only the copy."""
     with pytest.raises(TypeError, match="sliding_window_view"):
         np.lib.stride_tricks.as_strided(d, (3,), (8,))
 
 
-def test_the_variable(run_python):
+def test_environment_variable_makes_copies_errors(run_python):
     code = "import numpy as np\nfrom numbalite import cuda\nnp.ma.array(cuda.to_device(np.ones(3)))"
     result = run_python(code, NUMBALITE_IMPLICIT_COPY="error", check=False)
     assert "TypeError" in result.stderr and "numpy.ma" in result.stderr

@@ -141,7 +141,7 @@ def test_gradient_descent_finds_the_parameters():
     assert ((p > 0.5) == labels).mean() > 0.97
 
 
-def test_fused_functions():
+def test_fused_functions_have_gradients():
     fused = numbalite.fuse(lambda a, b: np.sin(a) * b)
     x, y = np.random.default_rng().random((4, 3)), np.random.default_rng().random(3)
     function = traced(fused)

@@ -49,7 +49,7 @@ def timed_by(benchmark):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("key", measure.ROWS)
-def test_row(key, floor, request):
+def test_benchmark_row_runs_within_its_floor(key, floor, request):
     from numbalite import cuda
 
     row = measure.ROWS[key]

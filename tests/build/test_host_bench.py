@@ -11,7 +11,7 @@ BENCH = pathlib.Path(__file__).parents[1] / "bench" / "run.py"
 
 
 @needs_nvrtc
-def test_a_row():
+def test_host_benchmark_prints_the_selected_rows():
     done = subprocess.run(
         [sys.executable, BENCH, "--host", "--only", "launch,np.fft.fft"],
         capture_output=True, text=True, timeout=240,

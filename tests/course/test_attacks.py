@@ -127,7 +127,7 @@ def test_methods_of_one_kernel():
     assert judge("vadd", kernel, speed=False)
 
 
-def test_extensions():
+def test_kernel_with_extensions_fails():
     class Extension:
         def prepare_args(self, ty, value, **kw):
             return ty, value

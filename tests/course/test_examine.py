@@ -38,7 +38,7 @@ def test_mistakes_are_found(anywhere, capsys):
     assert counts.copy_to_host().sum() == 0  # the launch worked on copies
 
 
-def test_nothing_found(anywhere, capsys):
+def test_examine_reports_that_nothing_was_found(anywhere, capsys):
     values = np.arange(32, dtype=np.int32)
     assert examine(tally[2, 32], values, values.copy(), checks=("race", "memory")) is None
     assert capsys.readouterr().out == "nothing found by race, memory\n"

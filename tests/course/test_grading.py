@@ -55,7 +55,7 @@ def program(tmp_path):
 # ---- the learner's file -------------------------------------------------------------------------------
 
 
-def test_a_program(program):
+def test_learner_reads_answers_from_a_program(program):
     learner = Learner(program)
     assert learner.names() == ["vadd", "bank_conflicts"]  # in the order of the course
     assert learner.answer("bank_conflicts")(2) == 2
@@ -78,7 +78,7 @@ def _floats():
     return [np.zeros(4, np.float32) for _ in range(3)]
 
 
-def test_a_notebook(tmp_path):
+def test_learner_reads_answers_from_a_notebook(tmp_path):
     path = notebook(
         tmp_path / "mine.ipynb",
         "%matplotlib inline\nfrom numbalite.course import assess\n!ls",
@@ -336,7 +336,7 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
-def test_usage_errors(run_python, tmp_path, driver_kind):
+def test_invalid_command_lines_print_usage(run_python, tmp_path, driver_kind):
     (tmp_path / "empty.py").write_text("x = 1\n")
     (tmp_path / "hollow").mkdir()
     result = run_python(
@@ -376,7 +376,7 @@ def test_the_table_of_marks(tmp_path):
     )
 
 
-def test_the_fixtures(run_python, tmp_path, driver_kind):
+def test_pytest_fixtures_report_times_and_mismatches(run_python, tmp_path, driver_kind):
     """Times of the tests' kernels are printed as a table after the run; wrong elements are named."""
     (tmp_path / "test_mine.py").write_text("""
 import numpy as np

@@ -275,7 +275,7 @@ def test_random_numbers_that_are_all_the_same():
     assert not verdict and "too much alike" in verdict.reason
 
 
-def test_another_distribution():
+def test_wrong_distribution_fails():
     @cuda.jit
     def monte_carlo_pi(states, trials, hits):
         """

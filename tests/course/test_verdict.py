@@ -52,7 +52,7 @@ def test_a_notebook_shows_it_once(run_python):
     assert "counts 1 2 ['text/html', 'text/plain']" in output
 
 
-def test_tolerances():
+def test_tolerance_depends_on_dtype_and_terms():
     assert tolerance(np.int32) == (0, 0, 0)
     assert tolerance(np.float64).rtol < 1e-14 < tolerance(np.float32).rtol < 1e-5
     assert tolerance(np.float16).rtol > 1e-3
@@ -84,7 +84,7 @@ def test_integers_are_equal_or_not():
     assert mismatch(large, large + np.array([0, 1])).place == (1,)
 
 
-def test_absolute_differences():
+def test_absolute_tolerance_bounds_the_difference():
     assert mismatch(np.float32([1e-7]), np.float32([0.0]), Tolerance(0, 0, 1e-6)) is None
     assert mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
 
@@ -104,7 +104,7 @@ def test_host_arrays_refuse_numpy():
     assert np.empty_like(x).shape == (3,) and len(x) == x.size == 3
 
 
-def test_texts():
+def test_durations_and_rows_are_formatted():
     assert (
         duration(2.5) == "2.5 s" and duration(0.25) == "250 ms" and duration(41.34e-6) == "41.3 µs"
     )

@@ -92,7 +92,7 @@ def narrow(n):
 # --- calls and results -------------------------------------------------------------------------------
 
 
-def test_hypot():
+def test_jit_with_signature_converts_arguments():
     result = hypot(3.0, 4.0)
     assert result == 5.0 and type(result) is float
     assert hypot(3, 4) == 5.0  # ints go into float64
@@ -117,7 +117,7 @@ def test_python_scalars_are_returned_unchanged(value):
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
     "complex64 complex128".split(),
 )
-def test_numpy_scalars(dtype):
+def test_numpy_scalars_are_accepted(dtype):
     value = np.dtype(dtype).type(1)
     result = same(value)
     assert result == 1 and type(result) is type(value.item())
@@ -128,7 +128,7 @@ def test_nan_is_passed_unchanged():
     assert math.isnan(same(math.nan))
 
 
-def test_results():
+def test_return_values_become_python_objects():
     assert split(5.0) == (2.5, True, 2.5)
     assert [type(item) for item in split(4)] == [int, bool, float]
     assert scale(np.ones(1, np.float32), 2) is None
@@ -213,7 +213,7 @@ def test_no_arguments_and_a_bare_expression():
         answer(1)
 
 
-def test_lazy_overloads():
+def test_each_argument_type_compiles_an_overload():
     @jit
     def twice(x):
         "return x + x;"
@@ -297,7 +297,7 @@ def test_elements_of_all_kinds(dtype):
     np.testing.assert_array_equal(x, y)
 
 
-def test_records():
+def test_structured_arrays_as_arguments():
     dtype = np.dtype([("n", "i4"), ("x", "f8")])
 
     @jit
@@ -374,7 +374,7 @@ def test_a_subclass_of_ndarray():
 # --- what is around the function ---------------------------------------------------------------------
 
 
-def test_captured_constants():
+def test_constants_and_arrays_are_captured():
     offset = np.float32(0.5)
 
     @jit
@@ -468,7 +468,7 @@ def test_a_device_function_on_the_cpu():
     assert jit(square)(3) == 9
 
 
-def test_sources():
+def test_jit_of_cpp_sources():
     f = jit(source="template <class T> T add(T x, T y) { return x + y; }")
     assert f(1, 2) == 3 and f(1.5, 2.0) == 3.5 and f.__name__ == "add"
     assert jit("int twice(int x) { return 2 * x; }")(4) == 8
@@ -512,7 +512,7 @@ def test_monte_carlo_pi():
     assert monte_carlo_pi(1_000_000) == pytest.approx(math.pi, abs=0.02)
 
 
-def test_seeds():
+def test_same_seed_draws_equal_numbers():
     @jit
     def draw(out):
         "for (int64 i = 0; i < out.size(); ++i) out[i] = random_uniform();"
@@ -544,7 +544,7 @@ def test_seeds():
     assert drawn[0] not in a
 
 
-def test_numbas_sequence():
+def test_xoroshiro_draws_numbas_sequence():
     @jit
     def two(seed):
         """
@@ -561,7 +561,7 @@ def test_numbas_sequence():
     assert two(1) == own(1)
 
 
-def test_distributions():
+def test_normal_and_uniform_have_expected_moments():
     @jit
     def moments(n):
         """
@@ -603,7 +603,7 @@ def test_options_of_numba():
     assert njit is jit
 
 
-def test_unknown_options():
+def test_unknown_options_raise_with_a_suggestion():
     with pytest.raises(
         TypeError, match=r"jit\(\) has no option 'fastmaths'; did you mean fastmath="
     ):
@@ -618,13 +618,13 @@ def test_unknown_options():
         jit(error_model="rust")
 
 
-def test_fastmath_sums():
+def test_fastmath_sum_is_accurate():
     fast = jit(fastmath=True)(total.py_func)
     x = np.random.default_rng(1).random(100_001)
     assert fast(x) == pytest.approx(x.sum(), rel=1e-12)
 
 
-def test_parallel_for():
+def test_parallel_for_computes_each_iteration():
     @jit(parallel=True)
     def squares(y):
         "parallel_for(y.size(), [&](int64 i) { y[i] = (double)i * i; });"
@@ -651,7 +651,7 @@ def test_parallel_that_is_not():
         assert f(1) == 1
 
 
-def test_checked_indices():
+def test_out_of_bounds_index_raises():
     @jit(debug=True)
     def pick(table, i):
         """
@@ -687,7 +687,7 @@ def test_checks_in_parallel():
         beyond(np.zeros(50))
 
 
-def test_asserts():
+def test_failed_assert_raises():
     @jit("int64(int64)")
     def positive(n):
         "assert(n > 0); return n;"
@@ -739,7 +739,7 @@ def test_types_as_signatures():
     assert x[0] == 1
 
 
-def test_pickling():
+def test_jit_functions_are_pickled():
     local = np.float32(3)
 
     @jit("float32(float32)")
@@ -862,7 +862,7 @@ def test_when_memory_runs_out():
     assert f(*arrays) == 30
 
 
-def test_many_parameters():
+def test_sixty_four_parameters_are_the_limit():
     names = [f"p{i}" for i in range(64)]
     f = jit(source=" + ".join(names), args=", ".join(names))
     assert f(*range(64)) == sum(range(64))

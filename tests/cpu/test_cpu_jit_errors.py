@@ -61,7 +61,7 @@ def narrow(n):
     ],
     ids=["None", "str", "bytes", "float", "complex", "large", "huge", "array", "list", "dict"],
 )
-def test_wrong_numbers(value, error, said):
+def test_invalid_scalar_arguments_raise(value, error, said):
     with pytest.raises(error, match=said):
         narrow(value)
 
@@ -93,7 +93,7 @@ def test_wrong_numbers(value, error, said):
     ],
     ids="None number list dtype ndim swapped object masked unaligned".split(),
 )
-def test_wrong_arrays(value, error, said):
+def test_invalid_array_arguments_raise(value, error, said):
     with pytest.raises(error, match=said):
         scale(value, 1)
 
@@ -157,7 +157,7 @@ def test_arguments_whose_conversion_runs_python():
         narrow(Broken())
 
 
-def test_wrong_signatures():
+def test_invalid_signatures_raise():
     with pytest.raises(
         errors.SignatureError, match=r"f has 1 parameter \(x\), the signature .* has 2"
     ):

@@ -109,14 +109,14 @@ def test_inputs_and_results_of_different_types(types, target):
         assert f.reduce(np.ones(5, a)) == 1
 
 
-def test_bool(target):
+def test_bool_loop_normalizes_bytes(target):
     f = make("x && !y", "x, y", ["bool(bool, bool)"], target)
     x = np.array([0, 1, 2, 255, 0, 7, 1, 0, 3, 0], np.uint8).view(bool)  # any byte but 0 is true
     y = np.zeros(10, bool)
     np.testing.assert_array_equal(f(x, y).view(np.uint8), x.view(np.uint8) != 0)
 
 
-def test_dimensions(add):
+def test_operands_broadcast_as_in_numpy(add):
     rng = np.random.default_rng(1)
     for a, b in [
         ((3, 4, 5), (4, 5)),
@@ -164,7 +164,7 @@ def test_out_where_dtype_casting(add):
 
 
 @pytest.mark.parametrize("n", [5, 100, 5000])
-def test_overlap(add, n):
+def test_overlapping_operands_match_numpy(add, n):
     for mine, theirs in [(add, np.add)]:
         for cut in [lambda a: (a[1:], a[:-1], a[1:]), lambda a: (a[:-1], a[1:], a[1:]),
                     lambda a: (a, a, a), lambda a: (a, a[::-1], a), lambda a: (a[::2], a[::2], a[: len(a[::2])])]:  # fmt: skip
@@ -176,7 +176,7 @@ def test_overlap(add, n):
             np.testing.assert_array_equal(a, b)
 
 
-def test_methods(add):
+def test_ufunc_methods_match_numpy(add):
     rng = np.random.default_rng(5)
     for shape in [(1000,), (30, 40), (40, 30, 5), (0, 4), (100001,)]:
         x = rng.integers(0, 100, shape).astype(float)  # integers: exact in any order
@@ -226,7 +226,7 @@ def test_the_name_does_not_matter_for_reductions(target, signatures):
             assert one.dtype == other.dtype and (one == other).all()
 
 
-def test_identity():
+def test_identity_is_passed_to_the_ufunc():
     sum_, largest, any_order = (
         make(text, "x, y", ["float64(float64, float64)"], identity=identity)
         for text, identity in (("x + y", 0), ("max(x, y)", -np.inf), ("x + y", "reorderable"))
@@ -242,7 +242,7 @@ def test_identity():
         none.reduce(np.zeros(0))
 
 
-def test_several_outputs(target):
+def test_tuple_results_become_outputs(target):
     f = make("return make_tuple(x + y, x * y);", "x, y",
              ["Tuple((float32, int64))(float32, int64)"], target)  # fmt: skip
     rng = np.random.default_rng(2)
@@ -263,7 +263,7 @@ def test_several_outputs(target):
 # ---- lazily typed ---------------------------------------------------------------------------------------
 
 
-def test_lazily_typed(target):
+def test_loops_are_compiled_for_new_dtypes(target):
     @vectorize(target=target, identity=0)
     def plus(a, b):
         "return a + b;"
@@ -330,7 +330,7 @@ def test_source_with_overloads():
     assert f(np.float32(3)).dtype == np.float32 and f(3.0) == 1.5
 
 
-def test_captures():
+def test_ufuncs_capture_constants_and_device_functions():
     scale = 2.5
 
     @numbalite.cuda.jit(device=True)
@@ -438,7 +438,7 @@ def test_vector_math_of_narrow_arguments(compiler, seed):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_special_values(functions, dtype):
+def test_infinities_and_nan_match_numpy(functions, dtype):
     tiny = np.finfo(dtype).smallest_subnormal
     special = np.array(
         [0.0, -0.0, np.inf, -np.inf, np.nan, tiny, -tiny, 1, -1, 1e30, -1e30, 88.0, 800.0, -800.0]
@@ -579,7 +579,7 @@ def test_debug_checks_indices():
     assert found.file == __file__
 
 
-def test_printf(capfd):
+def test_printf_writes_to_stdout(capfd):
     f = make(r'printf("%g\n", x); return x;', "x", ["float64(float64)"])
     f(np.array([1.5, 2.5]))
     assert capfd.readouterr().out == "1.5\n2.5\n"
@@ -602,7 +602,7 @@ def gmake(source, args, signatures, layout, target="cpu", **options):
 
 
 @pytest.mark.parametrize("kind", ["[:,:]", "[:,::1]", "[::1,:]"])
-def test_matmul(target, kind):
+def test_gufunc_with_matrix_cores_matches_matmul(target, kind):
     one = f"float32{kind}"
     f = gmake(MATMUL, "a, b, c", [f"void({one}, {one}, {one})"], "(m,n),(n,p)->(m,p)", target)
     assert isinstance(f, np.ufunc) and f.signature == "(m,n),(n,p)->(m,p)" and f.types == ["ff->f"]
@@ -654,7 +654,7 @@ def test_optional_and_fixed_dimensions(target):
         cross(np.zeros(4), np.zeros(4))
 
 
-def test_two_outputs(target):
+def test_gufunc_with_two_outputs(target):
     f = gmake("low[0] = x[0]; high[0] = x[0]; for (int i = 1; i < x.size(); ++i) "
               "{ if (x[i] < low[0]) low[0] = x[i]; if (x[i] > high[0]) high[0] = x[i]; }",
               "x, low, high", ["void(int32[:], int32[:], int32[:])"], "(n)->(),()", target)  # fmt: skip
@@ -673,7 +673,7 @@ def test_lazily_typed_gufunc():
     assert f(np.arange(4, dtype="i2"), dtype="f8").dtype == np.float64
 
 
-def test_gufunc_mistakes():
+def test_invalid_gufunc_signatures_raise():
     with pytest.raises(SignatureError, match="dimensions"):
         gmake("b[0] = a[0];", "a, b", ["void(float32[:], float32[:])"], "(m,n)->(m)")
     with pytest.raises(SignatureError, match="output"):
@@ -687,7 +687,7 @@ def test_gufunc_mistakes():
 # ---- threads --------------------------------------------------------------------------------------------
 
 
-def test_num_threads():
+def test_set_num_threads_is_per_thread_and_bounded():
     most = numbalite.get_num_threads()
     assert most >= 1
     for wrong in (0, -1, most + 1):
@@ -793,7 +793,7 @@ def test_the_interpreter_runs_meanwhile(target):
 # ---- pickling, lifetime ---------------------------------------------------------------------------------
 
 
-def test_pickling(add, target):
+def test_ufuncs_are_pickled(add, target):
     copied = pickle.loads(pickle.dumps(add))
     assert copied is not add and copied.types == add.types and copied.identity == 0
     assert copied(2, 3) == 5
@@ -811,7 +811,7 @@ def test_pickling(add, target):
     assert pickle.loads(pickle.dumps(f))(np.arange(3.0)) == 0
 
 
-def test_pickles_elsewhere(run_python, tmp_path):
+def test_ufunc_is_unpickled_in_another_process(run_python, tmp_path):
     path = tmp_path / "f.pickle"
     f = make("x * 2", "x", ["float64(float64)"])
     path.write_bytes(pickle.dumps({"ours": f, "theirs": np.sin}))
@@ -823,7 +823,7 @@ assert found["theirs"] is np.sin and found["ours"](4.0) == 8.0 and isinstance(fo
     run_python(code, path)
 
 
-def test_cloudpickle():
+def test_ufuncs_work_with_cloudpickle():
     cloudpickle = pytest.importorskip("cloudpickle")
     f = make("x * 2", "x", ["float64(float64)"])
     assert pickle.loads(cloudpickle.dumps(f))(4.0) == 8.0
@@ -852,7 +852,7 @@ def test_nothing_is_left_of_a_ufunc():
     assert images() == before and _core.live()["blocks"] == blocks
 
 
-def test_bad_images():
+def test_invalid_host_modules_raise():
     for data in (b"", b"x" * 100, b"\x7fELF" + bytes(200)):
         with pytest.raises(ImportError):
             _core.HostModule(data)

@@ -41,7 +41,7 @@ def test_devices_are_numbers(number):
             ask(number)
 
 
-def test_limits():
+def test_context_limit_is_set_and_rejects_negative_sizes():
     before = _core.context_limit(0)  # the stack
     try:
         assert _core.context_limit(0, 8192) >= 8192

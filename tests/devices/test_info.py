@@ -12,7 +12,7 @@ from numbalite.compilers import cache
 LABELS = """numbalite Python NumPy environment driver devices NVRTC libraries headers host cache""".split()
 
 
-def test_info(run_python):
+def test_info_command_prints_every_label(run_python):
     text = run_python("-m numbalite", "info").stdout
     for label in LABELS:
         assert f"\n{label}" in "\n" + text
@@ -40,7 +40,7 @@ def test_info_with_bad_variables(run_python):
     assert "NUMBALITE_CACHE_SIZE='x'" in result.stdout
 
 
-def test_usage(run_python):
+def test_usage_is_printed_for_a_missing_command(run_python):
     asked_nothing = run_python("-m numbalite", check=False)
     assert asked_nothing.returncode == 2
     assert asked_nothing.stderr.startswith("usage: numbalite COMMAND")
@@ -48,7 +48,7 @@ def test_usage(run_python):
     assert run_python("-m numbalite", "nonsense", check=False).returncode == 2
 
 
-def test_the_version(run_python):
+def test_version_command_prints_the_version(run_python):
     import numbalite
 
     for option in ("--version", "-V", "version"):
@@ -68,7 +68,7 @@ def test_a_reader_that_closes_the_pipe(command):
     assert (result.stderr, result.returncode) == ("", 128 + signal.SIGPIPE)
 
 
-def test_cache_commands(run_python, tmp_path):
+def test_cache_command_counts_and_removes_files(run_python, tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     (folder / ("0" * 32 + ".image")).write_bytes(cache._MAGIC + b"anything")

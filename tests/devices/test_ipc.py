@@ -77,7 +77,7 @@ def test_kernels_work_on_it(elsewhere):
     assert array.copy_to_host().tolist() == [[5.0] * 3] * 3
 
 
-def test_records(elsewhere):
+def test_structured_array_is_shared(elsewhere):
     dtype = np.dtype([("n", "i4"), ("x", "f8")], align=True)
     host = np.array([(1, 2.5), (3, 4.5)], dtype)
     handle = cuda.to_device(host).get_ipc_handle()
@@ -190,7 +190,7 @@ def test_the_maker_is_gone(elsewhere, run_python):
 
 
 @pytest.mark.leaks
-def test_ipc_array():
+def test_ipc_array_has_shape_order_and_stream():
     array = cuda.ipc_array((3, 4), np.int32, order="F")
     assert array.is_f_contiguous() and array.alloc_size == 48
     array[:] = np.arange(12).reshape(3, 4)
@@ -206,7 +206,7 @@ def test_ipc_array():
     gc.collect()
 
 
-def test_other_devices(elsewhere):
+def test_ipc_handle_opens_on_another_device(elsewhere):
     """The handle contains the device of its memory; another device accesses it or gets a copy."""
     handle = cuda.to_device(np.arange(4)).get_ipc_handle()
     assert handle._ipc_handle.source_info == cuda.get_current_device().get_device_identity()

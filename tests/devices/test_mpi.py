@@ -59,7 +59,7 @@ open(f"good-{rank}", "w").close()  # mpiexec may mix what its ranks print
 
 
 @pytest.mark.sim
-def test_messages(tmp_path):
+def test_mpi_messages_carry_device_arrays(tmp_path):
     pytest.importorskip("mpi4py")
     mpiexec = shutil.which(
         "mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"

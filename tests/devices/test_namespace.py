@@ -15,7 +15,7 @@ import numbalite
 from numbalite import cuda, errors
 
 
-def test_names_exist():
+def test_every_name_of_all_exists():
     for name in cuda.__all__:
         assert getattr(cuda, name) is not None
     assert cuda.is_float16_supported() == (cuda.get_current_device().compute_capability >= (5, 3))
@@ -85,7 +85,7 @@ def test_names_for_kernels_raise_outside_with_an_alternative():
     assert all(hasattr(cuda, name) for name in inkernel.INSTEAD)
 
 
-def test_alias_modules():
+def test_numba_module_aliases_are_the_same_objects():
     from numbalite.cuda.core.errors import NumbaPerformanceWarning
     from numbalite.cuda.cudadrv import devicearray, devices, driver, error
 
@@ -104,14 +104,14 @@ def test_alias_modules():
 # ---- devices
 
 
-def test_which_driver(driver_kind):
+def test_is_simulated_matches_the_driver(driver_kind):
     assert cuda.is_simulated() == (driver_kind == "sim")
     assert cuda.is_available() == (driver_kind == "cuda")
     assert cuda.is_supported_version() == cuda.is_available()
     assert driver_kind == "sim" or cuda.cuda_error() is None
 
 
-def test_devices():
+def test_device_list_and_current_device():
     assert len(cuda.gpus) >= 1 and len(list(cuda.gpus)) == len(cuda.gpus) == len(cuda.gpus.lst)
     assert cuda.list_devices() is cuda.gpus
     device = cuda.get_current_device()
@@ -136,7 +136,7 @@ def test_devices():
         cuda.select_device(99)
 
 
-def test_memory_info():
+def test_memory_info_returns_free_and_total():
     info = cuda.current_context().get_memory_info()
     assert 0 < info.free <= info.total and info == (info.free, info.total)
     assert info.total == cuda.get_current_device().total_memory
@@ -157,7 +157,7 @@ def test_select_and_contexts():
     assert cuda.get_current_device().id == current
 
 
-def test_several_devices(run_python):
+def test_with_block_selects_the_device(run_python):
     result = run_python(
         "import threading\n"
         "from numbalite import cuda\n"
@@ -186,7 +186,7 @@ def test_several_devices(run_python):
     assert result.stdout == "Cannot switch CUDA-context.\n[0] [1 2 3] 1\n"
 
 
-def test_detect(capsys):
+def test_detect_prints_the_devices(capsys):
     assert cuda.detect()
     text = capsys.readouterr().out
     assert f"Found {len(cuda.gpus)} CUDA devices" in text
@@ -247,7 +247,7 @@ def test_no_gpu_and_cuda_wanted(run_python):
 
 
 @pytest.mark.leaks
-def test_streams():
+def test_stream_handle_and_repr():
     stream = cuda.stream()
     assert stream.handle > 2 and int(stream) == stream.handle and not stream.external
     numbers = [
@@ -273,7 +273,7 @@ def test_streams():
             cuda.to_device(np.arange(5), stream=bad)
 
 
-def test_callbacks():
+def test_stream_callback_runs_in_another_thread():
     stream = cuda.stream()
     done = threading.Event()
     seen = []
@@ -305,7 +305,7 @@ def test_a_stream_may_die_before_its_callback(run_python):
     assert result.stdout == "True\n" and result.stderr == ""
 
 
-def test_asyncio():
+def test_async_done_completes_in_asyncio():
     async def main():
         streams = [cuda.stream() for _ in range(3)]
         return streams, await asyncio.gather(*(stream.async_done() for stream in streams))
@@ -323,7 +323,7 @@ def test_a_stream_is_destroyed_with_its_last_reference():
 
 
 @pytest.mark.leaks
-def test_events():
+def test_events_measure_elapsed_time():
     start, end = cuda.event(), cuda.event()
     stream = cuda.stream()
     start.record(stream)

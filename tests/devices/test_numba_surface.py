@@ -80,7 +80,7 @@ def test_names_of_modules(module):
 # ---- devices and contexts
 
 
-def test_device():
+def test_device_attributes_exist():
     device = cuda.get_current_device()
     for name in ("name", "compute_capability", "uuid", "primary_context", "id"):
         getattr(device, name)
@@ -94,7 +94,7 @@ def test_device():
     assert cuda.gpus.current.id == device.id and len(cuda.gpus.lst) == len(cuda.gpus)
 
 
-def test_context():
+def test_context_attributes_and_extras():
     context = cuda.current_context()
     assert context is cuda.current_context() and context is cuda.current_context(0)
     assert context.device == cuda.get_current_device()
@@ -160,7 +160,7 @@ def test_memory_that_the_host_reads_is_set_on_return():
         assert (array == 5).all()
 
 
-def test_addresses():
+def test_device_pointer_functions_return_addresses():
     from numbalite.cuda.cudadrv import driver
 
     array = cuda.to_device(np.arange(10, dtype="i4"))
@@ -250,7 +250,7 @@ def test_ptx_of_a_context():
         assert x.copy_to_host().tolist() == [3, 3, 1, 1]
 
 
-def test_linkable_code(tmp_path):
+def test_linkable_code_from_source_and_path(tmp_path):
     source = cuda.CUSource("__device__ int seven() { return 7; }", name="seven.cu")
     assert source.name == "seven.cu" and isinstance(source, cuda.LinkableCode)
     path = tmp_path / "eight.cu"
@@ -271,7 +271,7 @@ def test_linkable_code(tmp_path):
         cuda.LinkableCode.from_path(tmp_path / "what.zip")
 
 
-def test_driver_object():
+def test_driver_object_reports_its_version():
     from numbalite.cuda.cudadrv.driver import driver
 
     assert driver.is_available and driver.initialization_error is None
@@ -287,7 +287,7 @@ def test_driver_object():
         driver.cuMemAlloc(4)
 
 
-def test_toolkit_modules(capsys):
+def test_toolkit_modules_raise_or_find_libraries(capsys):
     from numbalite.cuda.cudadrv import libs, nvvm, runtime
 
     assert nvvm.is_available() is False
@@ -478,7 +478,7 @@ def test_async_done_when_cancelled():
     assert asyncio.run(main())
 
 
-def test_events():
+def test_events_created_by_a_context():
     context = cuda.current_context()
     stream = cuda.stream()
     start, end = context.create_event(), cuda.event(timing=True)
@@ -498,7 +498,7 @@ def test_events():
 # ---- device arrays and exchange
 
 
-def test_array_attributes():
+def test_array_attributes_match_numbas():
     array = cuda.to_device(np.arange(6.0).reshape(2, 3))
     assert (array.shape, array.strides, array.ndim, array.size) == ((2, 3), (24, 8), 2, 6)
     assert (array.nbytes, array.alloc_size, array.dtype) == (48, 48, np.float64)
@@ -532,7 +532,7 @@ def test_array_functions_of_the_module():
         devicearray.check_array_compatibility(host, host.astype("f4"))
 
 
-def test_exchange():
+def test_as_cuda_array_returns_a_view():
     array = cuda.to_device(np.arange(4.0))
 
     class Foreign:
@@ -738,7 +738,7 @@ def test_a_manager_for_one_context():
     assert cuda.to_device(np.arange(3)).copy_to_host().tolist() == [0, 1, 2]
 
 
-def test_text():
+def test_unicode_arrays_round_trip():
     """Text is bytes on a device, and is unchanged when it is copied back."""
     words = np.array(["a", "longer", "ü"])
     array = cuda.to_device(words)

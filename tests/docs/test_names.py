@@ -17,7 +17,7 @@ def text(request):
     return request.param.read_text(encoding="utf-8")
 
 
-def test_commands(text):
+def test_documented_commands_exist(text):
     known = set(re.findall(r"^  (\w+)", numbalite.__main__.USAGE, re.M))
     named = re.findall(r"(?:python -m |^\$ |`)numbalite ([a-z]+)", text, re.M)
     assert set(named) <= known
@@ -29,7 +29,7 @@ def test_targets_of_make(text):
     assert set(named) <= set(targets)
 
 
-def test_extras(text):
+def test_documented_extras_exist(text):
     pyproject = (ROOT / "pyproject.toml").read_text()
     table = pyproject.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     extras = set(re.findall(r"^(\w+) = \[", table, re.M))
@@ -37,13 +37,13 @@ def test_extras(text):
     assert {extra for one in named for extra in one.split(",")} <= extras
 
 
-def test_variables(text):
+def test_documented_environment_variables_exist(text):
     # NUMBALITE_NAME is a placeholder for any of them.
     named = set(re.findall(r"\bNUMBALITE_([A-Z_]+)\b", text)) - {"NAME", "WERROR", "SANITIZE"}
     assert named <= set(config.VARIABLES)
 
 
-def test_files(text):
+def test_documented_paths_exist(text):
     """Paths in code that begin with one of our packages."""
     packages = "cext|cuda_src|docs|notebooks|numbalite|tests"
     for path in re.findall(rf"`((?:{packages})/[\w./]+\w/?)`", text):

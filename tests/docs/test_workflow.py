@@ -42,7 +42,7 @@ def runs(job):
 
 
 @pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-def test_the_workflow(job, wrong, tmp_path, driver_kind):
+def test_documented_workflow_passes_and_fails_on_a_bug(job, wrong, tmp_path, driver_kind):
     """It passes, and fails with checks if the kernel writes out of bounds."""
     if driver_kind != "sim":
         pytest.skip("the workflow is for machines without a GPU")

@@ -50,7 +50,7 @@ def errors(tmp_path):
     return check
 
 
-def test_clangd(errors, tmp_path):
+def test_clangd_accepts_kernels_and_reports_errors(errors, tmp_path):
     assert editor.main([str(tmp_path)]) == 0
     assert errors(RIGHT) == []
     found = "\n".join(errors(WRONG))

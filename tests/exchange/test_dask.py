@@ -89,7 +89,7 @@ def test_device_functions_are_pickled_with_the_ufunc(target, run_python, tmp_pat
     )
 
 
-def test_reductions_pickle():
+def test_reduction_is_pickled():
     total = cuda.reduce("a + b")
     assert pickle.loads(pickle.dumps(total))(np.arange(10)) == 45
 
@@ -124,7 +124,7 @@ def scheduler(request):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_map_blocks(scheduler):
+def test_ufuncs_in_map_blocks(scheduler):
     import dask.array as da
 
     x = np.arange(24.0).reshape(4, 6)
@@ -135,7 +135,7 @@ def test_map_blocks(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_apply_gufunc(scheduler):
+def test_gufuncs_in_apply_gufunc(scheduler):
     import dask.array as da
 
     x, weights = np.arange(24.0).reshape(4, 6), np.array([0.5, 0.25])
@@ -149,7 +149,7 @@ def test_apply_gufunc(scheduler):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_kernels(scheduler):
+def test_kernels_in_map_blocks(scheduler):
     import dask.array as da
 
     x = np.arange(20.0)

@@ -78,7 +78,7 @@ def on_device(*shape, dtype="f4"):
 @pytest.mark.leaks
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("dtype", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
-def test_import(dtype, versioned):
+def test_from_dlpack_shares_memory_for_each_dtype(dtype, versioned):
     source = on_device(3, 4, dtype=dtype)
     producer = Producer(source, versioned=versioned)
     array = cuda.from_dlpack(producer)
@@ -109,20 +109,20 @@ def test_strides_offsets_and_order():
     np.testing.assert_array_equal(spread.copy_to_host(), np.zeros(6, "f4"))
 
 
-def test_readonly():
+def test_from_dlpack_keeps_the_read_only_flag():
     array = cuda.from_dlpack(Producer(on_device(3), flags=1))
     assert array.readonly
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
 
 
-def test_no_elements():
+def test_from_dlpack_of_an_empty_array():
     empty = cuda.device_array((3, 0, 2), "f4")
     array = cuda.from_dlpack(Producer(empty, data=None, strides=None, device=(CUDA, 0)))
     assert array.shape == (3, 0, 2) and array.copy_to_host().size == 0
 
 
-def test_no_deleter():
+def test_from_dlpack_without_a_deleter():
     producer = Producer(on_device(3), deleter=False)
     cuda.from_dlpack(producer)
     assert producer.deleted == 0
@@ -147,7 +147,7 @@ def test_capsule_by_itself():
     assert producer.deleted == 1
 
 
-def test_stream_handshake():
+def test_from_dlpack_passes_the_consumer_stream():
     producer = Producer(on_device(3), device=(CUDA, 0))
     _core.from_dlpack(producer)
     stream = cuda.stream()
@@ -176,7 +176,7 @@ def test_host_memory_is_copied():
         cuda.from_dlpack(host, copy=False)
 
 
-def test_copies():
+def test_from_dlpack_copy_argument():
     source = on_device(2, 3)
     for x in (source, Producer(source)):
         assert cuda.from_dlpack(x).address == source.address
@@ -189,7 +189,7 @@ def test_copies():
         assert cuda.from_dlpack(x, device=(CUDA, 0)).address == source.address
 
 
-def test_other_devices(run_python):
+def test_from_dlpack_to_another_device_copies(run_python):
     run_python(
         "import numpy as np\n"
         "from numbalite import cuda\n"
@@ -294,7 +294,7 @@ def tensor_of(capsule):
 
 @pytest.mark.leaks
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 3), (2, 0)])
-def test_export(version):
+def test_dlpack_export_fills_the_tensor(version):
     array = on_device(3, 4, dtype="c8")[::2, 1:]
     capsule = array.__dlpack__(max_version=version)
     versioned = version is not None and version[0] >= 1
@@ -351,7 +351,7 @@ def test_there_and_back():
     gc.collect()
 
 
-def test_readonly_export():
+def test_read_only_export_requires_version_1():
     array = cuda.from_dlpack(Producer(on_device(3), flags=1))
     assert tensor_of(array.__dlpack__(max_version=(1, 0))).flags == 1
     with pytest.raises(BufferError, match="read-only"):
@@ -360,7 +360,7 @@ def test_readonly_export():
     assert copied.flags == 2 and copied.tensor.data != array.address
 
 
-def test_host_copy():
+def test_dlpack_export_to_the_cpu():
     array = on_device(2, 3)
     if cuda.is_simulated():
         shared = np.from_dlpack(array)
@@ -389,7 +389,7 @@ def test_numpy_waits_for_pending_work():
 
 
 @pytest.mark.parametrize("stream", [None, -1, 1, 2])
-def test_streams(stream):
+def test_dlpack_export_accepts_streams(stream):
     array = on_device(3)
     assert array.__dlpack__(stream=stream)
     bound = array.bind(cuda.stream())
@@ -415,7 +415,7 @@ def test_streams(stream):
         ({"unknown": 1}, TypeError),
     ],
 )
-def test_wrong_requests(keywords, exception):
+def test_invalid_dlpack_requests_raise(keywords, exception):
     array = on_device(3)
     with pytest.raises(exception):
         array.__dlpack__(**keywords)
@@ -433,7 +433,7 @@ def test_types_that_cannot_leave():
 
 
 # ---- arguments of kernels ----
-def test_arguments():
+def test_dlpack_objects_are_kernel_arguments():
     @cuda.jit
     def double(x, y):
         "int i = grid<1>(); if (i < x.size()) y[i] = 2 * x[i];"

@@ -134,7 +134,7 @@ def test_a_tensor_is_lent(view):
 
 
 @pytest.mark.parametrize("dtype", ("?", "i1", "u2", "i8", "f2", "f8", "c8", "c16"))
-def test_types(dtype):
+def test_dlpack_dtype_codes_are_converted(dtype):
     x = Tensor(cuda.to_device(np.ones((2, 0, 3), dtype)))
     found = _core.from_interface(x)
     assert found.dtype == dtype and found.shape == (2, 0, 3) and x.lent == 1 and not x.asked

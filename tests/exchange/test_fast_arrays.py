@@ -89,7 +89,7 @@ def with_libraries(run_python):
 
 
 @pytest.mark.parametrize("library", ["ndarray", "Tensor"])
-def test_contiguous_arrays(with_libraries, library):
+def test_contiguous_arrays_are_read_without_the_interface(with_libraries, library):
     with_libraries(f"""
 kind = {library}
 for dtype in ("?", "f4", "f8", "i4", "i8", "u1", "c8", "f2", "i2", "i1", "c16"):
@@ -117,7 +117,7 @@ print("done")
 """)
 
 
-def test_strided_arrays(with_libraries):
+def test_strided_torch_arrays_are_read_without_the_interface(with_libraries):
     """torch's strides are attributes; CuPy's arrays with gaps use the interface."""
     with_libraries("""
 host = np.arange(12, dtype="f4").reshape(3, 4)

@@ -94,7 +94,7 @@ def test_arrays_of_others(kind, call):
     assert x.reads == 1
 
 
-def test_numbers():
+def test_numeric_arguments_are_converted_once():
     """A user-defined number is converted once, by a function on the host too."""
 
     @jit

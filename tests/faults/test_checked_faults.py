@@ -141,7 +141,7 @@ def walk(launch, kind):
 
 @pytest.mark.parametrize("seed, exact", [(None, False), (5, False), (None, True)])
 @pytest.mark.parametrize("name", KINDS)
-def test_a_launch(kernels, name, seed, exact):
+def test_checked_launch_survives_failing_driver_calls(kernels, name, seed, exact):
     launch = make_launch(kernels[name], name, seed, exact)
     assert walk(launch, KINDS[name]) >= 2
     assert launch() == KINDS[name]

@@ -278,13 +278,13 @@ def run(request):
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
 @pytest.mark.sim
-def test_driver_calls(operation, status, run, walk):
+def test_each_failing_driver_call_is_reported(operation, status, run, walk):
     steps = walk(lambda: run(operation), lambda n: _core.fail_call_at(n, status))
     assert steps, "nothing was made to fail"
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(operation, run, walk):
+def test_each_failing_allocation_is_reported(operation, run, walk):
     walk(lambda: run(operation), _core.fail_alloc_at)
 
 

@@ -77,12 +77,12 @@ def world():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_driver_calls(world, operation, walk_closely):
+def test_gufunc_calls_with_failing_driver_calls(world, operation, walk_closely):
     walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_allocations(world, operation, walk_closely):
+def test_gufunc_calls_with_failing_allocations(world, operation, walk_closely):
     walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
 
 
@@ -96,7 +96,7 @@ def test_refusals_leak_nothing(world):
 
 
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
-def test_trials(walk_closely, fail):
+def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
     """The call measures whether staging is faster: an event that fails is no failure of the
     call."""
 

@@ -330,12 +330,12 @@ def world():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_driver_calls(world, operation, walk_closely):
+def test_launches_with_failing_driver_calls(world, operation, walk_closely):
     walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(world, operation, walk_closely):
+def test_launches_with_failing_allocations(world, operation, walk_closely):
     walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
 
 

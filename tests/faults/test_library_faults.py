@@ -109,17 +109,17 @@ def operation(request):
 
 
 @pytest.mark.sim
-def test_driver_calls(operation, walk):
+def test_library_functions_with_failing_driver_calls(operation, walk):
     assert walk(operation, _core.fail_call_at) > 15
 
 
 @pytest.mark.sim
-def test_allocations(operation, walk):
+def test_library_functions_with_failing_allocations(operation, walk):
     assert walk(operation, _core.fail_alloc_at) > 5
 
 
 @pytest.mark.parametrize("operation", ["solvers", "products", "transforms"], indirect=True)
-def test_library_calls(operation, monkeypatch):
+def test_failing_library_calls_raise(operation, monkeypatch):
     operation()
     seen, at = 0, 0
 

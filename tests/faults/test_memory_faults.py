@@ -148,17 +148,17 @@ OPERATIONS = [
 
 @pytest.mark.parametrize("status", [OUT_OF_MEMORY, LAUNCH_FAILED], ids=["memory", "launch"])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_driver_calls(operation, status, walk):
+def test_memory_functions_with_failing_driver_calls(operation, status, walk):
     walk(operation, lambda n: _core.fail_call_at(n, status))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(operation, walk):
+def test_memory_functions_with_failing_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_releases(operation, capfd):
+def test_failing_release_prints_and_does_not_raise(operation, capfd):
     """A failing release prints to stderr and raises no exception, and the next call works."""
     operation()
     for step in range(1, 6):

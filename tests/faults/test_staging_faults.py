@@ -148,7 +148,7 @@ def test_driver_calls(operation, status, walk):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_allocations(operation, walk):
+def test_staged_copies_with_failing_allocations(operation, walk):
     walk(operation, _core.fail_alloc_at)
 
 

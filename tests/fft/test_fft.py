@@ -67,7 +67,7 @@ def arrays(draw, real, most=4):
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ONE_AXIS), norm=st.sampled_from(NORMS))
-def test_one_axis(data, name, norm):
+def test_transforms_of_one_axis_match_numpy(data, name, norm):
     base, key = data.draw(arrays(name in REAL_INPUT))
     host = base[key]
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
@@ -78,7 +78,7 @@ def test_one_axis(data, name, norm):
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), name=st.sampled_from(MORE), norm=st.sampled_from(NORMS))
-def test_more_axes(data, name, norm):
+def test_transforms_of_several_axes_match_numpy(data, name, norm):
     base, key = data.draw(arrays(name in REAL_INPUT))
     host = base[key]
     axes = data.draw(st.permutations(range(host.ndim)))
@@ -101,12 +101,12 @@ def test_two_axes_and_axes_that_come_twice():
 
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn", "irfft2", "rfft", "fft"])
-def test_float16(name):
+def test_transforms_of_float16_match_numpy(name):
     """Some results are float16 in NumPy, too."""
     check(name, np.arange(30, dtype="f2").reshape(5, 6))
 
 
-def test_shifts():
+def test_fftshift_matches_numpy():
     host = np.arange(24.0).reshape(2, 3, 4)
     for axes in (None, 1, (0, -1)):
         check("fftshift", host, axes)
@@ -144,7 +144,7 @@ def test_no_elements_along_one_axis(name):
             same_or_refused(name, array, **keywords)
 
 
-def test_out():
+def test_fft_writes_to_out():
     host = np.random.default_rng(2).standard_normal((4, 6)).astype("F")
     d, out = cuda.to_device(host), cuda.device_array((6, 4), "D").T
     assert np.fft.fft(d, out=out) is out
@@ -233,7 +233,7 @@ def test_out_is_the_input(monkeypatch):
         (lambda d: np.fft.fft(d.view("V8")), TypeError, "void64|V8"),
     ),
 )
-def test_errors(call, error, message):
+def test_invalid_arguments_raise(call, error, message):
     with pytest.raises(error, match=message):
         call(cuda.to_device(np.ones((3, 4), "F")))
 
@@ -649,7 +649,7 @@ for end in (cuda.gpus[0].reset, cuda.close, lambda: None):
 
 @pytest.mark.parametrize("dtype", "FD")
 @pytest.mark.parametrize("key", (np.s_[:], np.s_[:, ::2], np.s_[::-1]), ids=str)
-def test_in_place(dtype, key):
+def test_fft_inplace_matches_numpy(dtype, key):
     host = np.random.default_rng(5).standard_normal((4, 6, 3)).astype(dtype)
     whole = cuda.to_device(host)
     part = whole[key]
@@ -683,7 +683,7 @@ def test_in_place_of_host_arrays_and_errors():
 
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_convolution(data):
+def test_fftconvolve_matches_the_direct_sum(data):
     """Against the sum that defines it."""
     ndim = data.draw(st.integers(1, 3))
     shapes = [tuple(data.draw(st.integers(1, 5)) for _ in range(ndim)) for _ in range(2)]

@@ -39,7 +39,7 @@ def same(array):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "i1", "i4", "i8", "u1", "f2", "f4", "f8", "c8", "c16"])
-def test_cupy(dtype):
+def test_cupy_arrays_are_read_without_copy(dtype):
     cupy = pytest.importorskip("cupy")
     host = np.arange(12).astype(dtype).reshape(3, 4)
     x = cupy.asarray(host)
@@ -50,7 +50,7 @@ def test_cupy(dtype):
         np.testing.assert_array_equal(same(y).copy_to_host(), host)
 
 
-def test_cupy_launches():
+def test_cupy_arrays_are_kernel_arguments():
     cupy = pytest.importorskip("cupy")
     x, z = cupy.arange(100, dtype="f4"), cupy.zeros(100, "f4")
     add[1, 128](x, x, z)
@@ -66,14 +66,14 @@ def test_cupy_launches():
 @pytest.mark.parametrize(
     "dtype", ["bool", "int32", "int64", "uint8", "float16", "float32", "complex64"]
 )
-def test_torch(dtype):
+def test_torch_tensors_are_read_without_copy(dtype):
     torch = pytest.importorskip("torch")
     x = torch.arange(12, device="cuda").reshape(3, 4).to(getattr(torch, dtype))
     for array in (x, x.T, x[:, ::2], x[:0], x[1], x[1, 2]):
         np.testing.assert_array_equal(same(array).copy_to_host(), array.cpu().numpy())
 
 
-def test_torch_launches():
+def test_torch_tensors_are_kernel_arguments():
     torch = pytest.importorskip("torch")
     x = torch.arange(100, device="cuda", dtype=torch.float32)
     z = torch.zeros_like(x)

@@ -62,7 +62,7 @@ def ones(size):
     return [1] * len(marks(size))
 
 
-def test_elementwise(size):
+def test_elementwise_with_64_bit_indices(size):
     x = zeros(size)
     y = x + x
     assert at_marks(y, size) == [2] * len(marks(size))
@@ -70,7 +70,7 @@ def test_elementwise(size):
     assert at_marks(y, size) == [3] * len(marks(size)) and int(y.sum()) == 3 * len(marks(size))
 
 
-def test_reductions(size):
+def test_reductions_with_64_bit_indices(size):
     x = zeros(size)
     count = len(marks(size))
     assert int(x.sum()) == int(np.count_nonzero(x)) == count
@@ -92,13 +92,13 @@ def test_reductions(size):
     )
 
 
-def test_scan(size):
+def test_scan_with_64_bit_indices(size):
     x = zeros(size, needs=6)
     sums = np.cumsum(x, dtype="i1")
     assert at_marks(sums, size) == list(range(1, len(marks(size)) + 1))
 
 
-def test_sort(size):
+def test_sort_with_64_bit_indices(size):
     x = zeros(size, needs=6)
     x.sort()
     count = len(marks(size))
@@ -133,13 +133,13 @@ def test_copies_and_views(size):
     ]
 
 
-def test_conversions(size):
+def test_astype_with_64_bit_indices(size):
     x = zeros(size, needs=4)
     y = x.astype("u1") if size > HALF * 2 else x.astype("f4")
     assert at_marks(y, size) == ones(size) and float(y.sum(dtype="f8")) == len(marks(size))
 
 
-def test_kernels(size):
+def test_kernels_with_64_bit_indices(size):
     x = zeros(size, needs=2)
 
     @cuda.jit
@@ -208,7 +208,7 @@ running = gufunc(
 @pytest.mark.parametrize("staged", (False, True, None))
 @pytest.mark.parametrize("name", ("last", "total", "running"))
 @pytest.mark.parametrize("broadcast", (False, True))
-def test_gufuncs(name, staged, n, broadcast):
+def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
     """More loop indices than 2**31, with cores in memory and repeated ones."""
     loop = HALF + 4
     f = GUFUNCS[name]
@@ -237,7 +237,7 @@ def test_gufunc_of_blocks():
     assert int(y.sum(dtype="i8")) == len(marks(loop)) and at_marks(y, loop) == ones(loop)
 
 
-def test_products():
+def test_dot_products_with_64_bit_indices():
     x = zeros(HALF + 777, "f4", needs=2)
     x.fill(1)
     assert float(x.dot(x)) == float(np.vdot(x, x)) == np.float32(HALF + 777)

@@ -72,7 +72,7 @@ def test_device_functions_bring_theirs(compiled, tmp_path):
     assert x.copy_to_host()[0] == 7 and u(x).copy_to_host()[0] == 9
 
 
-def test_declared_functions():
+def test_declared_functions_link_ptx_and_cubin():
     source = 'extern "C" __device__ int twice(long* out, long x) { *out = 2 * x; return 0; } __global__ void k() {}'
     for kind, output in ((cuda.PTXSource, "ptx"), (cuda.Cubin, "cubin")):
         code, _ = cuda.compile(source, options=["-rdc=true"], output=output)

@@ -109,7 +109,7 @@ def test_more_shared_memory_than_there_is():
         k[1, 1, 0, limit + 1](np.zeros(1, "i4"))
 
 
-def test_printf(run_python):
+def test_kernel_printf_reaches_stdout(run_python):
     code = """
 from numbalite import cuda
 hello = cuda.jit('__global__ void hello() { printf("hello from %d\\\\n", threadIdx.x); }')
@@ -138,7 +138,7 @@ def test_loading_ptx_as_a_module():
     assert module is not None
 
 
-def test_resources():
+def test_register_and_shared_memory_usage_is_reported():
     k = cuda.jit(
         "__global__ void k(float* x) { __shared__ float s[128]; s[threadIdx.x] = x[threadIdx.x]; __syncthreads(); x[threadIdx.x] = s[127 - threadIdx.x]; }"
     )
@@ -149,7 +149,7 @@ def test_resources():
     assert k.occupancy(128) >= 1
 
 
-def test_streams_overlap():
+def test_kernels_on_two_streams_overlap():
     """Two long kernels on two streams take less than twice as long as one."""
     spin = cuda.jit(
         "__global__ void spin(long long cycles) { long long t = clock64(); while (clock64() - t < cycles) ; }"

@@ -337,7 +337,7 @@ for part in (..., np.s_[::-1]):
 """)
 
 
-def test_captures(on_two):
+def test_copies_between_devices_cannot_be_captured(on_two):
     on_two("""
 stream = cuda.stream()
 with pytest.raises(RuntimeError, match="a copy between devices cannot be captured"):

@@ -207,7 +207,7 @@ def test_the_smallest_failing_case_is_shown(tmp_path):
     assert "out[130], got" in verdict.case
 
 
-def test_the_command(tmp_path, capsys):
+def test_judge_command_prints_json(tmp_path, capsys):
     path = tmp_path / "kernel.cu"
     path.write_text(HONEST["vadd"])
     assert program.main([str(path), "--task", "vadd", "--no-speed", "--json", "-"]) == 0

@@ -31,7 +31,7 @@ def test_cells_run_unmodified(without_numba, run):
     run("%numba")  # again
 
 
-def test_refusals(without_numba, run, monkeypatch):
+def test_numba_magic_rejects_arguments_and_imported_numba(without_numba, run, monkeypatch):
     with pytest.raises(UsageError, match="%numba takes nothing, not '3'"):
         run("%numba 3")
     monkeypatch.setitem(sys.modules, "numba", sys)

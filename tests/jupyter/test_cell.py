@@ -76,7 +76,7 @@ def test_unusable_names_are_reported(run):
         run("%%cuda\n__global__ void k(int *x) { x[0] = words; }")
 
 
-def test_device_functions(run, shell):
+def test_device_option_defines_device_functions(run, shell):
     run("%%cuda --device\n__device__ float half_of(float v) { return v / 2; }\n"
         "__global__ void k(float *x) { x[0] = half_of(x[0]); }")  # fmt: skip
     assert repr(shell.user_ns["half_of"]) == "<device function half_of()>"
@@ -92,7 +92,7 @@ def test_a_cell_of_functions_only(run, shell):
     assert run("x = np.ones(1, 'i4')\nuse[1, 1](x)\nx[0]") == 2
 
 
-def test_options(run, shell, tmp_path):
+def test_cell_options_reach_the_kernel(run, shell, tmp_path):
     (tmp_path / "mine.h").write_text("#define MINE 40\n")
     run(f"%%cuda -I {tmp_path} -D TWO=2 --fastmath --max-registers 32 --std c++20\n"
         '#include "mine.h"\n__global__ void k(int *x) { x[0] = MINE + TWO; }')  # fmt: skip

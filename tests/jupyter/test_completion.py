@@ -29,7 +29,7 @@ def words(found):
     return [c.text for c in found]
 
 
-def test_cells(complete):
+def test_names_in_cuda_cells_are_completed(complete):
     filled, found = complete(CELL + "    __syncth|\n}")
     assert words(found) == [
         "__syncthreads",

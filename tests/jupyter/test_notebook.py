@@ -22,7 +22,7 @@ def stream_text(outputs):
     return "".join(o.text for o in outputs)
 
 
-def test_a_notebook(notebook):
+def test_notebook_shows_errors_and_prints_in_order(notebook):
     """Several features in one kernel, because its start takes longer than all of them."""
     wrong = "%%cuda\n__global__ void k(int *x) {\n    x[0] = nothing;\n}"
     in_order = (

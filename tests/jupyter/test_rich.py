@@ -106,7 +106,7 @@ def test_a_grid_shows_its_occupancy(shell):
     assert "512" in shown
 
 
-def test_ufuncs():
+def test_html_of_ufuncs():
     @vectorize(["float32(float32, float32)"], target="cuda")
     def add(x, y):
         "return x + y;"
@@ -120,7 +120,7 @@ def test_ufuncs():
     assert "CUDA gufunc signature types (n)->()" in html(total)
 
 
-def test_device_functions():
+def test_html_of_device_functions():
     @cuda.jit(device=True)
     def less(a, b):
         "return a < b;"

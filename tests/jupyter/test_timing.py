@@ -18,7 +18,7 @@ def timed(run):
     return run
 
 
-def test_a_statement(timed, capsys):
+def test_gpu_timeit_returns_times_and_bandwidth(timed, capsys):
     result = timed("r = %gpu_timeit -o -n 5 -r 3 -b 2*d.nbytes add_one[1, 64](d)\nr")
     assert (result.loops, len(result.times), result.launches, result.bytes) == (5, 3, 1, 512)
     assert result.best <= result.median <= result.worst
@@ -41,7 +41,7 @@ def test_a_cell_with_a_setup(timed, capsys):
     assert timed("d.copy_to_host()[0]") == 0
 
 
-def test_a_stream(timed):
+def test_gpu_timeit_times_the_given_stream(timed):
     timed("s = cuda.stream()")
     assert timed("%gpu_timeit -o -q -n 2 -r 1 -s s add_one[1, 64, s](d)").launches == 1
 
@@ -68,7 +68,7 @@ def test_a_gpu_is_timed_by_events(timed, capsys):
         ("-r x d", "-r x: a whole"),
     ],
 )
-def test_mistakes(timed, line, says):
+def test_gpu_timeit_rejects_invalid_options(timed, line, says):
     with pytest.raises(UsageError, match=says):
         timed(f"%gpu_timeit {line}")
 
@@ -89,7 +89,7 @@ def test_counting_launches_leaves_the_driver_as_it_was(timed):
     assert len(_core.traced()) == before
 
 
-def test_words():
+def test_durations_and_rates_are_formatted():
     assert [duration(t) for t in (0, 1.5e-9, 2.34567e-6, 0.0123, 1.0, 75.0, 4000)] == [
         "0 ns", "1.5 ns", "2.35 µs", "12.3 ms", "1 s", "75 s", "4000 s",
     ]  # fmt: skip

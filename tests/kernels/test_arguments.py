@@ -149,17 +149,17 @@ OUT = object()
 X = np.ones(8, "f4")
 
 
-def test_wrong_dtype():
+def test_other_dtype_raises_with_advice():
     advice = r"convert it, x = x.astype\('float32'\)"
     refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float64", advice])
     refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
 
 
-def test_wrong_dimensions():
+def test_other_number_of_dimensions_raises():
     refused(TypeError, saxpy, 1.0, X.reshape(2, 4), OUT, names=["'x'", r"\(2, 4\)"])
 
 
-def test_wrong_count():
+def test_other_number_of_arguments_raises():
     refused(TypeError, saxpy, 1.0, X, names=["1", "'y'"])
     refused(TypeError, saxpy, 1.0, X, OUT, 4, names=["3", "4"])
     refused(TypeError, pointers, X, OUT, names=["n"])
@@ -176,7 +176,7 @@ def test_a_plain_pointer_takes_contiguous_arrays_alone():
     assert "contiguous" in str(caught.value)
 
 
-def test_layouts():
+def test_strided_arrays_need_an_array_parameter():
     @cuda.jit("void(const float32[:, ::1], float32[:, :])")
     def rows(x, y):
         "auto [i, j] = grid<2>(); if (i < y.shape[0] && j < y.shape[1]) y(i, j) = x(i, j);"
@@ -189,7 +189,7 @@ def test_layouts():
         rows[1, (8, 8)](cuda.to_device(np.asfortranarray(x)), out)
 
 
-def test_keywords():
+def test_keyword_arguments_are_matched():
     y = np.zeros(8, "f4")
     saxpy[1, 32](2.0, y=y, x=X)
     assert (y == 2).all()
@@ -235,7 +235,7 @@ def test_overlapping_host_views():
     np.testing.assert_array_equal(x, np.arange(9))
 
 
-def test_empty_arrays():
+def test_empty_arrays_are_accepted():
     saxpy[1, 32](1.0, np.zeros(0, "f4"), np.zeros(0, "f4"))
     saxpy[1, 32](1.0, cuda.to_device(np.zeros(0, "f4")), cuda.to_device(np.zeros(0, "f4")))
 
@@ -450,7 +450,7 @@ def test_arrays_of_addresses(cpp):
     )
 
 
-def test_bfloat16(cpp):
+def test_bfloat16_parameters_round_to_nearest_even(cpp):
     out = np.zeros(2, "u2")
     cases = [(1.5, 0x3FC0), (np.float32(-3), 0xC040), (7, 0x40E0), (-0.0, 0x8000), (1e-45, 0),
              (1.00390625, 0x3F80), (1.0039062500001, 0x3F81), (1.01171875, 0x3F82), (3.3895e38, 0x7F7F),
@@ -500,7 +500,7 @@ def test_vectors_by_value(cpp):
     refuses(cpp.values, 1, 3, *rest[1:], match="'i'.*int 3")
 
 
-def test_complex_numbers():
+def test_complex_scalar_arguments():
     @cuda.jit("void(complex64, complex64[:])")
     def scale(a, x):
         "x[grid<1>()] *= a;"
@@ -526,13 +526,13 @@ def test_host_arrays_warn_once_about_the_copy():
 NOTHING = cuda.jit("__global__ void nothing(int* x) { x[0] = 1; }")
 
 
-def test_no_configuration():
+def test_call_without_configuration_raises():
     with pytest.raises(ValueError, match="configuration|griddim|grid"):
         NOTHING(np.zeros(1, "i4"))
 
 
 @pytest.mark.parametrize("items", [1, (1,), (1, 1, 0, 0, 0), ()], ids=plain)
-def test_configuration_counts(items):
+def test_configuration_needs_two_to_four_items(items):
     with pytest.raises((ValueError, TypeError)):
         NOTHING[items]
 
@@ -554,7 +554,7 @@ def test_configuration_counts(items):
     ],
     ids=plain,
 )
-def test_bad_configurations(grid, block):
+def test_invalid_grid_or_block_raises(grid, block):
     out = np.zeros(1, "i4")
     with pytest.raises((ValueError, TypeError, OverflowError)):
         NOTHING[grid, block](out)

@@ -147,7 +147,7 @@ def looked_at():
     return [contextlib.nullcontext(), *([cuda.checks()] if cuda.is_simulated() else [])]
 
 
-def test_pipelines():
+def test_async_copies_with_pipelines():
     module = cuda.module(PIPELINES)
     x = np.random.default_rng(0).random((256, 4), dtype=np.float32)
     want = x.copy()
@@ -162,7 +162,7 @@ def test_pipelines():
             np.testing.assert_array_equal(back.copy_to_host(), numbers[::-1])
 
 
-def test_barriers():
+def test_async_copies_with_barriers():
     module = cuda.module(BARRIERS)
     x = np.random.default_rng(0).integers(0, 100, (7, 32)).astype(np.int32)
     for looks in looked_at():

@@ -135,7 +135,7 @@ def test_stored_bytes_that_are_no_table(stored):
         Tuning.from_bytes(stored)
 
 
-def test_python_bodies(measuring):
+def test_kernels_with_python_bodies_are_tuned(measuring):
     @cuda.autotune(over={"BLOCK": [32, 64], "ITEMS": [1, 4]})
     @cuda.jit
     def blocksum(x, out):
@@ -200,7 +200,7 @@ def test_results_of_variants_are_compared(measuring):
 
 
 @pytest.mark.parametrize(("given", "passes"), [(None, True), (1e-9, False), (1e-2, True)])
-def test_tolerance(measuring, given, passes):
+def test_variants_with_other_results_raise(measuring, given, passes):
     @cuda.autotune(over={"BLOCK": [64, 128]}, tolerance=given)
     @cuda.jit
     def nearly(x):
@@ -238,7 +238,7 @@ def test_layouts_of_arguments(measuring, view):
     assert np.array_equal(device.copy_to_host(), expected)
 
 
-def test_host_arrays(measuring):
+def test_host_arrays_are_restored_between_variants(measuring):
     kernel = make()
     x, y = np.arange(500, dtype=np.float32), np.ones(500, np.float32)
     kernel[grid](2.0, cuda.In(x), y, 500)
@@ -377,7 +377,7 @@ def test_a_capture_needs_a_tuned_kernel(measuring):
         ({"where": lambda **_: False}, ValueError, "accepts no combination"),
     ],
 )
-def test_mistakes(given, error, message):
+def test_invalid_autotune_arguments_raise(given, error, message):
     with pytest.raises(error, match=message):
         make(**given)
 

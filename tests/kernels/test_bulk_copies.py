@@ -135,7 +135,7 @@ def module():
     return cuda.module(SOURCE)
 
 
-def test_bulk_copies(module):
+def test_bulk_copies_between_global_and_shared_memory(module):
     x = np.random.default_rng(0).integers(-999, 999, 128).astype(np.int32)
     want = x[63::-1] + x[64:]
     for looks in looked_at():

@@ -160,7 +160,7 @@ def module():
     return cuda.module(SOURCE)
 
 
-def test_values(module):
+def test_cccl_functions_return_expected_values(module):
     y = np.zeros(15)
     module.values[1, 1](np.arange(1, 5, dtype=np.int32), y)
     assert list(y) == RESULTS

@@ -76,7 +76,7 @@ def test_a_fault_has_all_attributes(checked):
 
 @both
 @pytest.mark.parametrize("at", [-1, -(2**62), 4, 2**40])
-def test_far_off(checked, at):
+def test_out_of_bounds_index_is_reported(checked, at):
     @cuda.jit("void(int32[:], int64)", **checked)
     def poke(x, at):
         "x[at] = 1;"
@@ -103,7 +103,7 @@ def test_one_dimension_after_the_other(checked):
     assert x.copy_to_host().sum() == 1
 
 
-def test_slices():
+def test_bounds_are_those_of_the_slice():
     """The bounds are those of the slice, in a larger allocation."""
 
     @cuda.jit(debug=True)
@@ -121,7 +121,7 @@ def test_slices():
     assert failure(poke[1, 1], columns[:, 0], whole, 5).array == "x"
 
 
-def test_every_layout():
+def test_bounds_are_checked_in_every_layout():
     @cuda.jit(boundscheck=True)
     def poke(x, i, j):
         "x(i, j) = 1;"
@@ -141,7 +141,7 @@ def test_empty_arrays_have_no_element():
     assert failure(read[1, 1], zeros(), zeros(0)).index == 0
 
 
-def test_host_arrays():
+def test_bounds_of_host_arrays_are_checked():
     @cuda.jit(debug=True)
     def poke(x, i):
         "x[i] = 1;"
@@ -247,7 +247,7 @@ def test_a_whole_source():
 
 
 @both
-def test_asserts(checked):
+def test_failed_assert_reports_thread_and_line(checked):
     @cuda.jit(**checked)
     def k(x, limit):
         """
@@ -280,7 +280,7 @@ def test_asserts_that_are_switched_off():
 
 @pytest.mark.lines
 @both
-def test_traps(checked):
+def test_trap_and_abort_are_reported(checked):
     calls = {"trap": "__trap()", "stop": "abort()", "std_stop": "std::abort()"}
     kernels = (
         f"__global__ void {name}(int n) {{ if (threadIdx.x < n) {call}; }}\n"
@@ -348,7 +348,7 @@ def test_cooperative_grids_end():
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_streams(non_blocking):
+def test_error_is_raised_on_the_launch_stream(non_blocking):
     @cuda.jit("void(int32[:], int32)", debug=True)
     def put(x, i):
         "x[i] = 7;"
@@ -366,7 +366,7 @@ def test_streams(non_blocking):
     assert x.copy_to_host().tolist() == [7, 7]
 
 
-def test_graphs():
+def test_checked_kernels_run_in_graphs():
     @cuda.jit("void(int32[:], int32)", debug=True)
     def put(x, i):
         "x[i] = 7;"
@@ -418,7 +418,7 @@ def test_a_graph_of_kernels_of_one_module():
     assert problem.line == line_of("IN TWO")
 
 
-def test_every_device():
+def test_kernels_are_checked_on_every_device():
     @cuda.jit("void(int32[:], int32)", debug=True)
     def put(x, i):
         "x[i] = 7;"
@@ -431,7 +431,7 @@ def test_every_device():
             assert x.copy_to_host().tolist() == [0, 7]
 
 
-def test_threads():
+def test_concurrent_findings_are_reported_once():
     """Launches of one kernel at the same time: each finding is reported once, by the launch that finds it."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -463,7 +463,7 @@ def test_threads():
 
 
 @both
-def test_ufuncs(checked):
+def test_failed_assert_in_a_ufunc_is_reported(checked):
     @vectorize(["float32(float32)"], target="cuda", **checked)
     def root(x):
         """
@@ -482,7 +482,7 @@ def test_ufuncs(checked):
 
 
 @both
-def test_gufuncs(checked):
+def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
     @guvectorize(["void(float32[:], int32, float32[:])"], "(n),()->()", target="cuda", **checked)
     def pick(x, i, out):
         "out[0] = x[i];"

@@ -133,7 +133,7 @@ def test_a_cluster_can_be_too_large(of):
         of("total", cluster=17)[17, 32, 0, 128](np.zeros(544, np.int32), np.zeros(544, np.int32))
 
 
-def test_ptx(of):
+def test_cluster_ptx_reads_other_blocks_shared_memory(of):
     kernel = of("ptx", cluster=4)
     block, t = np.indices((8, 32))
     want = (block - 1) % 4 * 100 + t + block // 4 * 1000 + (block + 1) % 4 * 10000
@@ -178,7 +178,7 @@ __global__ void k(int *out) {
     (8, "sync", "arrives at the barrier of its cluster again before it has waited there"),
     (9, "memory", "an address that is not in shared memory has no counterpart"),
 ])  # fmt: skip
-def test_mistakes(mistake, kind, text):
+def test_cluster_mistakes_are_reported(mistake, kind, text):
     kernel = cuda.jit(source=MISTAKES, name="k", options=[f"-DMISTAKE={mistake}"], cluster=2)
     for seed in (None, 3) if kind is None else (None,):
         with pytest.raises(KernelError, match=text) as caught, cuda.checks(seed=seed):

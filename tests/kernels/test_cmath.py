@@ -73,7 +73,7 @@ def source():
     ])  # fmt: skip
 
 
-def test_every_function():
+def test_cmath_functions_match_python():
     kernel = cuda.module(source())["k"]
     numbers = np.array([0.3125, 1.75, -2.5], np.float32)
     out = np.zeros(len(expressions()))
@@ -125,7 +125,7 @@ def test_neighbours_toward_a_number():
     assert out.tolist() == list(map(float, expected))
 
 
-def test_linear_interpolation():
+def test_lerp_matches_cpp20():
     numbers, out = np.array([0.1, 7.3, 0.625]), np.zeros(8)
     cuda.module(LERP, std="c++20")["k"][1, 1](numbers, out)
     expected = [4.6, 4.6, 1.9, 2, 7.3, 0.1, 0, 2]

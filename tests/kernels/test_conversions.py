@@ -270,7 +270,7 @@ def test_strides_and_plain_pointers(kernel):
             kernel("saxpy")[1, 1](1.0, strided, np.zeros(12, "f4"), 1)
 
 
-def test_orders(kernel):
+def test_memory_order_selects_the_overload(kernel):
     c, f = HOST.copy(), np.asfortranarray(HOST)
     for make in (
         lambda a: a,
@@ -295,7 +295,7 @@ def test_orders(kernel):
 @pytest.mark.parametrize("make", [
     lambda a: a, on_device, lambda a: Foreign(on_device(a)), cuda.InOut,
 ], ids=["host", "device", "foreign", "InOut"])  # fmt: skip
-def test_strided_arrays(kernel, make):
+def test_strided_arrays_are_accepted(kernel, make):
     for index in [np.s_[:, :], np.s_[::2, ::-1], np.s_[::-1, 1:3], np.s_[1:1], np.s_[:, 2:3]]:
         for order in "CF":
             x, y = (np.asarray(filled, order=order) for filled in (HOST, np.zeros((3, 4), "f4")))
@@ -315,7 +315,7 @@ def test_strided_arrays(kernel, make):
             assert (result == expected).all()
 
 
-def test_transfers(kernel):
+def test_host_arrays_are_copied_as_declared(kernel):
     x, y = np.ones(8, "f4"), np.full(8, 2, "f4")
     frozen = x.copy()
     frozen.flags.writeable = False
@@ -359,7 +359,7 @@ def test_one_array_twice(kernel):
     assert x[0] == 1
 
 
-def test_overlaps(kernel):
+def test_overlapping_host_arrays_raise(kernel):
     x = np.ones(16, "f4")
     for a, b in [
         (x[:8], x[4:12]),
@@ -394,7 +394,7 @@ def test_a_read_only_foreign_array(kernel):
             kernel("any2")[1, 1](device, array)
 
 
-def test_misaligned_arrays(kernel):
+def test_misaligned_arrays_raise(kernel):
     raw = empty(64, "u1")
     assert raw.address % 4 == 0
     for view in (raw._view((3, 4), None, "f4", 1), raw._view((2, 2), (10, 4), "f4")):
@@ -432,7 +432,7 @@ def test_lists_and_other_things_are_no_arrays(kernel):
             kernel("saxpy")[1, 1](1.0, value, out, 4)
 
 
-def test_wrong_interfaces(kernel):
+def test_invalid_cuda_array_interfaces_raise(kernel):
     out = empty(4, "f4")
     for field, value in [("shape", (-1,)), ("typestr", "zz"), ("data", (0, False)), ("strides", (1, 2)),
                          ("version", 9), ("stream", 0)]:  # fmt: skip
@@ -482,7 +482,7 @@ def test_more_host_arrays_than_usual(kernel):
 
 
 # ---- many and large parameters ----
-def test_many_parameters(kernel):
+def test_kernels_with_70_parameters(kernel):
     out = empty(1, "f8")
     kernel("many")[1, 1](*range(70), out)
     assert out[0] == sum(i * (i + 1) for i in range(70))
@@ -492,7 +492,7 @@ def test_many_parameters(kernel):
         kernel("many")[1, 1](*range(69), "x", out)
 
 
-def test_large_parameters(kernel):
+def test_kernel_parameter_of_1600_bytes(kernel):
     record = np.zeros((), [("v", "f8", 200)])
     record["v"][0], record["v"][199] = 1.5, 2
     out = empty(1, "f8")
@@ -518,7 +518,7 @@ def test_wrong_numbers_of_arguments(kernel, call, text):
         call(kernel("saxpy")[1, 1])
 
 
-def test_keywords(kernel):
+def test_keyword_arguments_are_matched(kernel):
     x, y = on_device(np.ones(4, "f4")), empty(4, "f4")
     launch = kernel("saxpy")[1, 4]
     launch(n=4, y=y, x=x, a=2.0)

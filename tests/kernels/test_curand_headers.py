@@ -89,7 +89,7 @@ def twist(start, tables, count):
     return np.array(out, np.uint32)
 
 
-def test_mtgp32(kernels):
+def test_mtgp32_matches_the_reference(kernels):
     """With checks: the states of a block are one, and its threads write and read it in turns."""
     rng = np.random.default_rng(1)
     tables = rng.integers(0, 2**32, 32, np.uint32)
@@ -103,7 +103,7 @@ def test_mtgp32(kernels):
     np.testing.assert_allclose(real, (expected[256:] + 0.5) / 2**32, rtol=1e-6)
 
 
-def test_other_generators(kernels):
+def test_mrg_sobol_and_xorwow_match_references(kernels):
     n = 256
     mrg, sobol, counts, xorwow, own = np.zeros((5, n), np.uint32)
     vectors = 1 << np.arange(31, -1, -1, dtype=np.uint32)  # of Sobol's first dimension

@@ -37,7 +37,7 @@ DAMAGES = [
 ]  # fmt: skip
 
 
-def test_damaged_files(own_cache):
+def test_damaged_cache_files_are_compiled_again(own_cache):
     assert run("damaged") == 1 and run("damaged") == 0
     for damage in DAMAGES:
         path = entry(own_cache)

@@ -254,7 +254,7 @@ def test_array_made_by_hand(arrays):
         "drop const",
     ],
 )
-def test_array_refuses(body, words):
+def test_invalid_array_indexing_does_not_compile(body, words):
     source = "__global__ void k(array<float> y) { " + body + " }"
     with pytest.raises(CompileError) as caught:
         cuda.jit(source=source)[1, 1](cuda.to_device(np.zeros(3, np.float32)))
@@ -392,7 +392,7 @@ def close(found, expected, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_functions(complexes, dtype):
+def test_complex_functions_match_numpy(complexes, dtype):
     real = "float" if dtype == np.complex64 else "double"
     z = np.array([*POINTS[5:], 1 + 1e-6j, 1e-3j, -40 + 2j], dtype)
     _, out = launch(complexes[f"unary<{real}>"], 1, 32, z, np.zeros((len(UNARY), z.size), dtype))
@@ -407,7 +407,7 @@ def test_complex_functions(complexes, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_arithmetic(complexes, dtype):
+def test_complex_arithmetic_matches_numpy(complexes, dtype):
     real = "float" if dtype == np.complex64 else "double"
     x, y = (v.ravel().astype(dtype) for v in np.meshgrid(POINTS[1:8], POINTS[1:9]))
     zeros = np.zeros((len(BINARY), x.size), dtype)
@@ -420,7 +420,7 @@ def test_complex_arithmetic(complexes, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_parts(complexes, dtype):
+def test_abs_angle_and_parts_match_numpy(complexes, dtype):
     real = np.float32 if dtype == np.complex64 else np.float64
     name = "float" if dtype == np.complex64 else "double"
     z = np.array(POINTS, dtype)
@@ -478,7 +478,7 @@ __global__ void k(float *out) {
 """
 
 
-def test_tuples():
+def test_tuples_and_structured_bindings():
     (out,) = launch(cuda.jit(source=TUPLES), 1, 1, np.zeros(9, np.float32))
     assert np.allclose(out, [5, math.atan2(4, 3), 3.5, ord("x"), 7, 0.5, 1, 7, 8])
 
@@ -513,7 +513,7 @@ def half_math(out, x):
     """
 
 
-def test_half_precision():
+def test_half_functions_match_float64():
     x = np.linspace(-3, 3, 40).astype(np.float16)
     out = cuda.to_device(np.zeros_like(x))
     half_math[2, 32](out, cuda.to_device(x))
@@ -688,7 +688,7 @@ __global__ void whole(int *cells, int *out, int rounds) {
 """
 
 
-def test_warp_functions():
+def test_shuffles_and_warp_reductions():
     out, wide = launch(
         cuda.jit(source=WARPS), 1, 32, np.zeros((6, 32), np.int32), np.zeros((2, 32))
     )

@@ -23,7 +23,7 @@ def lines_in(problem, label=__file__):
     return [int(n) for n in re.findall(rf"{re.escape(label)}\((\d+)\): error", str(problem))]
 
 
-def test_a_body():
+def test_error_in_a_body_has_the_python_line():
     def define():
         @cuda.jit("void(float32[:])")
         def kernel(x):
@@ -75,7 +75,7 @@ __global__ void second(float* x) {
 """
 
 
-def test_a_source():
+def test_error_in_a_source_has_the_python_line():
     for define in (lambda: cuda.module(SOURCE), lambda: cuda.jit(source=SOURCE, name="first")):
         assert lines_in(failing(define)) == lines_of("// HERE 4", __file__)[:1]
 

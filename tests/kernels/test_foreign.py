@@ -47,7 +47,7 @@ def everything(x, m, out):
     """
 
 
-def test_sources():
+def test_functions_of_linked_sources_are_called():
     m = np.arange(12, dtype="f4").reshape(3, 4)
     for kernel in (everything, pickle.loads(pickle.dumps(everything))):
         x, out = np.array([5, 6]), np.ones(2, "f4")
@@ -97,7 +97,7 @@ def test_the_kernel_may_bring_the_code():
         without[1, 1](x)
 
 
-def test_cooperative_launches():
+def test_declared_cooperative_functions_launch_cooperatively():
     waits = cuda.declare_device("twice", "int64(int64)", link=SOURCE, use_cooperative=True)
 
     @cuda.jit(device=True)
@@ -159,6 +159,6 @@ def test_pointers_of_cffi():
         (("f", "f4(f4)", None, False, "rust"), NotImplementedError, "Unsupported ABI"),
     ],
 )  # fmt: skip
-def test_mistakes(arguments, error, message):
+def test_invalid_declarations_raise(arguments, error, message):
     with pytest.raises(error, match=message):
         cuda.declare_device(*arguments)

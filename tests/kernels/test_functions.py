@@ -291,7 +291,7 @@ def test_address_spaces_of_pointers():
     assert out.tolist() == [[shared, shared, shared, shared, 2]] * 2
 
 
-def test_older_names():
+def test_older_thread_index_names():
     out = np.zeros(4, np.int32)
     cuda.module(PLACES).older_names[1, 32](8, out)
     assert out.tolist() == [3, 0, 1, 8]

@@ -43,7 +43,7 @@ __global__ void k(int *sums, int *inclusive, int *exclusive) {
 """
 
 
-def test_updates():
+def test_group_updates_match_serial_sums():
     sums, inclusive, exclusive = np.zeros(4, np.int32), *np.zeros((2, 32), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         cuda.module(SOURCE).k[1, 64](sums, inclusive, exclusive)

@@ -127,7 +127,7 @@ def kernels():
     return cuda.module(SOURCE)
 
 
-def test_arithmetic(kernels):
+def test_inline_ptx_arithmetic(kernels):
     out = np.zeros(23, np.uint32)
     kernels.scalars[1, 1](out, np.array([3], np.float32))
     assert out.tolist() == [
@@ -136,14 +136,14 @@ def test_arithmetic(kernels):
     ]  # fmt: skip
 
 
-def test_memory(kernels):
+def test_inline_ptx_memory_accesses(kernels):
     out = np.arange(19, dtype=np.uint32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
         kernels.memory[1, 1, 0, 16](out)
     assert out.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 1, 203, 5, 6, 14, 14, 17, 15, 7778, 1, 407]
 
 
-def test_lanes(kernels):
+def test_inline_ptx_warp_operations(kernels):
     out = np.zeros((7, 32), np.uint32)
     kernels.warps[1, 32](out.reshape(-1))
     lanes = np.arange(32)

@@ -38,7 +38,7 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 # --- inspection -------------------------------------------------------------------------------------------------
 
 
-def test_inspect_source():
+def test_inspect_source_returns_cpp_per_signature():
     x = zeros()
     lazy[1, 4](x, 1)
     sources = lazy.inspect_source()
@@ -109,7 +109,7 @@ def test_types_that_do_not_compile_leave_nothing():
     plane[1, (2, 2)](zeros((2, 2)))
 
 
-def test_inspect_asm():
+def test_inspect_asm_returns_ptx_per_signature():
     pytest.importorskip("cuda.pathfinder")
     try:
         text = several.inspect_asm("void(float32[:], float32)")
@@ -119,7 +119,7 @@ def test_inspect_asm():
     assert len(several.inspect_asm()) == 3
 
 
-def test_inspect_sass():
+def test_inspect_sass_needs_a_disassembler():
     from numbalite.compilers.disassembler import find_tool
 
     try:
@@ -194,7 +194,7 @@ def test_py_func_of_functions_that_are_called(make):
     assert make(function.py_func)(3.0) == njit(njit(function.py_func).py_func)(3.0) == 6
 
 
-def test_docstrings():
+def test_doc_argument_sets_the_docstring():
     text = "Fills x with v."
     kernel = cuda.jit(doc=text)(body)
     assert cuda.jit(body).__doc__ == body.__doc__ and kernel.__doc__ == text
@@ -229,20 +229,20 @@ def test_callbacks_before_a_launch():
         assert (x == 5).all()
 
 
-def test_inspect_types(capsys):
+def test_inspect_types_prints_parameter_types(capsys):
     several.inspect_types()
     assert "x: array<float, 1>" in capsys.readouterr().out
     with pytest.raises(NotImplementedError):
         several.inspect_llvm()
 
 
-def test_repr():
+def test_repr_lists_name_and_signatures():
     assert repr(lazy) == "<CUDA kernel lazy(x, v)>"
     assert repr(several).startswith("<CUDA kernel several: void(int32[:], int32), void(float32[:]")
 
 
 @pytest.mark.parametrize("kind", ["lazy", "typed", "unit", "closure"])
-def test_pickling(kind):
+def test_kernels_are_pickled(kind):
     bias = 5
 
     @cuda.jit(device=True)
@@ -300,7 +300,7 @@ def test_compile_a_device_function(nvrtc):
     assert "plus(" in text and "sm_90" in text
 
 
-def test_compile_kernels(nvrtc):
+def test_compile_returns_ptx_and_cubin(nvrtc):
     text, result = cuda.compile_ptx(_nothing, "void(float32[:])", cc=(8, 0))
     assert cuda.compile_all(_nothing, "void(float32[:])", device=False, cc=(8, 0)) == (
         [text],
@@ -346,7 +346,7 @@ def test_ptx_of_device_functions(nvrtc):
         fused.inspect_sass(types)
 
 
-def test_compile_mistakes(nvrtc):
+def test_compile_rejects_invalid_arguments(nvrtc):
     with pytest.raises(errors.CompileError, match="undefined_x"):
         cuda.compile("__global__ void k() { undefined_x; }", cc=(8, 0))
     with pytest.raises(
@@ -366,7 +366,7 @@ def test_compile_mistakes(nvrtc):
 # --- random numbers -----------------------------------------------------------------------------------------------
 
 
-def test_random_states():
+def test_xoroshiro_states_match_numba():
     from numbalite.cuda import random
 
     states = random.create_xoroshiro128p_states(100, seed=1)

@@ -25,7 +25,7 @@ def unchecked():
 # --- forms ---------------------------------------------------------------------------------------------
 
 
-def test_bare_decorator():
+def test_jit_without_arguments():
     @cuda.jit
     def fill(x, v):
         "x[grid<1>()] = v;"
@@ -86,7 +86,7 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 """
 
 
-def test_a_source():
+def test_jit_of_a_cpp_source():
     axpy = cuda.jit(source=SOURCE, name="axpy<float>")
     x, y = np.arange(4, dtype="f4"), zeros()
     axpy[1, 32](2.0, x, y, 4)
@@ -184,7 +184,7 @@ def test_parameters_that_kernels_cannot_have(header):
         exec(f"@cuda.jit\ndef k({header}):\n    'x[0] = 1;'\n", names)
 
 
-def test_decorating_twice():
+def test_jit_of_a_kernel_raises():
     @cuda.jit
     def kernel(x):
         ""
@@ -215,7 +215,7 @@ def test_one_compilation_for_each_list_of_types():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"])
-def test_every_dtype(dtype):
+def test_kernels_copy_every_dtype(dtype):
     @cuda.jit
     def copy(x, y):
         "int i = grid<1>(); if (i < y.size()) y[i] = x[i];"
@@ -226,7 +226,7 @@ def test_every_dtype(dtype):
     np.testing.assert_array_equal(x, y)
 
 
-def test_layouts():
+def test_kernels_index_every_layout():
     @cuda.jit
     def add(a):
         "auto [i, j] = grid<2>(); if (i < a.shape[0] && j < a.shape[1]) a(i, j) += i * 10 + j;"
@@ -239,7 +239,7 @@ def test_layouts():
     assert {"C", "F"} <= layouts
 
 
-def test_records():
+def test_kernels_access_record_fields():
     particle = np.dtype([("x", "f4"), ("v", "f8"), ("n", "i2", (2,))], align=True)
 
     @cuda.jit
@@ -259,7 +259,7 @@ def test_records():
     assert p["n"].tolist() == [[3, 4]] * 3
 
 
-def test_unaligned_records():
+def test_kernels_access_packed_records():
     packed = np.dtype([("a", "i1"), ("x", "f8")])
 
     @cuda.jit
@@ -327,7 +327,7 @@ def twins(x, a, b):
     "x[0] = a + b;"
 
 
-def test_ambiguity():
+def test_ambiguous_overloads_raise():
     x = zeros(1)
     twins[1, 1](x, np.float32(1), np.float64(2))
     assert x[0] == 3
@@ -346,7 +346,7 @@ def test_exact_types_come_before_conversions():
         assert x[0] == result, value
 
 
-def test_looser_layouts():
+def test_one_kernel_serves_c_and_f_order():
     @cuda.jit(["void(float32[:, ::1])", "void(float32[:, :])"])
     def which(x):
         "x(0, 0) = sizeof(x) && decltype(x)(x).strides[1] == 4 ? 1 : 2;"
@@ -386,7 +386,7 @@ def guarded(x, n):
 
 @pytest.mark.parametrize("n", [1, 100, 1025])
 @pytest.mark.parametrize("tpb", [0, 32])
-def test_forall(n, tpb):
+def test_forall_covers_n_elements(n, tpb):
     x = zeros(n)
     guarded.forall(n, tpb)(x, n)
     assert (x == 1).all()
@@ -406,7 +406,7 @@ def test_forall_of_nothing():
         guarded.forall(1, tpb=-1)
 
 
-def test_specialize():
+def test_specialize_fixes_the_signature():
     @cuda.jit
     def k(x, v):
         "x[grid<1>()] = v;"
@@ -481,7 +481,7 @@ def test_the_same_kernel_from_several_threads():
 # --- places to be in -------------------------------------------------------------------------------------------
 
 
-def test_no_parameters():
+def test_kernels_without_parameters():
     @cuda.jit
     def nothing():
         ""
@@ -561,7 +561,7 @@ def test_after_close_everything_starts_afresh(run_python):
     assert done.stdout.split("\n")[:2] == ["5 5 15", "5 5 15"]
 
 
-def test_without_docstrings(run_python, tmp_path):
+def test_string_bodies_work_without_docstrings(run_python, tmp_path):
     """python -OO drops them; the file still has them."""
     (tmp_path / "program.py").write_text(PROGRAM)
     assert run_python("-m program", PYTHONOPTIMIZE="2").stdout.startswith("5 5 15")
@@ -578,7 +578,7 @@ def test_without_docstrings_and_source(run_python):
 # --- cooperative launches ---------------------------------------------------------------------------------------
 
 
-def test_cooperative_launch():
+def test_grid_sync_launches_cooperatively():
     @cuda.jit("void(int32[:], int32[:])")
     def k(x, y):
         """

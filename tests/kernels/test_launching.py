@@ -33,7 +33,7 @@ class Seven:
     ([2, 3, 4], [5, 6, 7], (2, 3, 4, 5, 6, 7)),
     (np.int8(2), (np.int64(3), Seven(), True + 0), (2, 1, 1, 3, 7, 1)),
 ], ids=repr)  # fmt: skip
-def test_configurations(kernel, grid, block, expected):
+def test_launch_configuration_is_normalized(kernel, grid, block, expected):
     out = empty(6, "u4")
     launcher = kernel("where")[grid, block]
     launcher(out)
@@ -133,7 +133,7 @@ def test_cooperative_and_cluster_launches(kernel):
         assert out[0] == 4
 
 
-def test_no_configuration(kernel):
+def test_call_without_configuration_raises(kernel):
     with pytest.raises(ValueError, match="launch configuration"):
         kernel("nothing")()
     with pytest.raises(TypeError):
@@ -286,7 +286,7 @@ def test_many_types_of_one_kernel(lazy, kernel):
     assert integers[0] == 3 and not lazy.asked
 
 
-def test_initialising_twice(lazy, kernel):
+def test_dispatcher_rejects_invalid_arguments(lazy, kernel):
     with pytest.raises(RuntimeError, match="once"):
         _core.Dispatcher.__init__(kernel("saxpy"), "again")
     wrong = [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]
@@ -367,7 +367,7 @@ def _nothing(x):
 
 
 # ---- modules and kernels ----
-def test_modules(kernel):
+def test_invalid_modules_raise(kernel):
     assert kernel.module.device == 0 and kernel.module.alive
     for wrong in (b"", b"\0", b"nonsense" * 100):
         with pytest.raises((ValueError, errors.CudaAPIError)):
@@ -441,7 +441,7 @@ def test_counting_parameters_without_the_newest_driver(kernel):
         _core.trace(False)
 
 
-def test_kernels(kernel):
+def test_kernel_attributes_and_occupancy(kernel):
     saxpy = kernel.of("saxpy")
     assert (saxpy.name, saxpy.device, saxpy.module) == ("saxpy", 0, kernel.module)
     assert [row.name for row in saxpy.parameters] == ["a", "x", "y", "n"]
@@ -463,7 +463,7 @@ def test_kernels(kernel):
         copy.copy(saxpy)
 
 
-def test_variables(kernel):
+def test_module_variables_are_arrays(kernel):
     module = _core.Module(kernel.image.data)
     table = module.variable(kernel.image.lowered["table"], "f4", (2, 3))
     values = np.arange(6, dtype="f4").reshape(2, 3) + 0.5
@@ -493,7 +493,7 @@ def test_variables(kernel):
 
 
 # ---- faults that kernels report ----
-def test_faults(kernel):
+def test_fault_records_are_passed_to_the_hook(kernel):
     records = []
 
     class Boom(Exception):

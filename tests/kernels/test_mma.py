@@ -141,7 +141,7 @@ def module():
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products(module, name):
+def test_mma_ptx_matches_numpy(module, name):
     shape, kinds, more = PRODUCTS[name]
     m, n, k = extents(shape)
     kind_d, kind_a, kind_b, kind_c = kinds.split()
@@ -317,7 +317,7 @@ def mistakes():
         ("halves", 32, "matrices.* names threads 16-31: ended"),
     ],
 )
-def test_findings(optimized, mistakes, name, threads, said):
+def test_mma_mistakes_are_reported(optimized, mistakes, name, threads, said):
     out = cuda.device_array(64, "u4")
     with pytest.raises(KernelError, match=said), cuda.checks():
         getattr(mistakes, name)[1, threads, 0, 128 * (name == "outside")](out)

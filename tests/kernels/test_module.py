@@ -83,7 +83,7 @@ def test_attributes_of_a_module(module):
     assert "void scale(float* x, int n)" in module.inspect_source()
 
 
-def test_missing_names(module):
+def test_missing_kernel_names_raise_with_suggestions(module):
     with pytest.raises(AttributeError, match=r"no kernel 'nothing'; it has physics::fall, scale"):
         module.nothing
     with pytest.raises(AttributeError, match=r"template.*module\['fill<float>'\]"):
@@ -120,7 +120,7 @@ def test_variables_of_structs_take_records():
         pairs.copy_to_device(np.zeros(2, [("x", "f4")]))
 
 
-def test_variables(module):
+def test_get_global_returns_device_variables(module):
     module.get_global("coefficients")[:] = np.array([[0, 5], [0, 0]], "f4")
     x = np.zeros(4, "f4")
     module.scale[1, 4](x, 4)
@@ -307,7 +307,7 @@ def test_kernels_that_macros_write():
         assert x[0] == 3
 
 
-def test_explicit_instantiations():
+def test_explicit_template_instantiations_are_kernels():
     module = cuda.module(PLAIN + "\ntemplate __global__ void fill<short>(short*, short);")
     x = np.zeros(2, "i2")
     module["fill<short>"][1, 2](x, 3)
@@ -393,7 +393,7 @@ def test_the_module_of_a_kernel():
         body.get_global("c")
 
 
-def test_pickling(module):
+def test_modules_are_pickled(module):
     again = pickle.loads(pickle.dumps(module))
     x = np.zeros(4, "f4")
     again.scale[1, 4](x, 4)
@@ -504,7 +504,7 @@ __global__ void __launch_bounds__(32) only(float* x) { x[0] = 7; }
 """
 
 
-def test_overloaded_kernels():
+def test_overloaded_kernels_are_selected_by_signature():
     module = cuda.module(OVERLOADED)
     compiles_for_gpus(module)
     x, y = np.ones(1, "f4"), np.ones(1)
@@ -581,7 +581,7 @@ def test_a_variable_in_an_unnamed_namespace_in_a_condition(conditions):
         absent.get_global("v")
 
 
-def test_managed_variables():
+def test_managed_variables_are_shared_with_the_host():
     module = cuda.module("""
         __managed__ int t = 3;
         __device__ __managed__ float u[2];

@@ -105,7 +105,7 @@ def module():
     return cuda.module(SOURCE)
 
 
-def test_conversions(module):
+def test_conversions_to_fp8_fp6_and_fp4_round(module):
     rng = np.random.default_rng(0)
     x = rng.standard_normal(20000).astype("f4") * 2.0 ** rng.integers(-20, 17, 20000).astype("f4")
     ends = [finite(*of[:3]) for of in FORMATS.values()]
@@ -120,7 +120,7 @@ def test_conversions(module):
         np.testing.assert_array_equal(got, nearest(x, *of))
 
 
-def test_values(module):
+def test_every_narrow_value_widens_exactly(module):
     out = np.zeros((5, 256), "f4")
     module.widens[1, 256](out.reshape(-1))
     for got, (exponent, fraction, count, _) in zip(out, FORMATS.values(), strict=True):
@@ -137,7 +137,7 @@ def test_not_a_number(module):
     assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]
 
 
-def test_scales(module):
+def test_e8m0_scales_round(module):
     """e8m0: the exponent of the next larger power of two, or of the next smaller one."""
     exponent = np.arange(-140, 128)
     x = np.outer([1, -1, 1.25, 1 + 2.0**-20], 2.0**exponent).astype("f4").reshape(-1)
@@ -154,7 +154,7 @@ def test_scales(module):
     )
 
 
-def test_types(module):
+def test_narrow_vector_types_convert(module):
     out = np.zeros(14, "i4")
     module.types[1, 1](out)
     assert out.tolist()[:7] == [0x7E444038, 448321, 0x38BC, 8 + 3276700 - 128, 2, 0xA7, 0x44]

@@ -17,7 +17,7 @@ from numbalite import cuda, errors
 # --- options ------------------------------------------------------------------------------------------------
 
 
-def test_unknown_options():
+def test_unknown_jit_options_raise_with_suggestions():
     with pytest.raises(TypeError, match="no option 'fast_math'; did you mean fastmath="):
         cuda.jit(fast_math=True)
     with pytest.raises(TypeError, match="max_registers"):
@@ -54,7 +54,7 @@ def test_options_that_make_no_sense(option):
      {"debug": False, "opt": True}, {"link": []}, {"boundscheck": True}],
     ids=str,
 )  # fmt: skip
-def test_options(option):
+def test_each_jit_option_compiles(option):
     @cuda.jit("void(float32[:])", **option)
     def k(x):
         "x[grid<1>()] = 3;"
@@ -86,7 +86,7 @@ def test_contradicting_options_are_warned_of():
         cuda.jit(debug=True, opt=True)
 
 
-def test_linked_sources(tmp_path):
+def test_linked_sources_are_compiled(tmp_path):
     path = tmp_path / "helper.cu"
     path.write_text('extern "C" __device__ float helper(float x) { return x + 1; }\n')
 
@@ -170,7 +170,7 @@ def test_compiled_code_is_refused_on_the_simulator(tmp_path):
             "return inner(x);"
 
 
-def test_extensions():
+def test_extension_prepares_arguments():
     class Wrapped:
         def __init__(self, array):
             self.array = array
@@ -259,7 +259,7 @@ def test_out_of_bounds():
     assert (x == 2).all(), "the next launch works"
 
 
-def test_assert():
+def test_failed_assert_raises():
     @cuda.jit(debug=True)
     def k(x):
         "int i = grid<1>(); assert(i < 3); x[i] = 1;"

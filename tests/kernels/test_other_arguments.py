@@ -57,7 +57,7 @@ def test_tuples_are_taken_apart():
     asm(take_apart)
 
 
-def test_long_tuples():
+def test_tuple_arguments_of_20_items():
     @cuda.jit
     def k(t, u, out):
         """

@@ -27,7 +27,7 @@ HALF = np.float16(0.5)
 REAL = np.float32
 
 
-def test_constants():
+def test_numbers_of_the_scope_are_constants():
     offset, flag, big, root = 0.25, True, 2**40, np.float32(math.sqrt(2 * math.pi))
     z, infinity, not_a_number, low = 1 + 2j, math.inf, math.nan, -(2**63)
 
@@ -64,7 +64,7 @@ def test_local_variables_take_nothing_from_the_scope():
     assert counts[0] == counts[2]
 
 
-def test_constant_arrays():
+def test_arrays_of_the_scope_are_constant_memory():
     @cuda.jit
     def k(x):
         """
@@ -126,7 +126,7 @@ def test_rebinding_does_not_change_a_compiled_kernel():
     assert x[0] == 4
 
 
-def test_closures():
+def test_closures_compile_one_kernel_per_value():
     def make(n):
         @cuda.jit
         def k(x):
@@ -234,7 +234,7 @@ def factorial(n):
     "return n <= 1 ? 1 : n * factorial(n - 1);"
 
 
-def test_device_functions():
+def test_device_functions_of_the_scope_are_called():
     FACTOR = 1
 
     @cuda.jit

@@ -43,7 +43,7 @@ def constants(out):
     """
 
 
-def test_constants():
+def test_enums_and_tuples_of_the_scope_are_constants():
     out = np.zeros(6)
     expected = [9, 66, 4.5, 3, 13, math.pi + 5.5]
     for kernel in (constants, pickle.loads(pickle.dumps(constants))):

@@ -121,7 +121,7 @@ def module():
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products(module, name):
+def test_wmma_matches_numpy(module, name):
     m, n, k, dtype, wide, *by_rows = PRODUCTS[name]
     rng = np.random.default_rng(0)
     low = 0 if dtype == "u1" else -8
@@ -153,7 +153,7 @@ def test_fragment_layout_is_that_of_a_gpu(module):
 
 
 @pytest.mark.sim
-def test_checks(module):
+def test_wmma_mistakes_are_reported(module):
     x, out = cuda.to_device(np.zeros(256, "f2")), cuda.device_array(256, "f4")
     with pytest.raises(KernelError, match="x points to 256 elements"), cuda.checks():
         module.without_a_load[1, 32](x, out)

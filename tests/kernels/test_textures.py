@@ -176,7 +176,7 @@ def test_memory_of_an_array_in_place(kernels):
     assert read(kernels.two, t, [0.5, 2.5, 3.5], [1.5, 1.5, 1.5]).tolist() == [256, 258, 258]
 
 
-def test_surfaces(kernels):
+def test_surface_reads_and_writes_pixels(kernels):
     a = np.arange(24, dtype=np.uint8).reshape(3, 4, 2)
     source, target = cuda.surface(a, channels=2), cuda.surface(np.zeros_like(a), channels=2)
     kernels.shift[1, (4, 3)](source, target)

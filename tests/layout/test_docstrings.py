@@ -28,7 +28,7 @@ FOUND = list(functions())
 @pytest.mark.parametrize(
     "found", FOUND, ids=[f"{name(path)}-{node.name}" for path, node, _ in FOUND]
 )
-def test_sections(found):
+def test_docstring_sections_are_valid_numpydoc(found):
     _, node, doc = found
     titles = TITLE.findall(doc)
     assert [title for title, _ in titles] == [one for one in TITLES if one in dict(titles)]

@@ -250,7 +250,7 @@ def test_includes_of_the_simulator_and_of_kernels_exist():
 
 
 @of_each_c_file
-def test_header_guards(c_file):
+def test_headers_have_include_guards(c_file):
     if c_file.suffix == ".h":
         text = c_file.read_text()
         assert "#pragma once" in text or re.search(r"^#ifndef (NL_\w+_H)\n#define \1$", text, re.M)
@@ -269,7 +269,7 @@ def test_environment_is_read_in_one_place(c_file):
         assert c_file.relative_to(CEXT).parts[0] == "sim", "configuration reaches C by arguments"
 
 
-def test_file_lengths():
+def test_files_have_at_most_900_lines():
     code = {".c", ".h", ".py", ".cuh", ".cu"}
     long = {
         name(path): lines
@@ -449,7 +449,7 @@ def test_calls_have_no_circle(objects):
     assert_circles_are_named(graph, "call")
 
 
-def test_prefixes(objects):
+def test_exported_symbols_begin_with_nl(objects):
     """Whatever one C file shows another starts with nl_ (static names are free)."""
     for unit, (defined, _) in objects.items():
         for symbol in defined:
@@ -458,7 +458,7 @@ def test_prefixes(objects):
             )
 
 
-def test_one_version():
+def test_all_files_have_the_same_version():
     """The version is the same in every file that contains it."""
     import numbalite
 

@@ -99,7 +99,7 @@ def callables():
                 yield f"{name}.{member}", vars(value)[member], inner, True
 
 
-def test_parameters():
+def test_stub_parameters_match_the_extension():
     checked = 0
     for name, value, node, of_class in callables():
         names = told(value, name.rpartition(".")[2])

@@ -117,7 +117,7 @@ with cuda.gpus[1]:
     )
 
 
-def test_errors():
+def test_invalid_library_calls_raise():
     with pytest.raises(CudaSupportError, match="cannot be loaded .*libnothing.so.7"):
         _core.LibraryCall("libnothing.so.7", "nothing")
     with pytest.raises(CudaSupportError, match="libc.so.6 has no nothing_like_that"):

@@ -55,7 +55,7 @@ def drawn(draw, square=False, matrices=None):
 
 @examples(15)
 @given(drawn(square=True), st.data())
-def test_solve(both, data):
+def test_solve_matches_numpy(both, data):
     a, d = both
     n = a.shape[-1]
     shape = data.draw(st.sampled_from([(n,), (n, 1), (n, 3), (2, 1, n, 2), (*a.shape[:-1], 2)]))
@@ -71,7 +71,7 @@ def test_solve(both, data):
 
 @examples(12)
 @given(drawn(square=True))
-def test_square_matrices(both):
+def test_inv_det_and_cholesky_match_numpy(both):
     a, d = both
     close(L.inv(d), L.inv(a))
     close(L.det(d), L.det(a))
@@ -121,7 +121,7 @@ def test_cholesky_reads_one_triangle(dtype):
 
 @examples(12)
 @given(drawn(square=True), st.sampled_from("LUlu"))
-def test_eigenvalues(both, side):
+def test_eigh_matches_numpy(both, side):
     a, d = both
     values, vectors = L.eigh(d, side)
     close(values, L.eigh(a, side)[0])
@@ -177,13 +177,13 @@ def test_eigenvalues_without_the_function(monkeypatch):
 
 @examples(15)
 @given(drawn(), st.sampled_from(["reduced", "complete", "r", "raw"]))
-def test_qr(both, mode):
+def test_qr_matches_numpy(both, mode):
     close(L.qr(both[1], mode), L.qr(both[0], mode))
 
 
 @examples(15)
 @given(drawn(), st.booleans())
-def test_singular_values(both, full):
+def test_svd_matches_numpy(both, full):
     a, d = both
     u, values, vh = L.svd(d, full)
     expected = L.svd(a, full)
@@ -206,7 +206,7 @@ def test_singular_values(both, full):
 
 @examples(12)
 @given(drawn(), st.data())
-def test_least_squares(both, data):
+def test_pinv_and_lstsq_match_numpy(both, data):
     a, d = both
     close(L.pinv(d), L.pinv(a))
     if a.ndim == 2:
@@ -220,7 +220,7 @@ def test_least_squares(both, data):
 
 @examples(40)
 @given(drawn(), st.data())
-def test_norms(both, data):
+def test_norm_matches_numpy(both, data):
     a, d = both
     order = data.draw(
         st.sampled_from([None, 1, -1, 2, -2, np.inf, -np.inf, 0, 3, "fro", "nuc", "x"])

@@ -69,7 +69,7 @@ def noise(count, seed=0):
 # ---- pinned arrays
 
 
-def test_pinned_array():
+def test_pinned_array_is_page_locked():
     array = cuda.pinned_array((3, 4), np.float32)
     assert type(array) is np.ndarray and array.flags.c_contiguous and array.flags.writeable
     assert array.shape == (3, 4) and array.dtype == np.float32
@@ -109,7 +109,7 @@ def test_pinned_array_like():
     ],
 )
 @pytest.mark.parametrize("make", [cuda.pinned_array, cuda.mapped_array, cuda.managed_array])
-def test_bad_shapes(make, arguments, error):
+def test_host_arrays_reject_invalid_shapes(make, arguments, error):
     with pytest.raises(error):
         make(*arguments)
 
@@ -156,7 +156,7 @@ def test_pinned_memory_is_used_again(host):
 # ---- mapped arrays
 
 
-def test_mapped_array():
+def test_mapped_array_is_accessed_by_kernels():
     array = cuda.mapped_array((3, 4), np.float32)
     assert isinstance(array, np.ndarray) and isinstance(array, cuda.MappedNDArray)
     array[:] = 1
@@ -202,7 +202,7 @@ def test_pickled_and_copied():
         assert type(other) is np.ndarray and (other == 2).all()
 
 
-def test_write_combined():
+def test_write_combined_memory_is_copied():
     array = cuda.mapped_array(100, np.float32, wc=True)
     array[:] = 2
     assert array.base.kind == "write-combined"
@@ -237,7 +237,7 @@ def test_a_mapped_array_dropped_while_a_kernel_uses_it():
 # ---- managed arrays
 
 
-def test_managed_array():
+def test_managed_array_prefetches_and_is_accessed_by_kernels():
     array = cuda.managed_array(1000, np.float32)
     assert isinstance(array, np.ndarray) and isinstance(array, cuda.ManagedNDArray)
     array[:] = 1
@@ -293,7 +293,7 @@ assert cuda.pinned_array(1000, np.float32).base.is_locked
 # ---- for the time of a block
 
 
-def test_pinned_block():
+def test_pinned_context_manager_locks_arrays():
     one, two = np.ones(5000, "f4"), np.zeros(100, "f4")
     stream = cuda.stream()
     with cuda.pinned(one, two, np.zeros(0), np.zeros(3, "V0")):
@@ -316,7 +316,7 @@ def test_pinned_block():
 
 
 @pytest.mark.leaks
-def test_mapped_block():
+def test_mapped_context_manager_yields_device_arrays():
     one, two = np.ones(5000, "f4"), np.zeros((40, 50), "f4", order="F")
     with cuda.mapped(one) as device:
         assert isinstance(device, cuda.DeviceNDArray) and device.shape == (5000,)
@@ -397,7 +397,7 @@ def test_small_results_are_numpys_own(host):
     assert result.base is None and result.flags.owndata
 
 
-def test_limit(host):
+def test_pinned_memory_limit_bounds_results(host):
     host.limit = 2 * MIB
     before = host.locked  # memory that a test made the driver refuse to unlock
     device = cuda.to_device(np.arange(MIB, dtype="u1"))
@@ -417,7 +417,7 @@ def test_limit(host):
     assert host.peak == host.used <= host.held
 
 
-def test_the_variable(run_python):
+def test_environment_variable_sets_the_pinned_limit(run_python):
     code = "from numbalite import cuda; cuda.synchronize(); print(cuda.host_memory_pool().limit)"
     assert run_python(code, NUMBALITE_PINNED_LIMIT="3M").stdout == f"{3 * MIB}\n"
     assert run_python(code, NUMBALITE_PINNED_LIMIT="0").stdout == "0\n"
@@ -454,7 +454,7 @@ def test_sizes_around_the_borders(host, by_threads, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_strides(host, paths, seed):
+def test_strided_copies_through_pinned_memory_match_numpy(host, paths, seed):
     rng = random.Random(seed)
     data = noise(4 * MIB, seed)
     for _ in range(8):

@@ -76,7 +76,7 @@ def manager():
     return next(one for one in Counting.made if one.context is not None)
 
 
-def test_every_array(plugged):
+def test_plugged_manager_allocates_every_array(plugged):
     array = cuda.device_array(100, np.float32)
     mine = manager()
     assert mine.live == {array.address: 400} and mine.log == ["initialize"]
@@ -108,7 +108,7 @@ def test_host_arrays_as_arguments(plugged):
 
 
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_streams(plugged, non_blocking):
+def test_plugged_manager_frees_arrays_of_streams(plugged, non_blocking):
     stream = cuda.stream(non_blocking=non_blocking)
     array = cuda.to_device(np.ones(50, "f4"), stream=stream)
     double[1, 64, stream](array)

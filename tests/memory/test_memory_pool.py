@@ -74,7 +74,7 @@ def test_work_of_the_default_stream_needs_no_waiting(pool):
     assert set(calls(work)) == {"cuLaunchKernel"}
 
 
-def test_statistics(pool):
+def test_pool_reports_used_cached_and_peak_bytes(pool):
     pool.reset_peak()
     used = pool.used
     array = make()
@@ -109,7 +109,7 @@ def test_rounding_loses_little(pool):
         del array
 
 
-def test_limit(pool):
+def test_pool_limit_raises_out_of_memory(pool):
     pool.limit = pool.used + (1 << 20)
     first = cuda.device_array(1 << 19, np.uint8)
     with pytest.raises(errors.CudaAPIError) as caught:
@@ -299,7 +299,7 @@ def test_an_exported_address_is_safe(pool):
     assert address in (make().address, *(a.address for a in [make(), make()]))
 
 
-def test_reset_forgets(run_python):
+def test_close_empties_the_pool(run_python):
     run_python("""
 import gc
 import numpy as np
@@ -351,7 +351,7 @@ def test_memory_pool_of():
 
 
 @pytest.mark.sim
-def test_two_devices(run_python):
+def test_each_device_has_its_own_pool(run_python):
     run_python(
         """
 import numpy as np
@@ -375,12 +375,12 @@ assert cuda.memory_pool(1).cached == 0 and cuda.memory_pool(0).used == 8192
 
 
 @pytest.mark.leaks
-def test_nothing_leaks(pool):
+def test_freed_arrays_return_to_the_pool(pool):
     for _ in range(2000):
         make(random.randrange(1, 5000))
 
 
-def test_at_exit(run_python):
+def test_process_exits_cleanly_with_live_arrays(run_python):
     """Live arrays, pooled memory, queued work: the process ends without output."""
     done = run_python(
         """

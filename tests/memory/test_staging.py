@@ -95,7 +95,7 @@ def pick(rng, n, dtype="f8"):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_two_operands(rings, seed):
+def test_staged_copies_of_two_operands(rings, seed):
     rng = random.Random(seed)
     sizes = [1, 500, 4097, 8191, 16384, 40_000, 65_537, 131_072, 300_001]
     for _ in range(12):
@@ -113,7 +113,7 @@ def test_two_operands(rings, seed):
 
 
 @pytest.mark.parametrize("n", [3, 1000, 5001, 20_000])
-def test_many_operands(rings, n):
+def test_staged_copies_of_many_operands(rings, n):
     xs = [np.full(n, i, "f4") for i in range(MANY)]
     xs[3] = xs[3][:, None][:, 0]
     xs[5] = np.arange(2 * n, dtype="f4")[::2]
@@ -123,7 +123,7 @@ def test_many_operands(rings, n):
     np.testing.assert_array_equal(total(*xs), np.sum(xs, axis=0, dtype="f4"))
 
 
-def test_broadcast_operands(rings):
+def test_staged_copies_of_broadcast_operands(rings):
     rows, columns = np.arange(700.0)[:, None], np.arange(900.0)
     grid = np.arange(630_000.0).reshape(700, 900)
     for x, y in [
@@ -167,7 +167,7 @@ def test_sizes_around_the_shared_block(size):
 
 @pytest.mark.parametrize("n", [100, 20_000, 200_001])
 @pytest.mark.parametrize("streamed", [False, True], ids=["default", "streamed"])
-def test_kernel_arguments(rings, n, streamed):
+def test_staged_copies_of_kernel_arguments(rings, n, streamed):
     stream = cuda.stream() if streamed else 0
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::2], np.zeros(n, "f4")
     d, e = np.zeros(n // 3, "i4"), np.full(n // 2, 3, "u1")
@@ -264,7 +264,7 @@ def test_checks_see_each_argument_as_memory_of_its_own():
     assert x[63] == 1
 
 
-def test_generalized(rings):
+def test_staged_copies_of_gufunc_operands(rings):
     @guvectorize(["void(float64[:], float64[:], float64[:])"], "(n),(n)->(n)", target="cuda")
     def crossed(x, y, z):
         "for (int i = 0; i < z.size(); ++i) z[i] = x[i] - y[z.size() - 1 - i];"
@@ -382,7 +382,7 @@ def test_results_of_new_pages(rings):
         np.testing.assert_array_equal(result, data)
 
 
-def test_the_settings():
+def test_staging_settings_are_rounded():
     settings = _core.copy_settings(chunk=5000, ring=70_000, group=1, shared=1, least=7, polls=1)
     assert settings["chunk"] == 8192 and settings["ring"] == 81_920 and settings["least"] == 7
     assert settings == _core.copy_settings()

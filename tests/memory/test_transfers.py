@@ -43,7 +43,7 @@ def seen(base, index, axes):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("streamed", [False, True], ids=["waiting", "streamed"])
-def test_random_strides(seed, streamed):
+def test_transfers_of_random_strides_match_numpy(seed, streamed):
     rng = random.Random(seed)
     stream = cuda.stream() if streamed else 0
     for _ in range(25):

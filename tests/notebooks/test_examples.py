@@ -9,7 +9,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 
 @pytest.mark.parametrize("workers", [3])
-def test_dask_workers(run_python, driver_kind, workers):
+def test_dask_workers_each_use_a_device(run_python, driver_kind, workers):
     """Worker processes of dask.distributed, each with a device; on the simulator two, which three share."""
     pytest.importorskip("distributed")
     pytest.importorskip("dask.array")

@@ -29,7 +29,7 @@ def test_there_are_notebooks():
     assert books.NOTEBOOKS
 
 
-def test_form(notebook):
+def test_notebooks_are_valid_nbformat(notebook):
     """What nbformat 4.5 asks for."""
     _, book = notebook
     assert book["nbformat"] == 4 and book["nbformat_minor"] >= 5
@@ -48,7 +48,7 @@ def test_form(notebook):
     assert "".join(book["cells"][0]["source"]).startswith("# ")
 
 
-def test_stored_results(notebook):
+def test_stored_outputs_match_their_cells(notebook):
     """The stored results are of the cells above them; a GPU's results are below the cells that
     produced them."""
     path, book = notebook
@@ -90,7 +90,7 @@ class Nothing:
 
 
 @pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
-def test_slides(path):
+def test_slides_have_cells_and_notes(path):
     """Each cell is a slide, a continuation of one, or a note: little on each, and notes for the
     teacher."""
     cells = books.read(path)["cells"]

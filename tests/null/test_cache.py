@@ -41,7 +41,7 @@ def file_of(folder, number):
     return folder / (key(number).hex() + ".image")
 
 
-def test_round_trip(folder):
+def test_stored_image_is_loaded(folder):
     assert cache.load(key(1)) is None
     assert cache.store(key(1), IMAGE)
     assert cache.load(key(1)) == IMAGE
@@ -49,7 +49,7 @@ def test_round_trip(folder):
     assert cache.usage() == (1, file_of(folder, 1).stat().st_size)
 
 
-def test_modes(folder):
+def test_cache_files_are_private(folder):
     cache.store(key(1), IMAGE)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(file_of(folder, 1).stat().st_mode) == 0o600
@@ -57,7 +57,7 @@ def test_modes(folder):
 
 
 @pytest.mark.parametrize("length", [0, 1, 15, 16, 31, 47, 48, 49, 200, -1])
-def test_truncated(folder, length):
+def test_truncated_files_are_removed(folder, length):
     cache.store(key(1), IMAGE)
     path = file_of(folder, 1)
     path.write_bytes(path.read_bytes()[:length])
@@ -75,7 +75,7 @@ def test_every_flipped_byte_is_noticed(folder):
         assert cache.load(key(1)) is None
 
 
-def test_foreign_contents(folder):
+def test_foreign_files_are_not_loaded(folder):
     cache.store(key(1), IMAGE)
     file_of(folder, 2).write_bytes(file_of(folder, 1).read_bytes())
     assert cache.load(key(2)) is None, "the file of another key"
@@ -111,7 +111,7 @@ def test_a_directory_of_another_user(folder):
         assert cache.directory() is None
 
 
-def test_disabled(folder, monkeypatch):
+def test_disabled_cache_stores_nothing(folder, monkeypatch):
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     assert cache.directory() is None and not cache.store(key(1), IMAGE)
     assert cache.load(key(1)) is None and not folder.exists()
@@ -186,7 +186,7 @@ def test_precompiled_headers_are_part_of_it(folder):
     assert not old.exists() and new.exists()
 
 
-def test_clear(folder):
+def test_clear_removes_only_cache_files(folder):
     cache.store(key(1), IMAGE)
     cache.store(key(2), IMAGE)
     prelude(folder, "of_some_compiler")
@@ -277,7 +277,7 @@ print(bad)
 """
 
 
-def test_concurrent_processes(folder):
+def test_concurrent_processes_share_the_cache(folder):
     import numbalite
 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(cache.__file__))))

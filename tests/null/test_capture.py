@@ -58,7 +58,7 @@ def captured(source, parameters=(), **values):
         (np.float16(1.5), "float16", "float16(__half_raw{0x3e00})"),
     ],
 )
-def test_literals(value, ctype, text):
+def test_literals_are_written_in_cpp(value, ctype, text):
     assert literal(value) == (ctype, text)
 
 
@@ -69,7 +69,7 @@ def test_float32_constants_are_exact(value):
     assert np.float32(text.rstrip("f")).view("u4") == value.view("u4")
 
 
-def test_kinds():
+def test_captured_values_by_kind():
     class Colour(IntEnum):
         red = 2
 
@@ -225,7 +225,7 @@ def test_long_arrays_have_short_lines():
     assert max(map(len, text.splitlines())) <= 101
 
 
-def test_ascii_names():
+def test_non_ascii_names_are_encoded():
     assert ascii_name("x1") == "x1" and ascii_name("σ_x") == "u03c3__x"
     assert ascii_name("double") == "double_", "a word of C++"
     assert ascii_name("M_PI") == "M_PI_" and ascii_name("INT_MAX") == "INT_MAX_", "macros"

@@ -30,7 +30,7 @@ def test_sums_and_products(source, code):
         "return max(b, a);", "fmin(a, b)", "np_maximum(a,b)",
     ],
 )  # fmt: skip
-def test_others(source):
+def test_bitwise_and_logical_operations_commute(source):
     assert commutes(function(source), I4)
     assert commutes(function(source), F4)
 

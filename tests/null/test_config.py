@@ -15,7 +15,7 @@ def clean(monkeypatch):
             monkeypatch.delenv(name)
 
 
-def test_defaults():
+def test_variables_have_default_values():
     for name, row in config.VARIABLES.items():
         assert getattr(config, name) == row.default
     assert config.driver() == "auto"
@@ -28,7 +28,7 @@ def test_read_at_each_access(monkeypatch):
     assert config.SIM_DEVICES == 3
 
 
-def test_assignment_wins(monkeypatch):
+def test_assignment_overrides_the_environment(monkeypatch):
     monkeypatch.setenv("NUMBALITE_DRIVER", "cuda")
     monkeypatch.setitem(vars(config), "DRIVER", "sim")  # setattr would leave the value read before
     assert config.DRIVER == "sim" and config.driver() == "sim" and config.ENABLE_CUDASIM
@@ -124,7 +124,7 @@ def test_unknown_names_are_not_assigned():
         ("NUMBALITE_INCLUDE_PATH", "INCLUDE_PATH", "/a:/b", ("/a", "/b")),
     ],
 )
-def test_values(monkeypatch, name, attribute, text, value):
+def test_environment_values_are_parsed(monkeypatch, name, attribute, text, value):
     monkeypatch.setenv(name, text)
     assert getattr(config, attribute) == value
 
@@ -155,7 +155,7 @@ def test_empty_is_unset(monkeypatch):
         ("NUMBALITE_FORCE_CUDA_CC", "sm_90", "a compute capability"),
     ],
 )
-def test_bad_values(monkeypatch, name, text, expected):
+def test_invalid_environment_values_raise(monkeypatch, name, text, expected):
     monkeypatch.setenv(name, text)
     attributes = [
         row.name
@@ -168,7 +168,7 @@ def test_bad_values(monkeypatch, name, text, expected):
     assert name in message and repr(text) in message and expected in message
 
 
-def test_disabled_cuda(monkeypatch):
+def test_disabled_cuda_selects_the_simulator(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_CUDA", "1")
     assert config.driver() == "sim"
     monkeypatch.setenv("NUMBALITE_DRIVER", "cuda")
@@ -176,7 +176,7 @@ def test_disabled_cuda(monkeypatch):
         config.driver()
 
 
-def test_unknown_names():
+def test_unknown_config_names_raise():
     with pytest.raises(AttributeError, match="DRIVERS"):
         config.DRIVERS
     with pytest.raises(KeyError):

@@ -18,7 +18,7 @@ from numbalite.cxx import cooperative
         "SYNC(this_grid());",
     ],
 )
-def test_that_wait(body):
+def test_grid_sync_is_detected(body):
     text = f"""
         #define SYNC(g) g.sync()
         template <class G> __device__ void wait_for(const G &any_group) {{ any_group.sync(); }}

@@ -16,7 +16,7 @@ def texts(source):
     return [t.text for t in scanner.tokenize(source)]
 
 
-def test_tokens():
+def test_cpp_source_is_split_into_tokens():
     assert texts("a->b::c(1.5e-3f, 0x1'000u) // no\n/* no */ x...;") == [
         "a", "->", "b", "::", "c", "(", "1.5e-3f", ",", "0x1'000u", ")", "x", "...", ";"
     ]  # fmt: skip
@@ -76,7 +76,7 @@ KERNELS = [
 
 
 @pytest.mark.parametrize("source, name, parameters", KERNELS)
-def test_kernels(source, name, parameters):
+def test_kernel_definitions_are_found(source, name, parameters):
     (kernel,), _ = scanner.scan(source)
     assert (kernel.name, kernel.parameters) == (name, parameters)
     assert not kernel.template and not kernel.conditional and kernel.returns_void
@@ -87,7 +87,7 @@ def test_kernels(source, name, parameters):
     ["template <typename T>", "template <class T, int N = (3 > 2), class... U>",
      "template <typename T = array<float, 2>>", "template <class T> requires (sizeof(T) == 4)"],
 )  # fmt: skip
-def test_templates(head):
+def test_template_kernels_are_found(head):
     (kernel,), _ = scanner.scan(f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}")
     assert kernel.name == "saxpy" and kernel.template and kernel.line == 1
     assert kernel.parameters == ("a", "x", "")
@@ -152,11 +152,11 @@ def test_a_kernel_that_returns_something():
         ("__constant__ int a = 1 < 2, b = 3;", ["a", "b"]),
     ],
 )
-def test_variables(source, names):
+def test_device_variables_are_found(source, names):
     assert [v.name for v in scanner.scan(source)[1]] == names
 
 
-def test_functions():
+def test_device_functions_are_found():
     source = "__device__ int f(int a) { return a; }\ntemplate <class T> __device__ T g(T a) { return a; }"
     assert list(scanner.functions(source)) == ["f", "g"]
 
@@ -173,7 +173,7 @@ def test_what_a_function_names_and_what_it_calls():
     assert found == ["direct<float>", "indirect"]
 
 
-def test_broken_strings():
+def test_unterminated_string_line_is_found():
     assert scanner.broken_string('a;\nprintf("hi\n");') == 1
     assert scanner.broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
 
@@ -222,21 +222,21 @@ def free(source, *parameters):
         ("case 1: y = K; break; default: z = 1;", {"y", "K", "z"}),
     ],
 )  # fmt: skip
-def test_free_names(source, names):
+def test_free_names_of_a_body(source, names):
     assert free(source) == names
 
 
-def test_parameters_win():
+def test_parameters_are_not_free_names():
     assert free("y[i] = N;", "y", "i") == {"N"}
 
 
-def test_uses():
+def test_free_names_have_their_kind_of_use():
     names = free_names("grid<1>(); sin(x); N < M; f<float, 2>(1); K;\n#if DIM == 2\n#endif\n")
     assert names["grid"] == names["f"] == {"template"} and names["sin"] == {"call"}
     assert names["N"] == {"value"} and names["K"] == {"value"} and names["DIM"] == {"directive"}
 
 
-def test_macros():
+def test_macro_names_are_not_free():
     names = free_names("#define SQ(v) ((v) * SCALE)\n#define N 3\ny = SQ(x) + N;")
     assert set(names) == {"SCALE", "y", "x"} and names.defined == {"SQ", "N"}
 

@@ -101,7 +101,7 @@ def test_parameters_as_host_compilers_print_them(style, fields, ctypes, expected
     assert found.name == ""
 
 
-def test_no_parameters():
+def test_describe_of_no_parameters():
     assert describe.parameters("const char* f() [with T = numbalite::signature<>]") == []
     assert describe.parameters(PREFIX + "EEEEE") == []
 
@@ -149,7 +149,7 @@ def test_a_type_beyond_the_demangler_still_has_its_numbers():
         ("f() [T = numbalite::variable<0, 8, numbalite::complex<float>, 3>]", ("complex64", (3,))),
     ],
 )
-def test_variables(text, expected):
+def test_types_of_variables_are_decoded(text, expected):
     assert describe.variable(text) == expected
 
 
@@ -177,7 +177,7 @@ def test_invalid_descriptions_raise(text):
         ("_Z1vIM1SiE", "v<int S::*>"),
     ],
 )
-def test_demangle(name, expected):
+def test_demangled_names_are_cpp(name, expected):
     assert demangle(name) == expected
 
 

@@ -85,7 +85,7 @@ def record(
     return struct.pack(fault.FORMAT, kind, line, *block, *thread, *numbers, address, count, *texts)
 
 
-def test_no_fault():
+def test_zeroed_record_contains_no_fault():
     assert fault.SIZE == 336
     assert fault.decode(bytes(512))["kind"] is None
 
@@ -172,7 +172,7 @@ def test_a_failed_assertion():
     assert "more" not in fault.message(found)
 
 
-def test_a_trap():
+def test_trap_record_is_decoded():
     found = fault.decode(record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
     assert fault.message(found) == (
         "__trap() was called [block (0, 0, 0), thread (0, 0, 0); 1 more thread failed a check]"

@@ -9,7 +9,7 @@ import pytest
 from numbalite import errors
 
 
-def test_one_family():
+def test_all_errors_derive_from_numbalite_error():
     for kind in (errors.CudaSupportError, errors.CudaAPIError, errors.CompileError,
                  errors.SignatureError, errors.KernelError):  # fmt: skip
         assert issubclass(kind, errors.NumbaliteError)
@@ -21,7 +21,7 @@ def test_one_family():
     assert issubclass(errors.SimulatorWarning, RuntimeWarning)
 
 
-def test_api_error():
+def test_api_error_has_code_call_and_remedy():
     text = "cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY (2): out of memory. Free some."
     error = errors.CudaAPIError(2, text, call="cuMemAlloc")
     assert (error.code, error.call, error.remedy) == (2, "cuMemAlloc", "Free some.")
@@ -41,7 +41,7 @@ def test_api_error():
         errors.SignatureError("no signature"),
     ],
 )  # fmt: skip
-def test_survives_copies(error):
+def test_errors_are_copied_and_pickled(error):
     for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert type(other) is type(error) and str(other) == str(error)
         assert other.__dict__ == error.__dict__
@@ -61,7 +61,7 @@ def test_a_message_is_not_read_back():
         errors.KernelError("m", blok=(1, 2, 3))
 
 
-def test_numbas_names():
+def test_numbas_error_names_exist():
     names = """NumbaPerformanceWarning NumbaInvalidConfigWarning NumbaWarning TypingError LoweringError
         DeprecationError LinkerError DeadMemoryError CCSupportError NvrtcError NvrtcCompilationError
         NvrtcBuiltinOperationFailure NvrtcSupportError NvvmError NvvmSupportError NvvmWarning

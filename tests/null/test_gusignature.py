@@ -54,7 +54,7 @@ def test_same_as_numpy(text):
     assert parse(str(parse(text))) == parse(text)
 
 
-def test_known():
+def test_layout_is_parsed():
     layout = parse(" ( m , 3 ) , (n?) -> ( ) , (m)")
     assert layout.dimensions == (
         Dimension("m", -1, False),
@@ -103,7 +103,7 @@ def test_mistakes_have_a_caret(text, message, column):
         assert caret == " " * (2 + column) + "^"
 
 
-def test_not_text():
+def test_layout_that_is_not_a_string_raises():
     with pytest.raises(TypeError, match="a layout is text"):
         parse(3)
 

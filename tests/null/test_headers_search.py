@@ -65,7 +65,7 @@ def test_the_driver_decides_the_version(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"])
 @pytest.mark.parametrize("folder", ["lib64", "lib", "targets/x86_64-linux/lib"])
-def test_toolkits(tmp_path, monkeypatch, variable, folder):
+def test_nvrtc_is_found_in_toolkit_folders(tmp_path, monkeypatch, variable, folder):
     path = touch(tmp_path / "toolkit" / folder / "libnvrtc.so.13")
     monkeypatch.setenv(variable, str(tmp_path / "toolkit"))
     library = toolkit.nvrtc_library()
@@ -79,14 +79,14 @@ def test_the_same_library_counts_once(tmp_path, monkeypatch):
     assert len(toolkit.libraries()) == 1
 
 
-def test_too_old(tmp_path, monkeypatch):
+def test_old_nvrtc_raises(tmp_path, monkeypatch):
     touch(tmp_path / "libnvrtc.so.11")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     with pytest.raises(errors.CudaSupportError, match="NVRTC 11 .* too old, numbalite needs 12"):
         toolkit.nvrtc_library()
 
 
-def test_named_library(tmp_path, monkeypatch):
+def test_environment_variable_selects_nvrtc(tmp_path, monkeypatch):
     path = touch(tmp_path / "libnvrtc.so.12.4.99")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
     assert (toolkit.nvrtc_library().major, toolkit.nvrtc_library().path) == (12, path)
@@ -269,7 +269,7 @@ def test_what_to_install_is_what_the_extras_are(root):
         ("mine.h", ""),
     ],
 )
-def test_packages(header, package):
+def test_missing_header_names_its_package(header, package):
     assert package in toolkit.packages_for(header)
     older = toolkit.packages_for(header, 12).split()
     assert all(p.endswith("-cu12") or p == "nvidia-mathdx" for p in older)
@@ -278,7 +278,7 @@ def test_packages(header, package):
 # ---- what a source includes
 
 
-def test_include_lines():
+def test_include_directives_are_parsed():
     text = """#include "a.h"
   #  include <b/c.h> // why
     x = "include"; // include <no>
@@ -408,7 +408,7 @@ def test_unresolved_includes_are_not_cached():
     assert closure("", options=("--options-file=x",)) is None
 
 
-def test_forced_headers(tmp_path):
+def test_pre_included_headers_are_in_the_closure(tmp_path):
     path = touch(tmp_path / "a.h", "int a;")
     assert closure("", options=(f"--pre-include={path}",)) == [(path, b"int a;")]
 
@@ -455,7 +455,7 @@ def test_notebook_cells_keep_their_key(tmp_path, monkeypatch):
 # ---- NVRTC's options and messages
 
 
-def test_architectures():
+def test_newest_supported_architecture_is_chosen():
     supported = [75, 80, 86, 90, 100, 120]
     choose = nvrtc.choose_architecture
     assert choose(9, 0, supported) == ("cubin", "sm_90")
@@ -466,7 +466,7 @@ def test_architectures():
         choose(6, 1, supported)
 
 
-def test_options():
+def test_source_fields_become_nvrtc_options():
     unit = Source("", fastmath=True, lineinfo=True, opt=0, max_registers=32, options=("-DX=1",))
     found = nvrtc.options(unit, "sm_90", ("/inc",))
     for option in ("--gpu-architecture=sm_90", "--std=c++17", "--use_fast_math", "-DX=1", "-I/inc",

@@ -12,7 +12,7 @@ HEAVY = """asyncio ctypes.util dataclasses difflib email hashlib http importlib.
 UNTOUCHED = "numbalite.compilers.nvrtc numbalite.compilers.host numbalite.__main__".split()
 
 
-def test_imported_modules(run_python):
+def test_import_loads_no_heavy_module(run_python):
     result = run_python(
         "import sys, numpy\n"
         "before = set(sys.modules)\n"
@@ -49,7 +49,7 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 
 
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
-def test_time(run_python):
+def test_import_takes_a_fraction_of_numpys_time(run_python):
     """A fraction of the time of `import numpy`, in the same process: slow and busy machines are
     slow in both.
 

@@ -170,7 +170,7 @@ def aligned(shape, dtype="f4", shift=0):
     return raw[start : start + n].view(dtype).reshape(shape)
 
 
-def test_simple_cases(core):
+def test_contiguous_and_broadcast_operands_select_kernels(core):
     a = aligned((4, 6, 64))
     assert check(core, a, a) == ("flat", 0)
     assert check(core, a, aligned(())) == ("flat", 0)
@@ -186,7 +186,7 @@ def test_simple_cases(core):
     assert check(core, aligned((4, 8)), aligned((8,))) == ("strided32", 2)  # rows too short
 
 
-def test_alignment(core):
+def test_alignment_selects_the_kernel(core):
     a = aligned((256,))
     assert check(core, a[4:132], a[:128]) == ("flat", 0)
     assert check(core, a[1:129], a[:128]) == ("strided32", 1)
@@ -207,7 +207,7 @@ def test_alignment(core):
     assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("shifted", 1)
 
 
-def test_transposed(core):
+def test_transposed_operands_select_tiles(core):
     a, b = aligned((40, 48)), aligned((48, 40))
     assert check(core, a, b.T) == ("tiled", 1)
     assert check(core, a, b.T, a) == ("tiled", 1)
@@ -228,7 +228,7 @@ def test_transposed(core):
     assert threads(16, cube, aligned((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
 
 
-def test_far_apart(core):
+def test_large_strides_select_64_bit_offsets(core):
     far = np.lib.stride_tricks.as_strided(aligned((1,)), (3,), (1 << 30,))
     loop = make(core, far)
     assert KINDS[loop.kind] == "strided64"
@@ -256,7 +256,7 @@ def test_pieces_that_are_too_many_for_32_bits(core, rows, by_row):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_any_views(core, seed):
+def test_random_views_are_covered_exactly_once(core, seed):
     random = np.random.default_rng(seed)
     ndim = int(random.integers(1, 6))
     shape = tuple(int(n) for n in random.integers(1, 5, ndim))
@@ -280,7 +280,7 @@ def test_dimensions_are_padded(core, ndim):
     assert loop.dims == next(d for d in (1, 2, 3, 4, 8, 16, 32) if d >= ndim)
 
 
-def test_dividers(core):
+def test_division_by_multiplication_is_exact(core):
     random = np.random.default_rng(1)
     divisors = [*range(1, 70), 2**16 - 1, 2**16, 2**16 + 1, 2**30, 2**31 - 1, 2**31]
     divisors += [int(d) for d in random.integers(1, 2**31, 200)]

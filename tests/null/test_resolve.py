@@ -86,7 +86,7 @@ def random_input(rng):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_as_numpy(numpy_ufunc, seed):
+def test_type_resolution_matches_numpy(numpy_ufunc, seed):
     rng = random.Random(seed)
     for _ in range(400):
         nin = rng.choice((1, 2, 3))

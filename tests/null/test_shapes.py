@@ -35,7 +35,7 @@ def factorings(size):
 
 
 @pytest.mark.parametrize("order", "CF")
-def test_reshape(order):
+def test_reshaped_strides_match_numpy(order):
     for array in arrays():
         for shape in factorings(array.size):
             strides = shapes.strides_after(array.shape, array.strides, array.itemsize, shape, order)
@@ -47,7 +47,7 @@ def test_reshape(order):
                 np.testing.assert_array_equal(view, expected)
 
 
-def test_new_shape():
+def test_minus_one_is_resolved():
     assert shapes.new_shape_of(12, ((3, -1),)) == (3, 4)
     assert shapes.new_shape_of(12, (2, 6)) == (2, 6)
     assert shapes.new_shape_of(12, (-1,)) == (12,)
@@ -60,7 +60,7 @@ def test_new_shape():
         shapes.new_shape_of(12, (3.0, 4))
 
 
-def test_broadcast():
+def test_broadcast_strides_match_numpy():
     array = np.arange(12).reshape(3, 1, 4)
     for wanted in ((3, 5, 4), (2, 3, 1, 4), (3, 1, 4)):
         strides = shapes.spread(array.shape, array.strides, wanted)

@@ -44,7 +44,7 @@ from numbalite.types.signatures import parse, parse_type, signature, signatures
         ("void(none, types.none)", void(types.none, types.none)),
     ],
 )
-def test_parse(text, expected):
+def test_signatures_are_parsed(text, expected):
     assert parse(text) == expected
 
 
@@ -96,7 +96,7 @@ def test_the_caret_is_under_the_line_that_is_wrong():
     assert str(caught.value).splitlines()[1:] == ["  \tflot32)", "  \t^"]
 
 
-def test_empty():
+def test_empty_signature_raises():
     with pytest.raises(SignatureError, match="empty"):
         parse("  ")
 

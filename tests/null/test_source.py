@@ -261,7 +261,7 @@ def device(body, parameters, name, *given, **values):
     return DeviceFunction(made, [signatures.parse(s) for s in given])
 
 
-def test_a_kernel():
+def test_kernel_source_contains_body_and_constants():
     made = kernel_source("x[0] = N;", N=3)
     assert (made.name, made.kernels) == ("kernel.cu", ("k_kernel::nl_kernel",))
     assert 'extern "C" __global__ void nl_kernel(array<float, 1> x) {' in made.text
@@ -277,7 +277,7 @@ def test_after_the_users_lines_the_generated_file_is_named():
     assert lines[at] == f'#line {at + 2} "kernel.cu"'
 
 
-def test_launch_bounds():
+def test_launch_bounds_are_written():
     made = source_of(definition(""), signatures.parse("void(int32)"), (128, 2))
     assert "void __launch_bounds__(128, 2) nl_kernel(int x)" in made.text
 
@@ -313,7 +313,7 @@ def test_an_expression_is_returned():
     assert "return (\n" in kernel_source("f(1);", f=device("v + 1", ["v"], "f")).text
 
 
-def test_recursion():
+def test_recursive_device_functions_are_declared():
     f = device("return v ? f(v - 1) : 0;", ["v"], "f", "int32(int32)")
     f.definition.scope.globals["f"] = f
     assert "using f1_f::f;" in kernel_source("f(1);", f=f).text.split("namespace k_kernel")[1]
@@ -385,7 +385,7 @@ def test_names_of_macros_are_spelled_otherwise():
      "a.py:3:5: error: 'TILE' was not declared in this scope; did you mean 'T'?",
      "a.py:3:5: error: ‘TILE’ was not declared in this scope"],
 )  # fmt: skip
-def test_hints(log):
+def test_undefined_name_gets_a_hint(log):
     from numbalite.errors import CompileError
 
     assert undefined_names(log) == ["TILE"]

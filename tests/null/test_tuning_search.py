@@ -90,5 +90,5 @@ def test_small_spaces_are_measured_completely():
         ([1, 1, 1], [0, 0, 0]),
     ],
 )
-def test_features(column, expected):
+def test_tuning_values_are_scaled_to_unit_range(column, expected):
     assert search.features([(value,) for value in column])[:, 0].tolist() == expected

@@ -48,7 +48,7 @@ from numbalite.types import (
         ("complex128", "c16", "complex<double>"),
     ],
 )
-def test_scalars(name, dtype, cxx):
+def test_scalar_types_have_dtype_and_cpp_name(name, dtype, cxx):
     t = getattr(types, name)
     assert str(t) == name and t.cxx == cxx and t.dtype == np.dtype(dtype)
     assert t.size == np.dtype(dtype).itemsize and t.bitwidth == 8 * t.size
@@ -75,14 +75,14 @@ def test_short_names_are_the_same_objects():
         (UniTuple(float32, 2), "Tuple((float32, float32))", "tuple<float, float>"),
     ],
 )
-def test_spelling(t, name, cxx):
+def test_array_types_have_name_and_cpp_type(t, name, cxx):
     assert str(t) == name and t.cxx == cxx
 
 
 @pytest.mark.parametrize(
     "index", [0, slice(None, None, 2), slice(1, None), (slice(None, None, 1),) * 2, "x"]
 )
-def test_bad_dimensions(index):
+def test_invalid_array_type_indices_raise(index):
     with pytest.raises(TypeError, match=r"float32\[:\]"):
         float32[index]
 
@@ -212,17 +212,17 @@ class Foreign:
         (Foreign(np.zeros((3, 4), "i4")[:, 1:], True), int32[:, :]),
     ],
 )  # fmt: skip
-def test_typeof(value, t):
+def test_typeof_returns_numbas_types(value, t):
     assert typeof(value) == t
 
 
 @pytest.mark.parametrize("value", ["text", [1, 2], object(), np.zeros(2, "U3"), (1, "text")])
-def test_typeof_refuses(value):
+def test_typeof_rejects_unsupported_values(value):
     with pytest.raises(TypeError):
         typeof(value)
 
 
-def test_from_code():
+def test_type_codes_are_decoded():
     """The extension's description of argument types."""
     assert types.from_code(11) is float32
     assert types.from_code(11 | 1 << 8 | 1 << 14 | 1 << 16) == float32[::1]

@@ -41,7 +41,7 @@ def array(*shape):
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
-def test_ufuncs(target):
+def test_ufuncs_in_jax(target):
     f = ufunc("return sin(x) * y;", "x, y", ["float32(float32, float32)", *DDD], target)
     g = call(f)
     for shapes in [((3, 4), (4,)), ((), (2, 1)), ((0, 3), (3,)), ((5,), (5,))]:
@@ -109,7 +109,7 @@ def test_gradients_of_gufuncs():
 
 
 @pytest.mark.parametrize("axes", [(0, None), (1, 0), (None, 1), (2, 1)])
-def test_vmap(axes):
+def test_vmap_matches_jax(axes):
     f = call(ufunc("return x - y * y;", "x, y", DDD))
     x, y = array(3, 3, 3), array(3, 3)
     expected = jax.vmap(lambda x, y: x - y * y, axes)(x, y)
@@ -127,7 +127,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("case", TEXTS.values(), ids=TEXTS)
-def test_derivatives(case):
+def test_gradients_match_jax(case):
     text, expected = case
     f = call(ufunc(text, "x, y", DDD))
     x, y = array(3, 4), array(4)
@@ -189,7 +189,7 @@ def blocks(x, *rest):
     return -(-max(x.size, 1) // 32), 32
 
 
-def test_kernels():
+def test_kernels_in_jax():
     f = call(scale, lambda x, a: x, launch=blocks)
     x = array(40)
     np.testing.assert_allclose(f(x, 3.0), 3 * x)

@@ -162,7 +162,7 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("case", OPERATORS.values(), ids=OPERATORS)
-def test_opcheck(case):
+def test_operators_pass_opcheck(case):
     make, options, arguments = case
     function = make()
     op = operator(unique(), **options)(function)
@@ -333,7 +333,7 @@ def test_compiled_programs_are_one_graph():
         torch.testing.assert_close(compiled(x, y), (torch.sin(x) * y).sum())
 
 
-def test_export():
+def test_operators_are_exported():
     op = operator(unique())(ufunc("return x * x;"))
 
     class Module(torch.nn.Module):

@@ -374,7 +374,7 @@ assert not left, left
 '''
 
 
-def test_random_operations(run_python):
+def test_random_operations_match_numpy_and_do_not_leak(run_python):
     environment = {"NUMBALITE_SIM_DEVICES": "2", "PYTHONHASHSEED": "0"}
     seed = os.environ.get(sample.VARIABLE, "1")
     seed = "1" if seed == "all" else seed

@@ -128,7 +128,7 @@ def test_everything_with_anything(what, rounds, seed, run_python, tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 15, 16, 40])
-def test_cut_images(count, run_python):
+def test_truncated_images_raise(count, run_python):
     """An image that ends too early, as a damaged cache file would."""
     code = """
 import sys, warnings

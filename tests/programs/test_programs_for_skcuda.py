@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
 """
 
 
-def test_the_program(tmp_path):
+def test_skcuda_program_runs_unchanged(tmp_path):
     (tmp_path / "prog.py").write_text(PROGRAM)
     done = subprocess.run(
         [sys.executable, "-m", "numbalite", "run", str(tmp_path / "prog.py")],
@@ -47,7 +47,7 @@ def random(rng, shape, code):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_transforms(seed):
+def test_random_cufft_plans_match_numpy(seed):
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(1, 4))
     lengths, batch = [int(n) for n in rng.integers(1, 9, rank)], int(rng.integers(1, 4))
@@ -94,7 +94,7 @@ def test_in_place_real_rows_are_padded(length):
     np.testing.assert_allclose(d.copy_to_host().view(np.complex128), np.fft.rfft(x), atol=1e-12)
 
 
-def test_columns():
+def test_batched_columns_match_numpy():
     """A batch of columns: step 5, distance 1."""
     x = random(np.random.default_rng(0), (6, 5), "D")
     d, out = cuda.to_device(x), cuda.device_array(x.shape, "D")
@@ -103,7 +103,7 @@ def test_columns():
     np.testing.assert_allclose(out.copy_to_host(), np.fft.fft(x, axis=0), atol=1e-12)
 
 
-def test_mistakes():
+def test_invalid_cufft_plans_raise():
     with pytest.raises(cufft.cufftError, match="not a type of transform"):
         cufft.cufftPlan1d(8, 3, 1)
     with pytest.raises(cufft.cufftError, match="positive"):

@@ -62,7 +62,7 @@ def wanted(count):
 
 # ---- one process, several devices
 @pytest.mark.parametrize("devices", [1, 3, 8])
-def test_diffusion(start, driver_kind, devices, tmp_path):
+def test_diffusion_example_uses_each_device(start, driver_kind, devices, tmp_path):
     if driver_kind == "cuda":
         devices = min(devices, len(cuda.gpus))
     file = tmp_path / "timeline.json"
@@ -75,7 +75,7 @@ def test_diffusion(start, driver_kind, devices, tmp_path):
 
 
 # ---- Dask
-def test_dask(start):
+def test_dask_example_uses_each_device(start):
     pytest.importorskip("distributed")
     pytest.importorskip("dask.array")
     text = start("dask_blocks.py").stdout
@@ -203,12 +203,12 @@ def mpiexec():
 
 
 @pytest.mark.sim
-def test_mpi(start):
+def test_mpi_example_uses_each_device(start):
     """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
     assert ranks(start("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)
 
 
-def test_torch(start):
+def test_torch_example_uses_each_device(start):
     """By NCCL on GPUs, by gloo without."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
@@ -218,7 +218,7 @@ def test_torch(start):
 
 
 @pytest.mark.gpu
-def test_nccl(start):
+def test_nccl_example_uses_each_device(start):
     if importlib.util.find_spec("nccl") is None:
         pytest.skip("needs nccl4py")
     assert ranks(start("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)

@@ -28,7 +28,7 @@ def random(count, low=0.0, high=1.0, seed=0, dtype="f4"):
 
 
 # ---- element-wise ----
-def test_sincos(target):
+def test_sincos_ufunc_matches_numpy(target):
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
     def sincos(x, y):
         "return sin(x) * cos(y);"
@@ -52,7 +52,7 @@ def test_sincos_as_an_expression(target):
     np.testing.assert_allclose(sincos(x, x), np.sin(x) * np.cos(x), atol=1e-15)
 
 
-def test_powers(target):
+def test_powers_ufunc_matches_numpy(target):
     @vectorize(["float32(float32, float32, float32, float32)"], target=target)
     def powers(p, q, r, s):
         "return sqrt(p*p + q*q*q + r*r*r*r + s*s*s*s*s);"
@@ -99,7 +99,7 @@ def test_add_on_host_on_device_and_into_out():
     np.testing.assert_array_equal(out_device.copy_to_host()[:10], (x + y)[:10])
 
 
-def test_add_ten():
+def test_lazily_compiled_ufunc_keeps_int64():
     @vectorize
     def add_ten(num):
         "return num + 10;"
@@ -110,7 +110,7 @@ def test_add_ten():
     np.testing.assert_array_equal(result, np.arange(10) + 10)
 
 
-def test_gaussian_pdf(target):
+def test_gaussian_pdf_ufunc_matches_numpy(target):
     @vectorize(["float32(float32, float32, float32)"], target=target)
     def gaussian_pdf(x, mean, sigma):
         """
@@ -127,7 +127,7 @@ def test_gaussian_pdf(target):
     assert isinstance(one, np.float32) and one == pytest.approx(expected[0], rel=1e-5)
 
 
-def test_polar_distance(target):
+def test_polar_distance_ufunc_matches_numpy(target):
     @cuda.jit(device=True)
     def polar_to_cartesian(rho, theta):
         "return make_tuple(rho * cos(theta), rho * sin(theta));"
@@ -179,7 +179,7 @@ def test_polar_distance_agrees_between_targets():
     np.testing.assert_allclose(results[0], results[2], rtol=1e-6, atol=5e-7)
 
 
-def test_zero_suppress(target):
+def test_zero_suppression_ufunc_matches_numpy(target):
     @vectorize(["int16(int16, int16)"], target=target)
     def zero_suppress(value, threshold):
         "return value < threshold ? int16(0) : value;"
@@ -219,7 +219,7 @@ def test_pulses_stay_on_the_device():
     )
 
 
-def test_hidden_layer():
+def test_hidden_layer_ufuncs_match_numpy():
     @vectorize(["float32(float32)"], target="cuda")
     def normalize(grayscale):
         "return grayscale / 255;"
@@ -249,7 +249,7 @@ def test_hidden_layer():
     np.testing.assert_allclose(result, np.tanh(greyscales / 255 * weights), rtol=1e-4, atol=1e-6)
 
 
-def test_vmult(target):
+def test_complex_product_ufunc_matches_numpy(target):
     @vectorize(["complex64(complex64, complex64)"], target=target)
     def vmult(a, b):
         "return a * b;"
@@ -304,7 +304,7 @@ def test_batch_matrix_mult(target):
         np.testing.assert_allclose(out.copy_to_host(), expected, rtol=1e-6)
 
 
-def test_l2_norm(target):
+def test_l2_norm_gufunc_matches_numpy(target):
     @guvectorize(["void(float32[:], float32[:])"], "(i)->()", target=target)
     def l2_norm(vec, out):
         """
@@ -328,7 +328,7 @@ def test_l2_norm(target):
         )
 
 
-def test_running_median(target):
+def test_running_median_gufunc_matches_numpy(target):
     @guvectorize(["void(float64[:], int64, float64[:])"], "(n),()->(n)", target=target)
     def running_median(x, window, out):
         """
@@ -350,7 +350,7 @@ def test_running_median(target):
     np.testing.assert_allclose(running_median(x, 5), expected)
 
 
-def test_convolution_filter(target):
+def test_convolution_gufunc_matches_numpy(target):
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(k)->(n)", target=target)
     def convolve(x, weights, out):
         """
@@ -394,7 +394,7 @@ def test_sum_reduce_as_a_decorator():
     assert sum_reduce(x, size=10) == x[:10].sum()
 
 
-def test_max_reduce():
+def test_max_reduction_matches_numpy():
     largest = cuda.reduce("a > b ? a : b")
     x = random(size(1_000_000), -5, 5)
     assert largest(x) == x.max()

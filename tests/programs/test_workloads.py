@@ -56,7 +56,7 @@ def test_vadd_on_device_arrays_touches_no_host_array(rng):
 
 
 @pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 1000])
-def test_vadd_lengths(n, rng):
+def test_vadd_of_each_length(n, rng):
     a, b, out = rng.random(n, "f4"), rng.random(n, "f4"), np.full(n, -1, "f4")
     vadd[max(1, blocks(n, 64)), 64](a, b, out)
     np.testing.assert_array_equal(out, a + b)
@@ -71,7 +71,7 @@ def test_vadd_on_strided_views(rng):
     assert not out[:, 1].any()
 
 
-def test_forall(rng):
+def test_forall_vadd_matches_numpy(rng):
     a, b, out = rng.random(777, "f4"), rng.random(777, "f4"), np.zeros(777, "f4")
     vadd.forall(777)(a, b, out)
     np.testing.assert_array_equal(out, a + b)
@@ -80,7 +80,7 @@ def test_forall(rng):
         vadd.forall(-1)
 
 
-def test_keyword_arguments(rng):
+def test_vadd_with_keyword_arguments(rng):
     a, b, out = rng.random(10, "f4"), rng.random(10, "f4"), np.zeros(10, "f4")
     vadd[1, 32](b=b, out=out, a=a)
     np.testing.assert_array_equal(out, a + b)
@@ -97,7 +97,7 @@ def increment_2d(a):
 
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "u1", "i8"])
 @pytest.mark.parametrize("shape", [(32, 32), (33, 17), (1, 40)])
-def test_increment_2d(shape, dtype):
+def test_increment_2d_of_each_shape_and_dtype(shape, dtype):
     a = np.arange(shape[0] * shape[1]).astype(dtype).reshape(shape)
     expected = a + 1
     increment_2d[(blocks(shape[0], 16), blocks(shape[1], 16)), (16, 16)](a)
@@ -147,7 +147,7 @@ def matmul_tiled(a, b, c):
 
 @pytest.mark.parametrize("kernel", [matmul, matmul_tiled], ids=["naive", "tiled"])
 @pytest.mark.parametrize("n", [16, 48, 50])
-def test_matmul(kernel, n, rng):
+def test_naive_and_tiled_matmul_match_numpy(kernel, n, rng):
     a, b, c = rng.random((n, n), "f4"), rng.random((n, n), "f4"), np.zeros((n, n), "f4")
     kernel[(blocks(n, TILE), blocks(n, TILE)), (TILE, TILE)](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-5)
@@ -197,7 +197,7 @@ def matmul_reduce(a, b, out):
 
 
 @pytest.mark.parametrize("m, k, n", [(32, 32, 32), (40, 20, 28)])
-def test_matmul_reduce(m, k, n, rng):
+def test_matmul_with_column_sums_matches_numpy(m, k, n, rng):
     a, b, out = rng.random((m, k), "f4"), rng.random((k, n), "f4"), np.zeros(n, "f4")
     matmul_reduce[(blocks(n, TILE), blocks(m, TILE)), (TILE, TILE)](a, b, out)
     np.testing.assert_allclose(out, (a @ b).sum(0), rtol=1e-4)
@@ -233,7 +233,7 @@ def relax(field, laplacian):
     """
 
 
-def test_diffusion(rng):
+def test_diffusion_steps_match_numpy(rng):
     n = 32
     start = rng.random((n, n), "f4")
     field, laplacian = cuda.to_device(start), cuda.device_array((n, n), "f4")
@@ -259,7 +259,7 @@ def histogram(values, low, width, counts):
     """
 
 
-def test_histogram(rng):
+def test_histogram_kernel_matches_bincount(rng):
     values = rng.random(5000, "f4")
     counts = np.zeros(10, "i4")
     histogram[4, 64](values, np.float32(0.0), np.float32(0.125), counts)
@@ -317,7 +317,7 @@ def test_atomic_extremes_of_floats(dtype, rng):
 
 # ---- grid-stride loops -------------------------------------------------------------------------------
 @pytest.mark.parametrize("grid, block", [(1, 1), (1, 32), (3, 17), (64, 64)])
-def test_grid_stride(grid, block):
+def test_grid_stride_loop_covers_the_array(grid, block):
     @cuda.jit("void(int32[:])")
     def square(x):
         """
@@ -439,7 +439,7 @@ def test_streams_keep_order(rng):
     np.testing.assert_allclose(result, a * 32, rtol=1e-6)
 
 
-def test_device_properties():
+def test_device_has_name_and_capability():
     device = cuda.get_current_device()
     assert device.name
     major, minor = device.compute_capability

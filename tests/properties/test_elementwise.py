@@ -142,7 +142,7 @@ def check_layouts(target, data):
         assert all(wanted == got for n, wanted, got in steps if n > 1)  # order="K"
 
 
-def test_layouts(target):
+def test_ufuncs_match_numpy_for_random_layouts(target):
     check_layouts(target)
 
 
@@ -168,7 +168,7 @@ def check_out(target, data):
     compare(out, oracle_out)
 
 
-def test_out(target):
+def test_ufuncs_match_numpy_with_out(target):
     check_out(target)
 
 
@@ -182,7 +182,7 @@ def check_where(target, data):
     compare(result, np.subtract(*hosts), where=mask)
 
 
-def test_where(target):
+def test_ufuncs_match_numpy_with_where(target):
     check_where(target)
 
 
@@ -206,7 +206,7 @@ def check_overlap(target, data):
     compare(mine, expected)
 
 
-def test_overlap(target):
+def test_ufuncs_match_numpy_with_overlap(target):
     check_overlap(target)
 
 
@@ -224,7 +224,7 @@ def check_order(target, data):
         assert got == lengths
 
 
-def test_order(target):
+def test_ufuncs_match_numpy_for_each_order(target):
     check_order(target)
 
 
@@ -286,7 +286,7 @@ def check_dtypes(target, data):
     drawn.check_alike(ours, theirs, functools.partial(compare, ulps=2))
 
 
-def test_dtypes(target):
+def test_ufuncs_match_numpy_for_mixed_dtypes(target):
     check_dtypes(target)
 
 
@@ -328,7 +328,7 @@ def check_python_scalars(target, data):
     drawn.check_alike(ours, theirs, functools.partial(compare, device=on_device))
 
 
-def test_python_scalars(target):
+def test_ufuncs_match_numpy_with_python_scalars(target):
     check_python_scalars(target)
 
 
@@ -351,7 +351,7 @@ def check_scalars_alone(target, data):
     assert result == expected
 
 
-def test_scalars_alone(target):
+def test_ufuncs_match_numpy_with_only_scalars(target):
     check_scalars_alone(target)
 
 
@@ -376,5 +376,5 @@ def check_refusals(target, data):
     drawn.check_alike(ours, theirs, compare)
 
 
-def test_refusals(target):
+def test_ufuncs_raise_numpys_errors(target):
     check_refusals(target)

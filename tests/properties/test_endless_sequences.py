@@ -98,7 +98,7 @@ def test_sequences_without_end(names, kind):
     assert len(CALLS) > 90
 
 
-def test_the_message():
+def test_sequence_limit_is_in_the_message():
     with pytest.raises(ValueError, match="more than 64 items"):
         cuda.to_device(X).reshape(range(1 << 62))
     with pytest.raises(ValueError, match="4611686018427387904 items are more than the limit of 32"):

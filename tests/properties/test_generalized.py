@@ -129,7 +129,7 @@ def check_matmul(target, data):
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-4, atol=1e-3)
 
 
-def test_matmul(target):
+def test_gufunc_matmul_matches_numpy(target):
     check_matmul(target)
 
 
@@ -156,7 +156,7 @@ def check_axes(target, data):
     np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-12)
 
 
-def test_axes(target):
+def test_gufuncs_match_numpy_with_axes(target):
     check_axes(target)
 
 
@@ -203,7 +203,7 @@ def check_filter(target, data):
         np.testing.assert_allclose(drawn.to_host(result), filtered(*hosts), rtol=1e-4, atol=1e-2)
 
 
-def test_filter(target):
+def test_filter_gufunc_matches_numpy(target):
     check_filter(target)
 
 
@@ -216,7 +216,7 @@ def check_several_outputs(target, data):
         compare(result, np.asarray(expected).astype("i4")[()])
 
 
-def test_several_outputs(target):
+def test_gufuncs_with_several_outputs_match_numpy(target):
     check_several_outputs(target)
 
 
@@ -259,5 +259,5 @@ def check_refusals(target, data):
         np.testing.assert_allclose(drawn.to_host(result), expected, rtol=1e-3, atol=1e-2)
 
 
-def test_refusals(target):
+def test_gufuncs_raise_numpys_errors(target):
     check_refusals(target)

@@ -203,7 +203,7 @@ def agree(text, found, expected):
 
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
 @examples(2)
-def test_expressions(tmp_path_factory, random, seed):
+def test_random_expressions_match_python(tmp_path_factory, random, seed):
     values = inputs(seed)
     texts, expected = [], []
     while len(texts) < COUNT:
@@ -470,7 +470,7 @@ class Host:
 
 @given(random=st.randoms(use_true_random=False), seed=st.integers(0, 1000))
 @examples(2)
-def test_statements(tmp_path_factory, random, seed):
+def test_random_statements_match_python(tmp_path_factory, random, seed):
     programs = [Program(random, f"f{k}") for k in range(PROGRAMS)]
     text = [*SUM, *(line for p in programs for line in p.lines)]
     lines = [*text, "@cuda.jit", "def kernel(whole, real, out):", "    t = cuda.grid(1)"]

@@ -64,7 +64,7 @@ def same(call, oracle):
 
 @examples(30)
 @given(data=st.data())
-def test_reduce_method(data):
+def test_reduce_matches_numpy(data):
     argument, host = data.draw(arrays(["i4", "i8", "f8", "i2"]))
     name = data.draw(st.sampled_from(["add", "maximum"]))
     keywords = {"axis": data.draw(axes(host.ndim))}
@@ -99,7 +99,7 @@ def test_reduce_into_out(data):
 
 @examples(20)
 @given(data=st.data())
-def test_accumulate(data):
+def test_accumulate_matches_numpy(data):
     argument, host = data.draw(arrays(TYPES, max_dims=3))
     name = data.draw(st.sampled_from(["add", "maximum", "subtract"]))
     axis = data.draw(st.integers(-3, 2))
@@ -112,7 +112,7 @@ def test_accumulate(data):
 
 @examples(20)
 @given(data=st.data())
-def test_reduceat(data):
+def test_reduceat_matches_numpy(data):
     argument, host = data.draw(arrays(["i8", "f8"], 1, 3))
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     indices = data.draw(st.lists(st.integers(-1, 6), min_size=1, max_size=5))
@@ -125,7 +125,7 @@ def test_reduceat(data):
 
 @examples(15)
 @given(data=st.data())
-def test_at(data):
+def test_at_matches_numpy(data):
     shape = data.draw(drawn.shapes(1, 2))
     values = drawn.make_values(1, shape, "i8")
     n = data.draw(st.integers(0, 12))
@@ -145,14 +145,14 @@ def test_at(data):
 
 @examples(10)
 @given(data=st.data())
-def test_outer(data):
+def test_outer_matches_numpy(data):
     (x, host_x), (y, host_y) = (data.draw(arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
     same(lambda: ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y))
 
 
 @examples(30)
 @given(data=st.data())
-def test_cuda_reduce(data):
+def test_cuda_reduce_matches_numpy(data):
     argument, host = data.draw(arrays(["i4", "i8", "f8", "f4"], 1, 4))
     axis = data.draw(axes(host.ndim))
     if axis == ():

@@ -36,7 +36,7 @@ def matmul(A, B, C):
         C[y, x] = tmp
 
 
-def test_matmul():
+def test_tiled_matmul_matches_numpy():
     rng = np.random.default_rng(1)
     A, B = rng.random((40, 30), np.float32), rng.random((30, 50), np.float32)
     C = np.zeros((40, 50), np.float32)
@@ -58,7 +58,7 @@ def places(out):
         out[i, -1] = cuda.threadIdx.x - cuda.blockIdx.x
 
 
-def test_places():
+def test_thread_indices_in_a_grid():
     out = np.zeros((8, 5), np.int64)
     places[2, 4](out)
     assert out[:, 0].tolist() == list(range(8))
@@ -79,7 +79,7 @@ def histogram(x, xmin, xmax, out):
             cuda.atomic.add(out, bin_number, 1)
 
 
-def test_histogram():
+def test_shared_histogram_matches_numpy():
     x = np.random.default_rng(2).normal(size=500).astype(np.float32)
     out = np.zeros(10, np.int32)
     histogram[3, 32](x, np.float32(-4), np.float32(4), out)
@@ -112,7 +112,7 @@ def atomics(ints, floats, table, old):
         old[0] = shared[-1]
 
 
-def test_atomics():
+def test_atomics_update_and_return_old_values():
     ints = np.zeros(10, np.uint32).astype(np.int32)
     ints[4] = 7
     ints = ints.astype(np.uint32)
@@ -174,7 +174,7 @@ def warps(x, out):
     cuda.threadfence()
 
 
-def test_warps():
+def test_warp_functions_in_python():
     x, out = np.arange(32, dtype=np.float32), np.zeros(10)
     warps[1, 32](x, out)
     assert out.tolist() == [496, 16, 1, 0, 5, 1, 63 + 4 + 8, 3, 10, 10]
@@ -194,7 +194,7 @@ def memory(x, out):
     out[i] = buffer[cuda.blockDim.x - 1 - i] + local[-1, -1] + row[0] + local.shape[1]
 
 
-def test_memory():
+def test_shared_local_and_constant_memory():
     x, out = np.arange(8, dtype=np.float32), np.zeros(8)
     memory[1, 8, 0, 32](x, out)
     assert out.tolist() == [7 - i + 12 + 10 + 3 for i in range(8)]
@@ -261,7 +261,7 @@ def test_captured_device_arrays():
     assert table.copy_to_host().tolist() == [[0, 7, 2], [3, 4, 5]]
 
 
-def test_print(capfd):
+def test_print_matches_pythons_format(capfd):
     @cuda.jit
     def kernel(x):
         print("x\n", x, (1, (x, True), (2.5,)), "50%", '"\\"', cuda.threadIdx)

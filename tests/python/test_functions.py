@@ -76,7 +76,7 @@ def plain(x):
 square = lambda x: x * x
 
 
-def test_calls():
+def test_python_and_cpp_functions_are_called():
     def make(offset):
         def inner(x):
             return x + offset
@@ -254,7 +254,7 @@ def pickled(x, out):
 OFFSET = 5
 
 
-def test_pickles():
+def test_kernels_with_python_functions_are_pickled():
     import subprocess
     import sys
 

@@ -64,7 +64,7 @@ def test_a_half_beside_integers_is_as_wide_as_they_need():
     assert out.tolist() == [101.5, 4098.5, 2**24 + 2.5]
 
 
-def test_halves():
+def test_float16_functions_match_numpy():
     a, b = np.float16(1.25), np.float16(2.5)
     r, t = np.zeros(13, np.float16), np.zeros(2, bool)
     halves[1, 1](a, b, r, t)
@@ -103,7 +103,7 @@ def vectors(r):
     r[3] = z.w
 
 
-def test_bfloats():
+def test_bfloat16_functions():
     bf16 = cuda.bf16
 
     @cuda.jit(device=True)
@@ -139,7 +139,7 @@ def test_bfloats():
         mixed[1, 1](x)
 
 
-def test_vectors():
+def test_vector_types_and_aliases():
     assert types.NAMES["float4"] is cuda.float32x4 is cuda.float4 and cuda.int64x2.aliases == [
         "longlong2",
         "long2",
@@ -202,7 +202,7 @@ def library(x, f, y, r, i):
     i[7] = isinstance(x, float) + isinstance((x, 1), tuple) + isinstance(x, (int, np.int64))
 
 
-def test_library():
+def test_libdevice_functions_match_math():
     x, f, y, r, i = 2.75, np.float32(0.75), np.arange(3.0), np.zeros(12), np.zeros(8, np.int32)
     library[1, 1](x, f, y, r, i)
     expected = [

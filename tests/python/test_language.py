@@ -107,7 +107,7 @@ def test_odds_and_ends(same):
         same(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
 
 
-def test_control_flow(same):
+def test_control_flow_matches_python(same):
     same(control_flow, 9, np.zeros(16, np.int64))
     same(control_flow, 4, np.zeros(16, np.int64))
 
@@ -166,7 +166,7 @@ def numbers(i, j, x, y, ints, floats):
     floats[19] = +x - -y
 
 
-def test_numbers(same):
+def test_number_operations_match_python(same):
     for i, j in ((7, 3), (-7, 3), (2, 5)):
         for x, y in ((7.25, 2.5), (-1.5, 0.75), (0.0, -3.0)):
             if x > 0:
@@ -212,7 +212,7 @@ def overflows(x, ints):
 
 
 @pytest.mark.sim
-def test_integers_wrap():
+def test_integer_overflow_wraps():
     """As in numba. (A GPU's compiler may take it that they do not.)"""
     ints = np.zeros(3, np.int64)
     overflows[1, 1](np.array([2**62]), ints)
@@ -298,7 +298,7 @@ def functions(x, n, out):
     out[17] = math.gcd(n, 12)
 
 
-def test_functions():
+def test_math_functions_match_python():
     out, wanted = np.zeros(18), np.zeros(18)
     functions[1, 1](1.3, 18, out)
     functions.py_func(1.3, 18, wanted)
@@ -460,7 +460,7 @@ def variables(n, x, out, f):
     out[15] = m + i
 
 
-def test_variables(same):
+def test_variable_types_match_python(same):
     same(variables, 5, 2.75, np.zeros(16, np.int64), np.zeros(6))
 
 
@@ -502,7 +502,7 @@ def arrays(a, b, c, out):
     out[16] = a[3:1].size
 
 
-def test_arrays(same):
+def test_array_indexing_matches_python(same):
     a = np.arange(6) * 3
     b = np.arange(6).reshape(2, 3) + 10
     c = np.arange(12).reshape(2, 2, 3)
@@ -526,7 +526,7 @@ def complexes(z, x, out, real):
     out[6] = complex(x)
 
 
-def test_complex_numbers(same):
+def test_complex_arithmetic_matches_python(same):
     same(complexes, 1.5 + 2j, 0.5, np.zeros(7, complex), np.zeros(4))
 
 
@@ -537,7 +537,7 @@ def complex_functions(z, out):
     out[2] = np.sin(z)
 
 
-def test_complex_functions():
+def test_complex_functions_match_cmath():
     out = np.zeros(3, complex)
     complex_functions[1, 1](1 + 2j, out)
     z = 1 + 2j
@@ -549,7 +549,7 @@ PAIR = (4, 5)
 TABLE = np.array([[1, 2, 3], [4, 5, 6]])
 
 
-def test_captured_values(same):
+def test_captured_values_match_python(same):
     offset, half = 7, np.float32(0.5)
 
     @cuda.jit
@@ -588,7 +588,7 @@ def records(points, out):
     out[0] = points[0].x + points[1].y
 
 
-def test_records():
+def test_record_fields_are_written():
     points = np.zeros(3, POINT)
     out = np.zeros(1)
     records[1, 1](points, out)
@@ -597,7 +597,7 @@ def test_records():
     assert out[0] == 3
 
 
-def test_numbas_types():
+def test_result_types_match_numba():
     """Types by numba's rules, as shown by the types in the C++."""
 
     @cuda.jit
@@ -822,5 +822,5 @@ def behind_an_endless_loop(out):
     out[2] = i
 
 
-def test_unreachable_statements(same):
+def test_unreachable_statements_are_skipped(same):
     same(behind_an_endless_loop, np.zeros(3, np.int64))

@@ -149,7 +149,7 @@ def imported(tmp_path, text):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_statements(tmp_path, seed):
+def test_random_statements_match_python(tmp_path, seed):
     draw = random.Random(seed)
     lines = ["from numbalite import cuda"]
     for k in range(PROGRAMS):
@@ -169,7 +169,7 @@ def test_statements(tmp_path, seed):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_expressions(tmp_path, seed):
+def test_random_expressions_match_python(tmp_path, seed):
     draw = random.Random(seed)
     whole = [integers(draw, 3) for _ in range(COUNT)]
     real = [reals(draw, 3) for _ in range(COUNT)]

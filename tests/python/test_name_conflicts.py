@@ -99,7 +99,7 @@ def caller(unary, binary):
 
 @BODIES
 @pytest.mark.parametrize("calling", ["python", "string"])
-def test_device_functions(tmp_path, rng, body, calling):
+def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
     unary, binary = inputs(rng)
     decorator = "@cuda.jit(device=True)"
     if body is python_body and calling == "string":

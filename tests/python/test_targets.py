@@ -24,7 +24,7 @@ def clamp(x, low, high):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_vectorize(target):
+def test_vectorize_with_python_bodies(target):
     @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target=target)
     def soft(x, y):
         "A doc."
@@ -52,7 +52,7 @@ def test_vectorize(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_guvectorize(target):
+def test_guvectorize_with_python_bodies(target):
     @guvectorize(["void(float64[:], float64, float64[:])"], "(n),()->(n)", target=target)
     def add_all(x, s, out):
         for i in range(x.shape[0]):
@@ -82,7 +82,7 @@ def test_guvectorize(target):
         assert last(x).tolist() == [2, 5]
 
 
-def test_reduce():
+def test_reduce_with_python_functions():
     total = cuda.reduce(lambda a, b: a + b)
 
     @cuda.reduce
@@ -100,7 +100,7 @@ def test_reduce():
         larger(x[:0])
 
 
-def test_jit():
+def test_jit_with_python_bodies():
     @jit
     def hypot(x, y):
         return math.sqrt(x * x + y * y)
@@ -214,7 +214,7 @@ def test_device_arrays_and_float32():
 
 
 @pytest.mark.parametrize("parallel", [True, False])
-def test_prange(parallel):
+def test_prange_reductions_match_serial(parallel):
     @njit(parallel=parallel)
     def sums(x, out):
         total = 0.0

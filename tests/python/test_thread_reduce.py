@@ -84,7 +84,7 @@ def pythons_sums(x, f, out):
     out[3] = sum((x[0], x[1]), start=10) + sum(())
 
 
-def test_pythons_sum(same):
+def test_sum_matches_python(same):
     same(pythons_sums, np.array([3, 4], np.int32), FLOATS[0], np.zeros(4))
 
     @cuda.jit

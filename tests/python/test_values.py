@@ -35,7 +35,7 @@ def times(days, hours, day, hour, out_days, out_hours, numbers, tests):
     tests[6] = days[2] <= days[0]
 
 
-def test_times(same):
+def test_datetimes_match_numpy(same):
     days = np.array(["2005-02-03", "2005-02-04", "NaT"], "M8[D]")
     hours = np.array(["2005-02-03T05"], "M8[h]")
     day, hour = np.timedelta64(1, "D"), np.timedelta64(1, "h")
@@ -87,7 +87,7 @@ def members(a, b, out):
     out[6] = Color.GREEN.value == 2 and Planet.EARTH.value[1] < 1e7
 
 
-def test_enumerations():
+def test_enumeration_members_match_python():
     for a, b in ((Color.RED, Color.RED), (Color.RED, Color.GREEN)):
         out = np.zeros(7, bool)
         members[1, 1](a, b, out)
@@ -131,7 +131,7 @@ def from_polar(sizes, angles, out):
         out[k] = cmath.rect(sizes[k], angles[k])
 
 
-def test_complex_functions():
+def test_complex_predicates_and_parts_match_cmath():
     for z in (1 + 2j, complex(math.inf, -1)):
         tests, reals, out = np.zeros(3, bool), np.zeros(4), np.zeros(4, complex)
         complexes[1, 1](z, 2 - 1j, tests, reals, out)
@@ -179,7 +179,7 @@ def views(z, a, raw, out):
         out[8] = row[1]
 
 
-def test_views():
+def test_views_inside_kernels_match_numpy():
     z, a, raw = np.arange(4) * (1 + 1j), np.arange(12).reshape(4, 3), np.arange(16, dtype=np.uint8)
     out = np.zeros(9, np.int64)
     expected = z.real + 1 + 2j * z.imag
@@ -221,7 +221,7 @@ def test_fields_of_all_records_and_comparisons_of_complex_numbers():
     assert overload._type_annotation.typemap["j"] is types.int64
 
 
-def test_pointers():
+def test_pointer_parameters_accept_addresses():
     @cuda.jit(types.void(types.CPointer(types.uint8), types.uint32))
     def add_one(x, n):
         i = cuda.grid(1)
@@ -335,7 +335,7 @@ def numpys(i, j, x, y, z, ints, floats, tests):
     tests[5] = np.logical_not(i == j)
 
 
-def test_numpys_functions(same):
+def test_numpy_functions_in_kernels_match_numpy(same):
     for i, j, x, y in ((-6, 4, -1.5, math.nan), (12, 18, 2.25, -0.0)):
         same(numpys, i, j, x, y, 1 + 2j, np.zeros(6, np.int64), np.zeros(10), np.zeros(6, bool))
 

@@ -70,7 +70,7 @@ def test_a_counter_of_128_bits_carries():
 
 
 @pytest.mark.parametrize("seed", [None, 0, 2**200 + 1, [1, 2, 3], np.random.SeedSequence(9)])
-def test_seeds(seed):
+def test_philox_seeds_match_seed_sequence(seed):
     bits = Philox4x32(seed)
     words = bits.seed_seq.generate_state(2, np.uint64).tolist()
     assert bits.state == {
@@ -275,7 +275,7 @@ def test_sizes_and_outputs():
     assert np.array_equal(host(out), expected) and not host(memory)[36:].any()
 
 
-def test_streams():
+def test_draws_on_a_stream_equal_draws_without():
     rng, stream = default_rng(6), cuda.stream()
     x = rng.random(1000, stream=stream)
     y = rng.normal(np.zeros(1000), 1.0, stream=stream)

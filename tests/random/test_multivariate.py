@@ -14,7 +14,7 @@ def of(seed=None):
 
 @pytest.mark.parametrize("method", ["svd", "eigh", "cholesky"])
 @pytest.mark.parametrize("where", [np.asarray, cuda.asarray])
-def test_multivariate_normal(method, where):
+def test_multivariate_normal_has_the_given_moments(method, where):
     root = np.random.default_rng(5).normal(size=(3, 3))
     mean, cov = np.array([1.0, -2.0, 5.0]), root @ root.T
     x = of(1).multivariate_normal(where(mean), where(cov), MANY, method=method)
@@ -46,7 +46,7 @@ def test_shapes_of_multivariate_normal():
             rng.multivariate_normal(mean, cov, **given)
 
 
-def test_multinomial():
+def test_multinomial_has_the_given_moments():
     rng, p = of(2), np.array([0.2, 0.3, 0.1, 0.4])
     for pvals in (p, cuda.asarray(p), p.tolist()):
         x = rng.multinomial(20, pvals, MANY)
@@ -72,7 +72,7 @@ def test_multinomial():
 
 
 @pytest.mark.parametrize("alpha", [[1.0, 2, 3], [0.01, 0.02, 0.05], [0, 1.0, 1], [50.0, 1], [3]])
-def test_dirichlet(alpha):
+def test_dirichlet_has_the_given_moments(alpha):
     for given in (alpha, cuda.asarray(alpha)):
         x = of(3).dirichlet(given, MANY)
         assert (x.shape, x.dtype) == ((MANY, len(alpha)), np.float64)

@@ -51,7 +51,7 @@ def module():
     return cuda.module(SOURCE)
 
 
-def test_known_answers(module):
+def test_philox_matches_reference_vectors(module):
     for counter, key, result in KNOWN:
         c, k = words(counter), words(key)
         out = cuda.to_device(np.zeros(4, np.uint32))

@@ -109,7 +109,7 @@ def test_shuffles_in_place_and_through_strides():
         assert host(rng.permuted(empty, axis=1)).shape == empty.shape
 
 
-def test_choices():
+def test_choice_draws_from_the_population():
     rng = default_rng(5)
     assert host(rng.choice(5)).shape == () and host(rng.choice(0, 0)).shape == (0,)
     assert set(host(rng.choice([10, 20, 30], (40, 5))).ravel().tolist()) == {10, 20, 30}
@@ -121,7 +121,7 @@ def test_choices():
     assert sorted(host(rng.choice(np.arange(8), 8, replace=False)).tolist()) == list(range(8))
 
 
-def test_weighted_choices():
+def test_choice_follows_the_weights():
     rng, p = default_rng(6), np.array([0, 0.1, 0.2, 0, 0.7, 0])
     made = np.bincount(host(rng.choice(6, 10_000, p=p)), minlength=6)
     assert (made[p == 0] == 0).all()

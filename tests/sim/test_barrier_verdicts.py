@@ -696,7 +696,7 @@ def launch(unit, name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_the_verdict(name):
+def test_barrier_verdict_of_each_kernel(name):
     checks, error = launch(module(), name)
     assert checks.verdict.kind == KERNELS[name][0], error or checks.verdict
 

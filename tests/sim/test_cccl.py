@@ -125,7 +125,7 @@ def test_with_copies_of_cooperative_groups():
     assert out[0] == x.sum()
 
 
-def test_iterators():
+def test_thrust_iterators_compile():
     """Also in C++20, where libcu++ provides std::construct_at; an iterator's system is computed
     early. The definition of std::tuple_size is the host library's, where a source includes it
     too."""

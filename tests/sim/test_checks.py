@@ -260,7 +260,7 @@ def test_memory_in_one_piece(kernels):
     assert "writes to[16], but to points to 16" in str(fails(kernels.copy[1, 1], a, b, 68))
 
 
-def test_null_pointers(kernels):
+def test_null_pointer_access_is_reported(kernels):
     x = zeros(16, dtype=np.int32)
     works(kernels.null[1, 16], x, 99)
     error = fails(kernels.null[1, 16], x, 3)
@@ -268,7 +268,7 @@ def test_null_pointers(kernels):
     assert x.copy_to_host().sum() == 16  # the others went on; and the first launch
 
 
-def test_misaligned_addresses(kernels):
+def test_misaligned_access_is_reported(kernels):
     x = zeros(40, dtype=np.int8)
     works(kernels.misaligned[1, 1], x, 4)
     assert "no multiple of 4" in str(fails(kernels.misaligned[1, 1], x, 5))
@@ -332,7 +332,7 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
     assert str(beyond).endswith(f", the memory of parameter 1{advice}thread and the line{launched}")
 
 
-def test_freed_memory(kernels):
+def test_access_to_freed_memory_is_reported(kernels):
     x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
     addresses = [a.device_ctypes_pointer.value for a in (x, y)]
     p = cuda.to_device(np.array(addresses, np.uint64))
@@ -446,7 +446,7 @@ def test_reads_of_unwritten_memory(kernels):
     works(kernels.add[1, 16], to, new)
 
 
-def test_kernels_write(kernels):
+def test_memory_written_by_a_kernel_is_initialized(kernels):
     a, b = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
     works(kernels.add[1, 16], b, a)
     works(kernels.add[1, 16], a, b)
@@ -547,7 +547,7 @@ def test_graphs_keep_the_checks_of_their_capture(kernels):
                 stream.synchronize()
 
 
-def test_cooperative_grids():
+def test_grid_sync_orders_accesses():
     @cuda.jit(cooperative=True)
     def rotate(x, y):
         """
@@ -660,7 +660,7 @@ def test_a_wrong_word_in_the_environment():
 
 
 @pytest.mark.parametrize("compiler", ["clang++", "g++"])
-def test_both_compilers(compiler):
+def test_findings_are_equal_for_both_compilers(compiler):
     import shutil
 
     if not shutil.which(compiler):

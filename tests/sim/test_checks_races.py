@@ -327,7 +327,7 @@ for both in GLOBAL.values():
 
 @pytest.mark.parametrize("name", GLOBAL)
 @pytest.mark.parametrize("seed", [None, 1])
-def test_global_memory(name, seed):
+def test_races_in_global_memory_are_reported(name, seed):
     bad, good = GLOBAL[name]
     race(bad, r"(out|data)\[\d+\]", grid=3, seed=seed)
     run(good, grid=3, seed=seed)
@@ -639,7 +639,7 @@ LOCK = variants(
 
 
 @pytest.mark.parametrize("seed", [None, 11])
-def test_locks(seed):
+def test_race_without_a_lock_is_reported(seed):
     bad, good = LOCK
     race(bad, r"out\[0\]", grid=5, seed=seed)
     out = run(good, grid=5, seed=seed)
@@ -796,7 +796,7 @@ TILES = variants(
 )
 
 
-def test_tiles():
+def test_race_in_a_shared_tile_is_reported():
     bad, good = TILES
     race(bad, r"s\[")
     run(good)

@@ -309,13 +309,13 @@ def test_a_seed_gives_an_order_and_gives_it_again(module, name):
     assert instrumented == ordered(module, name, 1, ("all",))
 
 
-def test_the_seed_is_reported(module):
+def test_report_names_the_schedule_seed(module):
     assert "seed=23" in report(module, "early_return", seed=23)
     assert "seed=24" in report(module, "lock_over_a_barrier", seed=24, limit=0.5)
     assert "seed" not in report(module, "early_return")
 
 
-def test_integer_division(module):
+def test_integer_division_by_zero_is_reported(module):
     report(module, "divides", "divides the integer 100 by zero", "thread \\(5,0,0\\)", more=(5,))
     report(module, "remainder_of", "by zero", more=(7,), dtype=np.uint32)
     report(module, "least", "by -1, which overflows", more=(-1,))

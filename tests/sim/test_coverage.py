@@ -302,7 +302,7 @@ with cuda.profile():
 """
 
 
-def test_checked_launches(covered):
+def test_coverage_of_checked_launches(covered):
     one = covered(CHECKED)["program.py"]
     assert one.missing == [at(CHECKED, "x[threadIdx.x]")]
     assert {line: sorted(ways) for line, ways in one.branches.items()} == {
@@ -311,7 +311,7 @@ def test_checked_launches(covered):
     }
 
 
-def test_commands(covered, tmp_path):
+def test_coverage_command_reports_and_exports(covered, tmp_path):
     covered(MIXED)
 
     def command(*arguments, status=0):
@@ -366,7 +366,7 @@ def test_damaged_data_are_ignored(covered, tmp_path):
 @pytest.mark.parametrize(
     ("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 7, 9, 10], "1-3, 7, 9-10")]
 )
-def test_ranges(numbers, text):
+def test_line_numbers_are_printed_as_ranges(numbers, text):
     assert report.ranges(numbers) == text
 
 

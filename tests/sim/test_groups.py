@@ -23,7 +23,7 @@ def source_lane(mode, width, offset, lane):
     return lane ^ offset if lane ^ offset <= (lane | (width - 1)) else lane
 
 
-def test_shuffles(module):
+def test_shuffles_with_a_width(module):
     source = "\n".join(
         f"""__global__ void k{mode}(int* out, int width, int offset) {{
             out[threadIdx.x] = __shfl{mode}_sync(0xffffffffu, (int)threadIdx.x + 100, offset, width);
@@ -166,7 +166,7 @@ def test_some_threads_return_early(module):
     assert (out[:40] == 40).all() and not out[40:].any()
 
 
-def test_locks(module, compiler):
+def test_spin_lock_between_lanes_makes_progress(module, compiler):
     m = module("""__global__ void k(int* lock, int* value) {
         for (bool done = false; !done;)
             if (atomicCAS(lock, 0, 1) == 0) {

@@ -30,7 +30,7 @@ CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.
 
 
 @pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
-def test_all_together(compiled, compiler, names):
+def test_all_headers_compile_in_one_file(compiled, compiler, names):
     """In one file, each twice, with numbalite's own header in front: they do not clash."""
     if compiler == "zig":  # whose library defines streams with these
         names = [name for name in names if name not in ("functional", "numeric", "span")]
@@ -46,7 +46,7 @@ def test_all_together(compiled, compiler, names):
 @pytest.mark.parametrize(
     "name", ["cstdint", "cmath", "limits", "type_traits", "cuda_fp16.h", "math_constants.h"]
 )
-def test_alone(compiled, name):
+def test_each_header_compiles_alone(compiled, name):
     """In the oldest C++ that there is; the newest one has them all together."""
     source = f"#include <{name}>\n__global__ void k() {{}}"
     assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
@@ -129,7 +129,7 @@ def test_headers_in_memory_stay_in_their_folder(tmp_path, name):
     assert path.read_text() == "mine"
 
 
-def test_standard_names(alone):
+def test_standard_library_names_work_in_kernels(alone):
     source = """
     #include <cstdint>
     #include <cmath>
@@ -159,7 +159,7 @@ def test_standard_names(alone):
     assert list(out) == [41, 8.5, 1, 1, 14, 2**31 - 1, 1]
 
 
-def test_aligned_new(alone):
+def test_new_honors_alignas(alone):
     source = """
     #include <new>
     struct alignas(64) wide { int value; };
@@ -268,7 +268,7 @@ def test_half_is_numpys(alone):
         assert same(out[:, column].copy(), expected[:, column].copy()), column
 
 
-def test_half_functions(alone):
+def test_half_functions_return_expected_values(alone):
     source = """
     #include <cuda_fp16.h>
     #include <cuda_bf16.h>

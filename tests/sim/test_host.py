@@ -41,14 +41,14 @@ def no_compilers(monkeypatch, tmp_path):
     return add
 
 
-def test_none(no_compilers):
+def test_missing_compiler_raises_with_a_hint(no_compilers):
     with pytest.raises(
         CudaSupportError, match=r"need a C\+\+ compiler.*pip install ziglang.*apt install clang"
     ):
         host.find()
 
 
-def test_order(no_compilers, monkeypatch, tmp_path):
+def test_compilers_are_searched_in_order(no_compilers, monkeypatch, tmp_path):
     zig = no_compilers("site/ziglang/zig")
     monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
     assert host.find() == ((zig, "c++"), zig) and host.find().is_zig
@@ -112,7 +112,7 @@ def test_a_compiler_that_is_not_there(no_compilers, monkeypatch, name):
         ("tcc version 0.9.27", "neither"),
     ],
 )
-def test_identify(no_compilers, says, expected):
+def test_compiler_version_is_parsed(no_compilers, says, expected):
     path = no_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{says}\nEOF\n")
     compiler = host.Compiler((path, says), path)
     if isinstance(expected, str):
@@ -130,7 +130,7 @@ def test_a_description_is_found_behind_other_bytes():
     assert hostbuild._DESCRIPTION.search(b"\0\x3f\xff" + said + b"\0")[0] == said
 
 
-def test_image(compiled):
+def test_host_image_has_names_and_descriptions(compiled):
     image = compiled(Source(PLAIN, "user.cu", ("k",), ("c",)))
     assert image.kind == image.arch == "sim"
     assert image.lowered == {"k": "nl_sim_kernel_0", "c": "nl_sim_variable_0"}
@@ -149,7 +149,7 @@ def test_image(compiled):
     ]
 
 
-def test_fingerprint(compiled, monkeypatch):
+def test_fingerprint_depends_on_options_and_compiler(compiled, monkeypatch):
     unit = Source(PLAIN, "user.cu", ("k",))
     found = host.fingerprint(unit)
     assert found == host.fingerprint(unit)
@@ -172,7 +172,7 @@ print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.cxx.scann
     assert run_python(code, NUMBALITE_CXX="").stdout.strip() == ""  # words are for shlex
 
 
-def test_options():
+def test_nvrtc_options_are_translated():
     options = ("-DA=2", "-D", "B", "--define-macro=C(x)=x", "-UD", "-I/one", "--include-path=/two", "-I", "/three",
                "--std=c++20", "--fmad=false", "-lineinfo", "--use_fast_math", "-arch=sm_80", "--maxrregcount=32",
                "--pre-include=x.h", "-default-device", "--ptxas-options=-O1")  # fmt: skip
@@ -406,7 +406,7 @@ def test_a_machine_with_zig_alone(run_python, tmp_path):
     assert done.stdout == "[0.0, 4.0, 8.0, 12.0] [1.0, 1.0] 0.5\n"
 
 
-def test_precompiled_prelude(compiled, monkeypatch, tmp_path):
+def test_prelude_is_precompiled_once(compiled, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     unit = Source(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
     for _ in range(3):

@@ -32,7 +32,7 @@ def body(line, before=""):
         "%3 = load i32, i32* %0, align 4",
     ],
 )
-def test_leaves_alone(line):
+def test_other_instructions_are_unchanged(line):
     assert body(line) == ["  " + line]
 
 
@@ -67,7 +67,7 @@ def test_shift_is_guarded(name):
 @pytest.mark.parametrize("type_", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("name", ["fptosi", "fptoui"])
-def test_conversion_saturates(name, real, type_):
+def test_float_to_integer_conversion_saturates(name, real, type_):
     lines = body(f"%3 = {name} {real} %0 to {type_}")
     wide = "i64" if type_ == "i64" else "i32"
     assert f" = {name} {real} %0 to {wide}" in lines[0]

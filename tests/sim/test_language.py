@@ -59,7 +59,7 @@ def test_a_block_starts_at_the_given_thread(alone):
     assert list(from_second_row) == [0] * 6 + [1] * 6
 
 
-def test_parameters(alone):
+def test_kernel_parameters_are_passed(alone):
     source = """
     struct point { float x; double y; char c; };
     namespace n { template <class T, int N> __global__ void k(const T* a, point p, char c, T* out, bool b,
@@ -99,7 +99,7 @@ def test_kinds_of_kernels(alone):
     assert n[0] == 63
 
 
-def test_shared_variables(alone):
+def test_static_shared_variables(alone):
     source = """
     struct with_constructor { int v; __device__ with_constructor() {} };
     __shared__ int wide;
@@ -118,7 +118,7 @@ def test_shared_variables(alone):
     assert list(out) == [15, 0]
 
 
-def test_dynamic_shared(alone):
+def test_dynamic_shared_memory(alone):
     source = """
     extern __shared__ float wide[];
     __device__ float* from_namespace() { return wide; }
@@ -137,7 +137,7 @@ def test_dynamic_shared(alone):
         assert list(out) == [1, 2, 3, 4, 1]
 
 
-def test_variables(alone):
+def test_constant_and_device_variables(alone):
     source = """
     __constant__ float table[4] = {1, 2, 3, 4};
     __device__ int counter;
@@ -225,7 +225,7 @@ run(ctypes.addressof(launch), Dim(0, 0, 0), 6)
     assert result.stdout.split("\n")[0] == "710 Assertion `x == 1` failed. 6 user.py 2"
 
 
-def test_types(alone):
+def test_vector_types_have_cuda_size_and_alignment(alone):
     checks = {
         "sizeof(char4)": 4, "alignof(char4)": 4, "alignof(char3)": 1, "alignof(short2)": 4,
         "sizeof(int3)": 12, "alignof(int3)": 4, "alignof(int2)": 8, "alignof(int4)": 16,
@@ -283,7 +283,7 @@ ATOMICS = [
 ]
 
 
-def test_atomics(alone):
+def test_atomics_return_old_and_store_new_value(alone):
     source = "template <class T> struct slot { T before, returned; };\n__global__ void k(double* out) {\n"
     for i, (type_, expression, before, _, _) in enumerate(ATOMICS):
         source += f"""    {{ __shared__ {type_} v; v = ({type_}){before}; {type_}* p = &v;
@@ -307,7 +307,7 @@ def test_a_spinning_thread_yields(alone):
     assert {call[0] for call in calls} == {"yield"} and 1 < len(calls) < 20
 
 
-def test_memory_functions(alone):
+def test_load_and_store_intrinsics(alone):
     source = """__global__ void k(const float4* in, float4* out, volatile int* v) {
     float4 a = __ldg(in);
     __stcg(&out[0].x, __ldcg(&in[0].y));
@@ -444,7 +444,7 @@ __global__ void k(int* out, int two) {
 """
 
 
-def test_integer_division(alone):
+def test_integer_division_matches_a_gpu(alone):
     """Division by zero has a GPU's result, also for constants; all other division is C++'s."""
     out, long, real = ints(16), (ctypes.c_longlong * 3)(), floats(0, 0, 0)
     arrays = [pointer(a) for a in (out, long, real)]

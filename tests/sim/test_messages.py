@@ -66,7 +66,7 @@ def test_unsupported_features_are_compile_errors(message, source, place, words):
     assert "cannot run on the CPU simulator" in text
 
 
-def test_old_textures(message):
+def test_texture_references_have_a_message(message):
     source = "texture<float, 1, cudaReadModeElementType> t;\n__global__ void k() {}"
     assert "texture references are gone since CUDA 12" in message(source)
 
@@ -202,7 +202,7 @@ __global__ void k(unsigned* x) {
         ("__global__ void k(float* x) {\n x[0] = sin(1);\n}", "lesson.py(2): error: call "),
     ],
 )  # fmt: skip
-def test_wording(message, source, text):
+def test_compiler_messages_use_nvccs_wording(message, source, text):
     found = message(source)
     assert found.startswith(text), found
     assert text != 'error: "f' or found.endswith('" is declared and used, but not defined')

@@ -33,7 +33,7 @@ LASTING = "NUMBALITE_SIM_CONSTANT "
         "#define CONSTANT __constant__\nvoid k() { T *p = x[1] ; }",
     ],
 )
-def test_leaves_alone(source):
+def test_other_sources_are_unchanged(source):
     assert translate(source).replace(LASTING, "") == source
 
 
@@ -216,7 +216,7 @@ def test_launches_become_calls():
     assert "NUMBALITE_SIM_CHEVRONS(1, 2)(x)" in translate("void k() { f()<<<1, 2>>>(x); }")
 
 
-def test_in_macros():
+def test_shared_arrays_and_asm_in_macros():
     changed = translate(
         '#define SHARED(T, n) extern __shared__ T n[]; \\\n    asm("x")\nint k();\n'
     )
@@ -232,7 +232,7 @@ def test_in_macros():
         "void k() { static\n__shared__ int a;\n j<<<1,\n2>>>(x);\n}\n",
     ],
 )
-def test_lines_stay(source):
+def test_translation_keeps_line_numbers(source):
     changed = translate(source)
     assert changed.count("\n") == source.count("\n")
     assert changed.splitlines()[-1].strip().endswith("}")
@@ -259,7 +259,7 @@ def test_lines_stay(source):
         ('printf("%d/%d", a);',) * 2,
     ],
 )  # fmt: skip
-def test_divisions(source, marked):
+def test_divisions_that_may_be_by_zero_are_marked(source, marked):
     """For g++, by the divisors that may be zero."""
     found = translate(source, spared=divisions.spared([source]))
     found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")

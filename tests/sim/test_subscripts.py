@@ -10,7 +10,7 @@ def test_names_with_their_brackets():
     )
 
 
-def test_indexed_members():
+def test_indexed_members_have_their_position():
     """clang++ reports the position where the whole expression begins; if two names share it,
     neither has it."""
     assert subscripts.names("q->v[k];") == "@\n1 v 1 1 4 5 7\n"
@@ -26,6 +26,6 @@ def test_columns_are_bytes():
     assert subscripts.names("/* ä */ x[i];") == "@\n1 x 1 10 11 13\n"
 
 
-def test_a_literal():
+def test_subscript_names_become_a_string_literal():
     assert subscripts.literal('@a"b\\c\n1 x 1 2\n') == '"@a\\"b\\\\c\\n" "1 x 1 2\\n"'
     assert subscripts.literal("") == '""'

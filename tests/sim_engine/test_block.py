@@ -28,7 +28,7 @@ def fault_of(driver, kernels, name, grid, block, n=0, m=0, size=4096, **options)
     return caught.value
 
 
-def test_vadd(driver, kernels):
+def test_vadd_of_eight_blocks(driver, kernels):
     n = 1000
     out = run(driver, kernels, "vadd", 8, 128, [*range(n), *range(n), *[0] * n], n)
     assert out[2 * n :] == [2 * i for i in range(n)]
@@ -70,7 +70,7 @@ def test_count_and_or(driver, kernels):
 
 
 @pytest.mark.parametrize("xor", [1, 5, 31])
-def test_shuffle(driver, kernels, xor):
+def test_shuffle_xor_exchanges_lanes(driver, kernels, xor):
     for _ in range(2):
         assert run(driver, kernels, "shuffle", 1, 96, [0] * 96, xor) == [t ^ xor for t in range(96)]
 
@@ -108,7 +108,7 @@ def test_collectives_in_divergent_branches(driver, kernels):
         assert out[16 * t + 2 : 16 * t + 13] == [signed(v) for v in expected], t
 
 
-def test_active_mask(driver, kernels):
+def test_activemask_follows_divergence(driver, kernels):
     for _ in range(2):
         out = run(driver, kernels, "active", 1, 64, [0] * 64)
         some = sum(1 << lane for lane in range(0, 32, 4))

@@ -89,7 +89,7 @@ def test_captured_work_runs_at_each_launch(driver, streams, memory):
     assert driver.code("cuGraphDestroy", graph) == INVALID_HANDLE
 
 
-def test_states(driver, streams):
+def test_capture_calls_in_other_states_fail(driver, streams):
     one, two = streams(), streams()
     assert driver.code("cuStreamBeginCapture", None, RELAXED) == UNSUPPORTED
     assert end(driver, one) == ILLEGAL_STATE
@@ -124,7 +124,7 @@ def test_the_default_stream(driver, streams, memory, flags):
         assert graph == INVALIDATED
 
 
-def test_waiting(driver, streams, memory):
+def test_waits_are_refused_during_capture(driver, streams, memory):
     for call, arguments in [
         ("cuStreamSynchronize", lambda s: (s,)),
         ("cuStreamQuery", lambda s: (s,)),
@@ -138,7 +138,7 @@ def test_waiting(driver, streams, memory):
         driver.cuStreamSynchronize(stream)
 
 
-def test_events(driver, streams, memory):
+def test_events_of_another_capture_state_fail(driver, streams, memory):
     one, two = streams(), streams()
     inside, outside = event(driver), event(driver)
     driver.cuEventRecord(outside, two)
@@ -160,7 +160,7 @@ def test_events(driver, streams, memory):
         driver.cuEventDestroy(each)
 
 
-def test_joining(driver, streams, memory):
+def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
     """A chain one -> two -> three -> one: a wait includes the earlier work."""
     one, two, three = streams(), streams(), streams()
     a, b, c = event(driver), event(driver), event(driver)

@@ -29,7 +29,7 @@ def still_works(driver, kernels, data):
 
 
 @pytest.mark.parametrize("name", ["asserts", "barrier_then_assert"])
-def test_assert(driver, kernels, data, name, capfd):
+def test_failed_assert_ends_the_kernel(driver, kernels, data, name, capfd):
     getattr(kernels, name)(4, 32, data, 37)
     caught = fault(driver)
     assert caught.code == 710
@@ -42,7 +42,7 @@ def test_assert(driver, kernels, data, name, capfd):
 
 @pytest.mark.parametrize("name", ["touch", "touch_synced"])
 @pytest.mark.parametrize("thread", [0, 3, 70])
-def test_null_pointer(driver, kernels, data, name, thread):
+def test_null_pointer_access_ends_the_kernel(driver, kernels, data, name, thread):
     getattr(kernels, name)(4, 32, data, 16, thread)
     caught = fault(driver)
     assert caught.code == 700
@@ -64,7 +64,7 @@ def test_far_past_the_end_of_an_array(driver, kernels):
     driver.free(pointer)
 
 
-def test_freed_array(driver, kernels, data):
+def test_access_to_freed_memory_ends_the_kernel(driver, kernels, data):
     pointer = driver.alloc(1000)
     driver.free(pointer)
     kernels.touch(1, 32, data, pointer, 1)
@@ -91,7 +91,7 @@ def test_just_outside_of_an_array(driver, kernels, index):
     driver.free(pointer)
 
 
-def test_stack_overflow(driver, kernels, data):
+def test_stack_overflow_ends_the_kernel(driver, kernels, data):
     kernels.recurse(1, 4, data, 10)
     driver.synchronize()
     kernels.recurse(1, 4, data, 1000)
@@ -130,14 +130,14 @@ def test_division_by_zero(driver, kernels, data):
     assert out[14:] == [-1, -1, 14]
 
 
-def test_trap(driver, kernels, data):
+def test_trap_ends_the_kernel(driver, kernels, data):
     kernels.trap(1, 32, data, 9)
     caught = fault(driver)
     assert caught.code == 715
     assert "thread (9,0,0)" in caught.text
 
 
-def test_misaligned_vector(driver, kernels, data):
+def test_misaligned_vector_access_ends_the_kernel(driver, kernels, data):
     kernels.misaligned(1, 1, data)
     assert fault(driver).code == 716
 
@@ -191,7 +191,7 @@ def test_copy_to_the_host_reports(driver, kernels, data):
     driver.download(data, 1)
 
 
-def test_kernel_heap(driver, kernels, data):
+def test_kernel_malloc_and_free(driver, kernels, data):
     for keep in (0, 1):
         kernels.heap(1, 64, data, 1000, keep)
         kept = driver.download(data, 64, "Q")
@@ -247,7 +247,7 @@ def test_exit_with_pending_work(build):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_fork(build):
+def test_forked_child_cannot_use_the_driver(build):
     done = run_python(
         build,
         """

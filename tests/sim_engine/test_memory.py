@@ -72,7 +72,7 @@ def test_bounds_of_copies(driver):
 @pytest.mark.parametrize(
     ("call", "kind", "value"), [("8", "B", 7), ("16", "H", 700), ("32", "I", 70000)]
 )
-def test_memset(driver, call, kind, value):
+def test_memset_writes_each_width(driver, call, kind, value):
     pointer = driver.alloc(400)
     getattr(driver, f"cuMemsetD{call}Async")(u64(pointer), value, size_t(100), None)
     assert driver.download(pointer, 100, kind) == [value] * 100
@@ -119,7 +119,7 @@ def test_three_dimensional_copy(driver):
     driver.free(pointer)
 
 
-def test_pointer_attributes(driver):
+def test_pointer_attributes_of_each_memory_kind(driver):
     pointer = driver.alloc(1000)
     assert attribute(driver, pointer + 999, 2) == 2
     assert attribute(driver, pointer, 9) == 0
@@ -133,7 +133,7 @@ def test_pointer_attributes(driver):
     assert attribute(driver, ctypes.addressof(here), 2) == 0
 
 
-def test_managed_memory(driver, kernels):
+def test_managed_memory_is_shared_with_kernels(driver, kernels):
     pointer = u64()
     driver.cuMemAllocManaged(ctypes.byref(pointer), size_t(12), 1)
     values = (ctypes.c_int * 3).from_address(pointer.value)
@@ -157,7 +157,7 @@ def test_page_locked_memory(driver):
     assert driver.code("cuMemFreeHost", pointer) == 1
 
 
-def test_registered_memory(driver):
+def test_host_memory_is_registered_once(driver):
     buffer = ctypes.create_string_buffer(1000)
     address = ctypes.c_void_p(ctypes.addressof(buffer))
     driver.cuMemHostRegister(address, size_t(1000), 0)
@@ -167,7 +167,7 @@ def test_registered_memory(driver):
     assert driver.code("cuMemHostUnregister", address) == 713
 
 
-def test_pool(driver, held):
+def test_memory_pool_attributes_and_trim(driver, held):
     pool = ctypes.c_void_p()
     driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0)
     threshold = u64(12345)
@@ -197,7 +197,7 @@ def test_memory_being_freed_makes_room(driver, kernels):
     driver.cuStreamDestroy(stream)
 
 
-def test_two_devices(driver, kernels, image):
+def test_memory_belongs_to_its_device(driver, kernels, image):
     before = info(driver)
     there = driver.retain(1)
     pointer = driver.upload([1, 2, 3])

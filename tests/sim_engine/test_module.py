@@ -77,7 +77,7 @@ def test_each_load_has_its_own_variables(driver, kernels, image):
     driver.free(data)
 
 
-def test_global_array(driver, kernels):
+def test_global_variable_has_address_and_size(driver, kernels):
     status, pointer, size = get_global(driver, kernels.module, b"g_table")
     assert (status, size) == (0, 400)
     assert get_global(driver, kernels.module, b"g_table") == (0, pointer, 400)
@@ -89,7 +89,7 @@ def test_global_array(driver, kernels):
     driver.free(data)
 
 
-def test_names(driver, kernels):
+def test_functions_are_found_by_name(driver, kernels):
     function = ctypes.c_void_p()
 
     def code(name):
@@ -106,7 +106,7 @@ def test_names(driver, kernels):
     assert get_global(driver, kernels.module, b"k_vadd")[0] == 500
 
 
-def test_parameters(driver, kernels):
+def test_parameter_offsets_and_sizes(driver, kernels):
     function = kernels.handle("mixed")
     offset, size = size_t(), size_t()
     count = size_t()
@@ -207,7 +207,7 @@ def test_static_shared_memory_of_each_kernel(driver, tmp_path):
     driver.cuModuleUnload(module)
 
 
-def test_cooperative_limit(driver, kernels):
+def test_cooperative_launch_size_is_limited(driver, kernels):
     function = kernels.handle("cooperate")
     workers = ctypes.c_int()
     driver.cuDeviceGetAttribute(ctypes.byref(workers), 16, 0)
@@ -216,7 +216,7 @@ def test_cooperative_limit(driver, kernels):
     driver.synchronize()
 
 
-def test_occupancy(driver, kernels, static_size):
+def test_occupancy_depends_on_threads_and_shared_memory(driver, kernels, static_size):
     function = kernels.handle("vadd")
     blocks, block = ctypes.c_int(), ctypes.c_int()
 
@@ -240,7 +240,7 @@ def test_occupancy(driver, kernels, static_size):
     assert block.value == 64  # 32 blocks of 64 fill it, 21 of 96 do not
 
 
-def test_device(driver):
+def test_device_name_uuid_and_attributes(driver):
     count = ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     assert count.value == 2
@@ -261,7 +261,7 @@ def test_device(driver):
     assert values[16] >= 1
 
 
-def test_contexts(driver, kernels):
+def test_context_is_current_per_thread(driver, kernels):
     current = ctypes.c_void_p()
     driver.cuCtxGetCurrent(ctypes.byref(current))
     assert current.value
@@ -287,7 +287,7 @@ def test_errors_have_names(driver):
     assert driver.code("cuGetErrorName", 12345, ctypes.byref(text)) == 1
 
 
-def test_reset(driver, image):
+def test_reset_invalidates_handles(driver, image):
     driver.retain(1)
     module = driver.load(image)
     stream, event = driver.stream(), driver.event()
@@ -305,7 +305,7 @@ def test_reset(driver, image):
     driver.cuDevicePrimaryCtxRelease(0)
 
 
-def test_printing(driver, kernels, capfd):
+def test_kernel_printf_writes_to_stdout(driver, kernels, capfd):
     kernels.says(2, 2)
     driver.synchronize()
     lines = sorted(capfd.readouterr().out.splitlines())

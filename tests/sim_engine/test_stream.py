@@ -103,7 +103,7 @@ def test_events_order_streams(driver, kernels, counter, streams, held):
     assert counter.value == 2
 
 
-def test_elapsed_time(driver, kernels, counter, streams, held):
+def test_events_measure_elapsed_time(driver, kernels, counter, streams, held):
     stream = streams(1)
     start, end, untimed = driver.event(), driver.event(), driver.event(2)
     took = ctypes.c_float()
@@ -123,7 +123,7 @@ def test_elapsed_time(driver, kernels, counter, streams, held):
         assert driver.code("cuEventQuery", event) == 400
 
 
-def test_host_functions(driver, kernels, counter, streams, held):
+def test_host_functions_run_in_stream_order(driver, kernels, counter, streams, held):
     stream = streams(1)
     seen = []
     callback = HOST(lambda data: seen.append((data, counter.value, threading.get_ident())))
@@ -162,7 +162,7 @@ def test_pageable_memory_may_change_after_the_call(driver, kernels, counter, str
         driver.free(pointer)
 
 
-def test_stale_handles(driver, kernels):
+def test_destroyed_handles_are_rejected(driver, kernels):
     stream = driver.stream()
     driver.cuStreamDestroy(stream)
     assert driver.code("cuStreamSynchronize", stream) == 400
@@ -181,7 +181,7 @@ def test_flags_and_capturing(driver, streams):
     assert status.value == 0
 
 
-def test_many_threads(driver, image, kernels):
+def test_threads_launch_on_their_own_streams(driver, image, kernels):
     """Each with its own stream and array; all with the same kernels."""
     errors = []
 

@@ -34,7 +34,7 @@ def test_copies_and_indices(nvrtc, toolkit_options, arch):
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 32, 256])
-def test_map_reduce(nvrtc, toolkit_options, lanes):
+def test_map_reduce_kernels_compile(nvrtc, toolkit_options, lanes):
     function = element.element_function(source="x * y + n", args="x, y, n", name="made")
     f4, f8 = types.float32, types.float64
     signature = types.Signature(f8, (f4, f8, types.int64))

@@ -20,7 +20,7 @@ def test_the_version_is_that_of_the_library():
     assert bundled.version(toolkit.nvrtc_library().path) == nvrtc.open_library()[1]
 
 
-def test_headers_compile(monkeypatch):
+def test_bundled_headers_compile(monkeypatch):
     """Each header that an older NVRTC needs a package for."""
     if not contains_headers():
         pytest.skip("NVRTC before 13.3 contains no headers")

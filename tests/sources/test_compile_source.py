@@ -63,7 +63,7 @@ def test_a_gpu_newer_than_the_compiler_gets_ptx():
     assert image.kind == "ptx" and image.data.endswith(b"\0") and b".entry" in image.data
 
 
-def test_force_capability(monkeypatch):
+def test_environment_variable_forces_the_architecture(monkeypatch):
     monkeypatch.setenv("NUMBA_FORCE_CUDA_CC", "8.0")
     image = compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",)), GPU)
     assert image.arch == "sm_80"
@@ -81,7 +81,7 @@ def test_force_capability(monkeypatch):
     ],
     ids=str,
 )
-def test_options(fields):
+def test_each_compiler_option_compiles(fields):
     compile_source(Source(HEAD + "__global__ void k() {}", kernels=("k",), **fields), GPU)
 
 
@@ -113,7 +113,7 @@ def test_the_users_line():
     assert "undefined_x" in problem.log and "undefined_x" in problem.source
 
 
-def test_wrong_names():
+def test_wrong_kernel_names_are_reported():
     text = str(failure("template <class T> __global__ void k(T* x) {}", kernels=("k<flot>", "q")))
     assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text
     assert 'in the name "q": error: identifier "q" is undefined' in text
@@ -130,7 +130,7 @@ def test_mistakes_that_numbalites_headers_notice():
         assert text.startswith("lesson.py(15): error: ") and ".cuh(" not in text
 
 
-def test_bad_option():
+def test_unknown_compiler_option_is_reported():
     assert "--nonsense" in str(failure("", options=("--nonsense",)))
 
 

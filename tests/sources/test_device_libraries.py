@@ -94,7 +94,7 @@ def test_curand_and_cub(gpu, toolkit_options, capability):
 
 
 @pytest.mark.parametrize("source", [FFT, MATRICES], ids=["cuFFTDx", "cuBLASDx"])
-def test_mathdx(gpu, toolkit_options, source):
+def test_mathdx_kernels_compile(gpu, toolkit_options, source):
     pytest.importorskip(
         "nvidia.mathdx", reason="MathDx is not installed: pip install nvidia-mathdx"
     )

@@ -64,7 +64,7 @@ def test_the_device_runtime_is_looked_for(monkeypatch):
         compile_source(source, GPU)
 
 
-def test_declared_functions():
+def test_declared_functions_link_ptx():
     source = 'extern "C" __device__ int twice(long* out, long x) { *out = 2 * x; return 0; } __global__ void k() {}'
     ptx, _ = cuda.compile(source, options=["-rdc=true"], cc=(9, 0))
     code = cuda.PTXSource(ptx, name="twice.ptx")

@@ -67,7 +67,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 @needs_nvrtc
 @pytest.mark.parametrize("function", [nl_sum, nl_both])
 @pytest.mark.parametrize("kind", ["flat", "tiled", "strided32"])
-def test_ufuncs(function, kind):
+def test_ufuncs_compile_with_conflicting_macros(function, kind):
     loop = (F4, F4, F4, F4) if function is nl_both else (F4, types.int16, types.float64)
     stored = [types.SCALARS.index(t) + 1 for t in loop]
     stored.insert(2, cudaloops.BOOL)
@@ -78,7 +78,7 @@ def test_ufuncs(function, kind):
 
 @needs_nvrtc
 @pytest.mark.parametrize("change", [{}, {"block": True, "threads": 64}, {"fixed": True}], ids=str)
-def test_generalized_ufuncs(change):
+def test_gufuncs_compile_with_conflicting_macros(change):
     if "fixed" in change:
         change = {"fixed": (gufuncloops.Fixed((4,), "C", 16),) * 2}
     plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
@@ -97,7 +97,7 @@ def a_source(name):
 @pytest.mark.parametrize(
     "kind", ["packed8", "columns4", "serial", "scan_tiles1x4", "at_few32", "at_each_any64"]
 )
-def test_reductions(kind):
+def test_reductions_compile_with_conflicting_macros(kind):
     function = element.element_function(nl_sum)
     f4 = np.dtype("f4")
 
@@ -159,7 +159,7 @@ MORE = "".join(
 
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
-def test_kernels(target):
+def test_kernels_compile_with_conflicting_macros(target):
     def made(kernel, args):
         definition = decorators.definition_of(kernel)
         return lambda options: BodySource(definition, options).kernel(args).images.source
@@ -173,7 +173,7 @@ class Taken(Exception):
     """Ends the making of a loop where its source is known."""
 
 
-def test_the_cpu(monkeypatch, host_compiler):
+def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
     nl_sum_, nl_both_, nl_copy_ = map(element.element_function, (nl_sum, nl_both, nl_copy))
     both = signatures.signatures(["f4(f4, f4)", "f8(f8, i4)"])
     arrays = signatures.signatures(["void(f4[::1], f4[:])"]), gusignature.parse("(n)->(n)")

@@ -31,8 +31,8 @@ KINDS = (
 
 
 def compiled(nvrtc, builder, arch, options=(), to="compute"):
-    """To PTX: test_architectures passes every kind of loop to the assembler, which needs half of
-    the time."""
+    """Compiles to PTX, because the assembler needs half of the time. All kinds of loops pass the
+    assembler in test_reductions_compile_for_oldest_and_newest_gpu."""
     result = nvrtc(builder.finish(), arch, options, to=to)
     assert result.status == 0, result.log
     assert bool(result.cubin) == (to == "sm")
@@ -49,7 +49,7 @@ def loops():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_architectures(nvrtc, loops, kind):
+def test_reductions_compile_for_oldest_and_newest_gpu(nvrtc, loops, kind):
     f4 = np.dtype("f4")
     for arch in some(1, (nvrtc.architectures[0], nvrtc.architectures[-1])):
         compiled(nvrtc, loops.generated(kind, f4, f4, f4)[0], arch, to="sm")
@@ -201,7 +201,7 @@ def check_operation(nvrtc, name, code, arch):
     compiled(nvrtc, made, arch)
 
 
-def test_in_order(nvrtc):
+def test_noncommutative_reductions_compile(nvrtc):
     """Operations that may not be commutative have separate kernels."""
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
@@ -211,7 +211,7 @@ def test_in_order(nvrtc):
         compiled(nvrtc, made, 90)
 
 
-def test_half(nvrtc, loops, toolkit_options):
+def test_half_reductions_compile(nvrtc, loops, toolkit_options):
     half = np.dtype("f2")
     for other in some(2, "?bqQdF"):
         dtype = np.dtype(other)

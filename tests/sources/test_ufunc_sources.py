@@ -77,7 +77,7 @@ def ptx_of(*given, **more):
     return compile_source(made.images.source, ("cuda", 9, 0)).ptx.decode(), plan
 
 
-def test_wide_accesses():
+def test_contiguous_loops_use_wide_accesses():
     for loop, count in (
         ("f4 f4 f4", 4),
         ("f8 f8 f8", 2),
@@ -129,7 +129,7 @@ def test_parameters_have_the_size_that_the_compiler_gives_them(kind):
     compile_source(unit.replace(text=text), ("cuda", 9, 0))
 
 
-def test_deduced_results():
+def test_result_types_are_deduced():
     def results(source, *given):
         function = element.element_function(source=source, args="x, y", name="f")
         found = element.result_types(function, map(types.scalar, given), ("cuda", 9, 0))

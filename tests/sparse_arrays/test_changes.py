@@ -54,7 +54,7 @@ def test_a_line_is_resized():
     assert line.toarray().copy_to_host().tolist() == [0, 1, 0, 0]
 
 
-def test_errors():
+def test_setdiag_and_resize_reject_invalid_arguments():
     s = sparse.csr_array(np.eye(2))
     cases = [
         ("setdiag: k is 2, which is outside of shape", lambda: s.setdiag(1, 2)),

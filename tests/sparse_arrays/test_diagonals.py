@@ -81,7 +81,7 @@ sp.tril(A)
 """
 
 
-def test_conversions():
+def test_conversions_to_dia_match_scipy():
     for seed in some(2, range(24)):
         check(OF_ALL, seed, formats=("csr", "csc", "coo", "dia"))
 
@@ -120,12 +120,12 @@ def test_copies_and_pickles():
     assert out.copy_to_host().tolist() == [0, 1, 2]
 
 
-def test_systems():
+def test_spsolve_triangular_of_dia_array():
     lower = sparse.diags_array([[2.0, 4.0], [1.0]], offsets=[0, -1])
     assert sparse.spsolve_triangular(lower, [2.0, 5.0]).copy_to_host().tolist() == [1, 1]
 
 
-def test_errors():
+def test_dia_arrays_reject_invalid_arguments():
     cases = [
         ("of .data, offsets. a shape", lambda: sparse.dia_array((np.ones((1, 2)), [0]))),
         ("offsets have dtype float64", lambda: made([0.5])),

@@ -152,7 +152,7 @@ A * A[1]
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_broadcasting(seed):
+def test_broadcast_operations_match_scipy(seed):
     check(BROADCAST, seed, formats=("csr",))
     a = np.array([[0, 2.0, 0], [1, 0, 3]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
@@ -210,7 +210,7 @@ def test_stored_zeros_are_eliminated(form):
     assert made.nnz == 1 and made.toarray().copy_to_host().tolist() == [[0, 2, 0], [0, 0, 0]]
 
 
-def test_errors():
+def test_unsupported_operations_raise():
     s = sparse.csr_array(np.eye(2))
     cases = [
         (NotImplementedError, "power 0 gives a dense array", lambda: s**0),

@@ -67,7 +67,7 @@ def test_joined(seed):
     check(JOINED, seed)
 
 
-def test_diagonals():
+def test_diags_array_matches_scipy():
     check(DIAGONALS, 0)
     d = cuda.to_device(np.arange(1.0, 4))
     for made in (sparse.diags_array(d), sparse.diags_array([d], offsets=[0])):
@@ -77,7 +77,7 @@ def test_diagonals():
         )
 
 
-def test_find():
+def test_find_matches_scipy():
     a = scipy.random_array((5, 6), density=0.4, rng=np.random.default_rng(1), format="csc")
     found = zip(*(one.copy_to_host().tolist() for one in sparse.find(sparse.csc_array(a))))
     assert list(found) == sorted(zip(*(one.tolist() for one in scipy.find(a))))
@@ -85,7 +85,7 @@ def test_find():
 
 @pytest.mark.parametrize("density", [0, 0.1, 0.5, 1])
 @pytest.mark.parametrize("dtype", ["f4", "c16", "i2", "?"])
-def test_random_arrays(density, dtype):
+def test_random_array_has_density_and_dtype(density, dtype):
     a = sparse.random_array((20, 30), density=density, dtype=dtype, rng=1, format="csr")
     assert (a.format, a.shape, a.dtype, a.nnz) == ("csr", (20, 30), dtype, round(600 * density))
     again = sparse.random_array((20, 30), density=density, dtype=dtype, rng=1)

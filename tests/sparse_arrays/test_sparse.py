@@ -169,7 +169,7 @@ def test_duplicates_are_summed(index):
     st.booleans(),
     st.booleans(),
 )
-def test_triangular_systems(seed, dtype, form, lower, unit):
+def test_spsolve_triangular_matches_dense_solution(seed, dtype, form, lower, unit):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 6))
     a = dense(rng, (n, n), dtype) + (20 * np.eye(n)).astype(dtype)
@@ -185,7 +185,7 @@ def test_triangular_systems(seed, dtype, form, lower, unit):
         close(result, expected)
 
 
-def test_half_precision():
+def test_float16_products_match_numpy():
     a = np.array([[1, 0, 2], [0, 0, 3]], "f2")
     s = sparse.csr_array(a)
     close(s @ np.arange(3, dtype="f2"), a @ np.arange(3, dtype="f2"))
@@ -194,7 +194,7 @@ def test_half_precision():
     close(s @ s.T, a @ a.T)
 
 
-def test_ufuncs():
+def test_ufuncs_of_sparse_arrays():
     a = np.array([[0, 0.5, 0], [1, 0, -2]])
     s = sparse.csr_array(a)
     close(np.sin(s), np.sin(a))
@@ -225,7 +225,7 @@ def test_to_scipy_and_back(name, dtype):
             assert turned.format == other and (turned.toarray() == host).all()
 
 
-def test_scipy():
+def test_scipy_arrays_are_converted():
     scipy = pytest.importorskip("scipy.sparse")
     a = scipy.random_array((6, 7), density=0.3, random_state=1)
     close(sparse.csr_array(scipy.csr_matrix(a)) @ np.ones(7), a @ np.ones(7))
@@ -325,7 +325,7 @@ def test_an_array_keeps_no_stream_and_no_operand():
     assert [one() for one in seen] == [None] * 3
 
 
-def test_errors():
+def test_invalid_arguments_raise():
     s = sparse.csr_array(np.ones((2, 3)))
     make = sparse.csr_array
     cases = [

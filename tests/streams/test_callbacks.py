@@ -123,6 +123,6 @@ def test_a_callback_that_cannot_be_queued_leaves_nothing(driver_kind):
     assert _core.live() == before
 
 
-def test_only_callables():
+def test_add_callback_rejects_non_callables():
     with pytest.raises(TypeError, match="must be callable, not int"):
         _core.Stream().add_callback(3)

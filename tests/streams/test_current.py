@@ -54,7 +54,7 @@ def test_a_bound_array(call):
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_block(call):
+def test_results_are_bound_to_the_current_stream(call):
     """The same for arrays without a stream, each time on another current stream."""
     e = cuda.to_device(X)
     for _ in range(TIMES):
@@ -94,7 +94,7 @@ def test_launches_and_events():
     assert event.query()
 
 
-def test_random_numbers():
+def test_random_arrays_are_bound_to_the_current_stream():
     with cuda.stream(non_blocking=True) as stream, order_is_checked():
         made = cuda.random.default_rng(1).normal(size=100) * 1
     assert made.stream is stream
@@ -102,7 +102,7 @@ def test_random_numbers():
     np.testing.assert_array_equal(made.copy_to_host(), expected)
 
 
-def test_sparse_arrays():
+def test_sparse_results_are_bound_to_the_current_stream():
     """A product is bound to the stream that it was computed on."""
     host = np.eye(16, k=2, dtype=np.float32) + np.eye(16, dtype=np.float32)
     stream, sparse = cuda.stream(non_blocking=True), cuda.sparse.csr_array(cuda.to_device(host))
@@ -122,7 +122,7 @@ def current():
     return _core.current_stream()
 
 
-def test_blocks_end():
+def test_with_blocks_restore_the_previous_stream():
     a, b = cuda.stream(), cuda.stream()
     with a:
         with b, pytest.raises(ZeroDivisionError), a:

@@ -122,7 +122,7 @@ def test_a_launcher_made_before(stream, x):
     assert value(x, stream) == 7
 
 
-def test_ufuncs(stream):
+def test_ufuncs_are_captured(stream):
     x, y, z = floats(), floats(), floats()
     with stream.capture() as graph:
         plus(x, y, out=z, stream=stream)
@@ -472,7 +472,7 @@ def test_an_empty_graph(stream):
 
 
 # ---- new arguments ---------------------------------------------------------------------------------------
-def test_updating(stream):
+def test_graph_launches_can_be_updated(stream):
     a, b, c = floats(), floats(), floats(first=100)
     with stream.capture() as graph:
         SCALE[2, 16, stream](a, b, 2.0, 8)
@@ -557,7 +557,7 @@ def test_faults_in_debug_mode(x):
         stream.synchronize()
 
 
-def test_threads(x):
+def test_graphs_in_several_threads(x):
     """Each with its stream and graph; other threads allocate and free memory meanwhile."""
     wrong = []
 

@@ -77,7 +77,7 @@ def test_an_event_without_timing_has_no_time():
         start.elapsed_time(end)
 
 
-def test_query():
+def test_query_returns_whether_work_is_done():
     stream, end = cuda.stream(), cuda.event()
     go = cuda.mapped_array(1, np.int32)
     go[0] = 0
@@ -148,7 +148,7 @@ def test_a_callback_that_raises_is_reported_and_survived(x, monkeypatch):
     assert x[0] == 3
 
 
-def test_async_done(x):
+def test_async_done_waits_for_the_stream(x):
     async def wait():
         stream = cuda.stream()
         napping(stream, 10, x)
@@ -158,7 +158,7 @@ def test_async_done(x):
     assert asyncio.run(wait()) == 1
 
 
-def test_auto_synchronize(x):
+def test_auto_synchronize_waits_at_block_end(x):
     stream = cuda.stream()
     with stream.auto_synchronize() as same:
         assert same is stream
@@ -174,7 +174,7 @@ def test_repr_of_streams():
     assert int(cuda.legacy_default_stream()) == 1 or cuda.legacy_default_stream().handle == 1
 
 
-def test_external_streams(x):
+def test_external_stream_uses_the_given_handle(x):
     inner = cuda.stream()
     outer = cuda.external_stream(int(inner.handle))
     assert "External" in repr(outer)
@@ -246,7 +246,7 @@ def test_an_array_may_go_while_a_kernel_uses_it():
     del out
 
 
-def test_asynchronous_copies(x):
+def test_copies_on_a_stream_complete_after_synchronize(x):
     stream = cuda.stream()
     host = np.arange(1000, dtype="f4")
     d = cuda.to_device(host, stream=stream)

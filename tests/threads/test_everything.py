@@ -46,7 +46,7 @@ def shifted(x, y, out):
 total = cuda.reduce("a + b")
 
 
-def test_ufuncs(clean):
+def test_ufuncs_in_several_threads(clean):
     """Host and device operands, two dtypes, with and without streams and out=."""
 
     def body(seed):
@@ -113,7 +113,7 @@ class ByDLPack(Foreign):
         return self.array.__dlpack_device__()
 
 
-def test_exchange(clean):
+def test_array_exchange_in_several_threads(clean):
     """One array is exported to all threads by both protocols, and each exports its own."""
     shared = cuda.to_device(np.arange(64, dtype="f4"))
     wanted = np.arange(64, dtype="f4")

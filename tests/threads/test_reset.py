@@ -82,7 +82,7 @@ print("good")
 
 @pytest.mark.parametrize(("rounds", "threads"), [(15, 0), (20, 2)])
 @pytest.mark.sim
-def test_a_storm(run_python, rounds, threads):
+def test_device_resets_among_pending_work(run_python, rounds, threads):
     """Resets among pending work, live arrays, callbacks, graphs, and threads that notice only by errors."""
     assert "good" in run_python(STORM, rounds, threads).stdout
 

@@ -16,7 +16,7 @@ def test_import_touches_nothing(run_python):
     )
 
 
-def test_vadd():
+def test_vadd_kernel_matches_numpy():
     from numbalite import cuda
 
     @cuda.jit("void(const float32[:], const float32[:], float32[:])")
@@ -64,14 +64,14 @@ def test_the_simulator_can_be_asked_for(run_python, variable):
     assert result.stdout.strip() == "True"
 
 
-def test_info(run_python):
+def test_info_command_lists_what_it_found(run_python):
     """`python -m numbalite info` works on every machine and lists what it found."""
     out = run_python("-m numbalite info").stdout.lower()
     for word in ("driver", "device", "nvrtc", "compiler", "cache"):
         assert word in out
 
 
-def test_demo(run_python, driver_kind):
+def test_demo_agrees_with_numpy(run_python, driver_kind):
     if driver_kind == "cuda":
         pytest.skip("takes a minute on a GPU: run `make demo`")
     out = run_python("-m numbalite demo", timeout=280).stdout

@@ -171,7 +171,7 @@ def test_derivative_by_a_real_input_of_a_complex_function():
     assert np.asarray(gradient).dtype == np.float64
 
 
-def test_refusals():
+def test_complex_derivatives_that_do_not_exist_raise():
     f = of(f"{C}({C})", "return z * z;", "z", "cuda")
     with pytest.raises(errors.SignatureError, match="input 0 of .* depends on the direction"):
         f.derivative(0)

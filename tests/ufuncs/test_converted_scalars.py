@@ -59,7 +59,7 @@ def test_which_loop_scalars_are_converted_to():
             wrong()
 
 
-def test_generalized_ufuncs():
+def test_gufunc_scalars_must_be_exact():
     @guvectorize(["void(int16[:], int16, int16[:])"], "(n),()->(n)", target="cuda")
     def shifted(x, by, out):
         for i in range(x.size):

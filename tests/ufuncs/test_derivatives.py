@@ -91,7 +91,7 @@ def test_functions_that_round_have_the_derivative_0(target):
         assert not np.asarray(tangent).any()
 
 
-def test_acosh():
+def test_derivative_of_acosh():
     f = vectorize(DD, target="cpu", source="return acosh(x);", args="x", name="f")
     x = points(1.1, 4)
     assert_derivative(f.derivative()(x), 1 / np.sqrt(x * x - 1))
@@ -282,7 +282,7 @@ def test_arrays_stay_on_the_device():
 
 
 @pytest.mark.parametrize("target", one(TARGETS, of="lazy"))
-def test_a_ufunc_without_signatures(target):
+def test_derivative_of_a_ufunc_without_signatures(target):
     @vectorize(target=target)
     def f(x, n):
         "return pow(x, n);"
@@ -335,7 +335,7 @@ def test_device_functions_and_constants_are_derived_too():
     np.testing.assert_allclose(f.derivative()(x), 2 * 2 * 2.5 * x, rtol=1e-12)
 
 
-def test_fused_functions():
+def test_derivatives_of_fused_functions():
     fused = numbalite.fuse(lambda a, b: np.where(a > b, np.exp(a) * b, a - b * 2.5))
     total = numbalite.fuse(lambda a, b: np.sum(np.sin(a) * b, axis=0))
     x, y = points(size=(6, 4)), points(size=4)
@@ -402,7 +402,7 @@ def test_functions_whose_derivative_would_be_lost_raise(text, message):
         f.derivative()(points())
 
 
-def test_mistakes():
+def test_invalid_derivative_arguments_raise():
     f = vectorize(DDD, target="cuda", source="return x * y;", args="x, y", name="f")
     for by in (2, -1, True, 0.5, None):
         with pytest.raises(ValueError, match="the number of an input is from 0 to 1"):

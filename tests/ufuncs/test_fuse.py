@@ -47,7 +47,7 @@ OPERANDS = some(3, itertools.product(["f4", "i4"], [2, 1.5, np.float32(2), None]
 
 @examples(20)
 @given(data=st.data())
-def test_as_numpy(data):
+def test_fused_functions_match_numpy(data):
     """Arrays of several dtypes and any layout, numbers with and without a dtype."""
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
@@ -78,7 +78,7 @@ def test_numbers_stay_weak():
     assert isinstance(blend(host, 0.25), np.float32)  # of the host's arrays alone
 
 
-def test_results_elsewhere():
+def test_fused_functions_with_out_streams_and_graphs():
     """out=, streams, captured in a graph, in one part and several, of empty arrays."""
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
@@ -190,7 +190,7 @@ def test_functions_that_a_program_has_wrapped(monkeypatch):
     assert positive(cuda.to_device(np.array([-1.0, 1.0, 2.0]))) == 1.5
 
 
-def test_refusals():
+def test_functions_that_cannot_be_fused_raise():
     d = cuda.to_device(np.arange(3.0))
     for function, message in (
         (lambda x: x if x > 0 else 1, "decides by values"),

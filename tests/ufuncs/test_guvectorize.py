@@ -112,7 +112,7 @@ def test_l2_norm_of_the_unit_circle():
     assert type(l2_norm([3, 4])) is np.float32
 
 
-def test_running_median():
+def test_running_median_matches_numpy():
     @guvectorize(["void(float64[:], int64, float64[:])"], "(n),()->(n)", target="cuda")
     def running_median(x, width, out):
         """
@@ -138,7 +138,7 @@ def test_running_median():
     assert np.allclose(result[0], x) and np.allclose(result[1], expected)
 
 
-def test_convolution():
+def test_convolution_matches_numpy():
     x = np.random.default_rng(4).random((3, 40)).astype("f4")
     kernel = np.array([1, 2, 4, 2, 1], "f4") / 10
     expected = [np.convolve(row, kernel[::-1], "same") for row in x]
@@ -271,7 +271,7 @@ def test_numbas_convention_of_outputs_as_arguments():
         batch_matmul(a)
 
 
-def test_wrong_outputs():
+def test_invalid_out_arguments_raise():
     a = np.ones((2, 3, 3), "f4")
     readonly = np.ones((2, 3, 3), "f4")
     readonly.flags.writeable = False
@@ -335,7 +335,7 @@ def test_unwritten_elements_keep_their_values():
         assert np.array_equal(first(cuda.to_device(batch), out=out).copy_to_host(), expected)
 
 
-def test_several_threads():
+def test_gufunc_calls_in_several_threads():
     from concurrent.futures import ThreadPoolExecutor
 
     @guvectorize([], "(m,n),(n)->(m)", target="cuda")
@@ -378,7 +378,7 @@ def test_device_outputs_of_other_dtypes_and_layouts():
     assert np.allclose(swapped, a @ b)
 
 
-def test_zero_sizes():
+def test_matmul_with_empty_cores_matches_numpy():
     for shape_a, shape_b in [
         ((0, 2, 3), (3, 4)),
         ((5, 2, 0), (0, 4)),
@@ -407,7 +407,7 @@ def test_views_without_a_copy():
         assert np.allclose(host(batch_matmul(x, odd.swapaxes(1, 2))), odd @ odd.swapaxes(1, 2))
 
 
-def test_many_dimensions():
+def test_many_loop_dimensions_match_numpy():
     r = np.random.default_rng(12)
     a = r.random((2, 3, 1, 2, 2, 3, 2, 2)).transpose(3, 1, 0, 2, 5, 4, 6, 7)
     b = r.random((3, 2, 1, 3, 1, 2, 2))
@@ -416,7 +416,7 @@ def test_many_dimensions():
     assert np.allclose(batch_matmul(many, many), many @ many)
 
 
-def test_promised_layouts():
+def test_operands_are_copied_to_declared_layouts():
     @guvectorize(
         ["void(float64[:, ::1], float64[::1, :], float64[:])"], "(m,n),(m,n)->(m)", target="cuda"
     )
@@ -481,7 +481,7 @@ def test_numbers_as_numbers_and_as_arrays():
     )
 
 
-def test_several_outputs():
+def test_gufunc_with_three_outputs():
     @guvectorize(
         ["void(int64[:], int64[:], int64[:], float64[:])"], "(n)->(),(n),()", target="cuda"
     )
@@ -550,7 +550,7 @@ def test_every_dtype(dtype):
     assert reverse.types == [f"{x.dtype.char}->{x.dtype.char}"]
 
 
-def test_without_signatures():
+def test_gufunc_loops_are_compiled_for_new_dtypes():
     @guvectorize([], "(n),()->(n)", target="cuda")
     def scale(x, a, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = a * x[i];"
@@ -645,7 +645,7 @@ def test_a_block_for_each_index(block):
 
 
 @pytest.mark.parametrize("parameter", ["array<const T, 1>", "array<T, 1>"])
-def test_a_source(parameter):
+def test_gufunc_from_a_cpp_template(parameter):
     f = guvectorize(
         ["void(float32[:], float32[:])", "void(float64[:], float64[:])"], "(n)->()", target="cuda",
         source=f"""
@@ -677,7 +677,7 @@ def test_attributes_of_a_gufunc():
         f.reduce(np.ones(3))
 
 
-def test_it_pickles():
+def test_gufuncs_are_pickled():
     copy = pickle.loads(pickle.dumps(batch_matmul))
     a = np.random.default_rng(19).random((2, 3, 3))
     assert np.allclose(copy(a, a), a @ a) and copy.types == batch_matmul.types
@@ -717,7 +717,7 @@ def test_a_source_that_does_not_compile():
             "x[0] = 1; out[0] = 0;"  # inputs are const
 
 
-def test_debugging():
+def test_out_of_bounds_core_index_raises():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", debug=True)
     def beyond(x, out):
         "out[0] = x[x.size()];"

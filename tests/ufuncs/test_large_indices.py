@@ -44,7 +44,7 @@ def size(request):
     return request.param
 
 
-def test_elements(last_blocks, size):
+def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
     x = array(size)
     one = cuda.to_device(np.array([3], "i1"))
     expected = tail(x)
@@ -87,7 +87,7 @@ RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
 
 @pytest.mark.parametrize("staged", (False, True, None))
 @pytest.mark.parametrize("body, layout", ((LAST, "(n)->()"), (RUNNING, "(n)->(n)")))
-def test_generalized(last_blocks, body, layout, staged):
+def test_gufunc_loops_with_64_bit_indices(last_blocks, body, layout, staged):
     loop = HALF + 4
     x = array((loop, 1))
     f = gufunc(body, layout)

@@ -61,7 +61,7 @@ def test_numbers_of_16_bytes_at_multiples_of_8(add):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(33, 40), (64, 64), (70, 130)], ids=str)
-def test_transposed(add, dtype, shape):
+def test_transposed_operands_match_numpy(add, dtype, shape):
     a, b = drawn(shape, dtype), drawn(shape[::-1], dtype, 2)
     x, y = cuda.to_device(a), cuda.to_device(b)
     assert_array_equal(add(x, y.T).copy_to_host(), a + b.T)

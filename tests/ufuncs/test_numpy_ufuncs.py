@@ -111,7 +111,7 @@ def test_every_ufunc(name):
     ("maximum", "f"), ("hypot", "f"), ("right_shift", "i"), ("invert", "b"), ("greater", "f"), ("isnan", "c"),
     ("logical_xor", "f"), ("sign", "f"), ("gcd", "i"), ("arcsin", "c"), ("tanh", "c"), ("divide", "c"),
 ])  # fmt: skip
-def test_some_ufuncs(name, kind):
+def test_selected_ufuncs_match_numpy(name, kind):
     every_kind(name, kind)
 
 
@@ -151,7 +151,7 @@ def op_shift(name, a, b):
     return (shifted + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def test_operators():
+def test_python_operators_match_numpy():
     hosts = numbers("i4", 1), abs(numbers("i4", 2)) + 1
     devices = [cuda.to_device(h) for h in hosts]
     binary = "add sub mul truediv floordiv mod and_ or_ xor lt le eq ne gt ge".split()
@@ -203,7 +203,7 @@ def test_small_powers_are_as_accurate_as_pow(dtype, exponent):
         assert (np.abs(found - exact)[regular] <= 0.51 * unit[regular]).all()
 
 
-def test_operands():
+def test_mixed_operand_kinds_match_numpy():
     host = numbers("f4", 1)
     device = cuda.to_device(host)
     check(device + 1, host + 1)
@@ -237,7 +237,7 @@ def test_negative_powers_of_integers():
     check(np.power(device, -1, dtype="f8"), np.power(host, -1, dtype="f8"))
 
 
-def test_in_place():
+def test_in_place_operators_match_numpy():
     host, device = numbers("i4"), cuda.to_device(numbers("i4"))
     same = device
     device += 3
@@ -254,7 +254,7 @@ def test_in_place():
     np.testing.assert_array_equal(on_host, numbers("i4") + expected)
 
 
-def test_keywords():
+def test_ufunc_keywords_match_numpy():
     host = numbers("f4")
     device = cuda.to_device(host)
     out = cuda.device_array(40, "f8")
@@ -287,7 +287,7 @@ def test_dtypes_are_those_of_numpy():
         np.subtract(cuda.to_device(np.zeros(3, "?")), True)
 
 
-def test_reductions():
+def test_reductions_match_numpy():
     host = numbers("i4").reshape(5, 8)
     device = cuda.to_device(host)
     check(np.add.reduce(device), np.add.reduce(host))
@@ -406,7 +406,7 @@ def test_hash_and_truth():
     assert bool(np.logical_and.reduce(a == b))
 
 
-def test_pickling():
+def test_counterparts_are_pickled_by_name():
     import pickle
 
     made = protocols.counterpart(np.add)

@@ -54,7 +54,7 @@ def test_streams_at_once(total):
             assert int(result) == d[i % len(d)].copy_to_host().sum()
 
 
-def test_graphs():
+def test_graph_has_separate_reduction_counters():
     """The counters of a graph are separate from those of other calls."""
     d, stream = cuda.to_device(numbers(150_001)), cuda.stream()
     out, other = cuda.device_array((), "i8"), cuda.device_array((), "i8")

@@ -33,13 +33,13 @@ def total_of(x, axis=None):
 
 
 class Test_forms:
-    def test_an_expression(self):
+    def test_reduce_from_an_expression(self):
         assert cuda.reduce("a + b")(np.arange(10.0)) == 45
 
-    def test_a_body(self):
+    def test_reduce_from_a_body(self):
         assert cuda.reduce("float c = a; return c + b;")(np.arange(10, dtype="f4")) == 45
 
-    def test_a_decorator(self):
+    def test_reduce_as_a_decorator(self):
         @cuda.reduce
         def largest(x, y):
             "return x > y ? x : y;"
@@ -94,7 +94,7 @@ class Test_forms:
             def three(a, b, c):
                 "return a;"
 
-    def test_checks_itself(self):
+    def test_failed_assert_in_a_reduction_raises(self):
         from numbalite.errors import KernelError
 
         @cuda.reduce(debug=True)
@@ -105,7 +105,7 @@ class Test_forms:
         with pytest.raises(KernelError, match="b < 3"):
             total(np.arange(6))
 
-    def test_no_function(self):
+    def test_reduce_of_a_number_raises(self):
         with pytest.raises(TypeError):
             cuda.reduce(5)
 
@@ -115,7 +115,7 @@ class Test_forms:
         with pytest.raises(CompileError, match="undefined_thing"):
             cuda.reduce("a + undefined_thing")(np.arange(4.0))
 
-    def test_pickles(self):
+    def test_reductions_are_pickled(self):
         total = pickle.loads(pickle.dumps(cuda.reduce("a + b")))
         assert total(np.arange(4.0)) == 6
 
@@ -124,7 +124,7 @@ class Test_forms:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_sizes(size):
+def test_sums_of_each_size_match_numpy(size):
     x = values("q", size)
     assert cuda.reduce("a + b")(x) == x.sum()
 
@@ -161,7 +161,7 @@ SHAPES = ((5,), (3, 4), (1, 70), (70, 1), (40, 50), (3, 1000), (1000, 3), (2, 3,
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_axes(shape):
+def test_reductions_along_axes_match_numpy(shape):
     total = cuda.reduce("a + b")
     x = values("q", shape)
     device = cuda.to_device(x)
@@ -176,7 +176,7 @@ def test_axes(shape):
         np.testing.assert_array_equal(host, x.sum(axis))
 
 
-def test_any_strides():
+def test_reductions_of_strided_views_match_numpy():
     total = cuda.reduce("a + b")
     x = values("i", (24, 36, 41))
     device = cuda.to_device(x)
@@ -232,7 +232,7 @@ def test_elements_that_are_not_aligned():
     assert cuda.reduce("a + b")(cuda.to_device(records)["b"]) == 4950
 
 
-def test_spread_arrays():
+def test_reductions_of_broadcast_views():
     device = cuda.to_device(values("q", (50, 1)))
     spread = device._geometry((50, 300), (8, 0))
     assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
@@ -369,7 +369,7 @@ class Test_arguments:
         with pytest.raises(TypeError, match="init="):
             self.total(np.arange(3), init="x")
 
-    def test_size(self):
+    def test_size_argument_limits_the_elements(self):
         x = np.arange(100)
         assert self.total(cuda.to_device(x), size=10) == 45
         assert self.total(x, 10) == 45
@@ -380,7 +380,7 @@ class Test_arguments:
         with pytest.raises(TypeError, match="size"):
             self.total(x.reshape(10, 10), size=3)
 
-    def test_res(self):
+    def test_res_argument_receives_the_result(self):
         res = cuda.to_device(np.full(3, 9.0))
         assert self.total(np.arange(10.0), res=res) is None
         np.testing.assert_array_equal(res.copy_to_host(), [45, 9, 9])
@@ -417,7 +417,7 @@ class Test_arguments:
         with pytest.raises(ValueError, match="res="):
             self.total(np.arange(3), res=cuda.to_device(np.zeros(0, "q")))
 
-    def test_stream(self):
+    def test_reductions_run_on_the_given_stream(self):
         for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
             x = cuda.to_device(np.arange(100_000), stream)
             assert self.total(x, stream=stream) == np.arange(100_000).sum()
@@ -425,7 +425,7 @@ class Test_arguments:
             self.total(x, res=res, stream=stream)
             assert res.copy_to_host(stream=stream)[0] == np.arange(100_000).sum()
 
-    def test_empty(self):
+    def test_empty_arrays_need_an_identity(self):
         assert self.total(np.zeros(0)) == 0 and cuda.reduce("b * a")(np.zeros(0, int)) == 1
         with pytest.raises(ValueError, match="zero-size array to reduction operation"):
             cuda.reduce("max(a, b)")(np.zeros(0))
@@ -434,7 +434,7 @@ class Test_arguments:
         assert self.total(np.zeros((0, 4)), axis=1).shape == (0,)
         assert (self.total(np.zeros((0, 4)), axis=0) == np.zeros(4)).all()
 
-    def test_no_dimensions(self):
+    def test_reduction_of_a_scalar_returns_it(self):
         assert self.total(np.float32(4)) == 4
         assert self.total(np.float32(4), init=1) == 5
 
@@ -458,13 +458,13 @@ class Test_arguments:
         assert self.total([1.0, 2.0, 3.5]) == 6.5
         assert self.total(np.arange(10, dtype=">i4")) == 45
 
-    def test_foreign_arrays(self):
+    def test_arrays_of_other_libraries_are_reduced(self):
         x = cuda.to_device(np.arange(10.0))
 
         for foreign in (Foreign(x), Speaker(x), Speaker(np.arange(10.0))):
             assert self.total(foreign) == 45
 
-    def test_leaves_nothing(self, live):
+    def test_reductions_leak_no_device_memory(self, live):
         def totals():
             x = cuda.to_device(np.arange(100_000))
             for axis in (None, 0):

@@ -46,7 +46,7 @@ def test_other_operations(expression):
 
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
-def test_like_numpy(data):
+def test_any_shape_and_strides_match_numpy(data):
     """Any shape, strides, alignment; integers wrap around."""
     expression, code = data.draw(st.sampled_from(PAIRS))
     shape = data.draw(
@@ -98,7 +98,7 @@ def test_errors_are_small(code):
     assert reduction("a + b")(cuda.to_device(x)).tobytes() == found.tobytes()
 
 
-def test_equal_numbers():
+def test_sum_of_equal_numbers_is_accurate():
     """Their errors do not cancel out; in columns they are added by a thread each where there is no other way."""
     x = np.full((75_000, 4), 0.1, "f4")
     device, exact = cuda.to_device(x), 75_000 * float(np.float32(0.1))

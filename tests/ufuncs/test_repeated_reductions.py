@@ -154,7 +154,7 @@ def test_arguments_that_ask_for_more(total):
     assert add.reduce(d, dtype=np.float64).dtype == np.float64
 
 
-def test_streams(total):
+def test_repeated_reductions_on_a_stream(total):
     d, stream = cuda.to_device(numbers((64, 64))), cuda.stream()
     want = d.copy_to_host().sum(1)
     for _ in range(3):
@@ -175,7 +175,7 @@ def test_no_array_is_kept(total):
     assert _core.live()["buffers"] == before
 
 
-def test_many_geometries(total):
+def test_more_geometries_than_are_cached(total):
     """More than are kept."""
     x = numbers(700)
     d = cuda.to_device(x)

@@ -59,7 +59,7 @@ def test_one_operand_for_all_and_indices_of_other_types():
     np.testing.assert_array_equal(device.copy_to_host(), [6, 12, 0, 6])
 
 
-def test_several_indices():
+def test_assignment_with_several_index_arrays():
     rng = np.random.default_rng(2)
     i, j = rng.integers(-4, 4, 30), rng.integers(0, 5, (30, 1))
     host = np.zeros((4, 5, 2), "f4")

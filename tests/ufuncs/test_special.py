@@ -23,7 +23,7 @@ def points(name, dtype):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", special.NAMES)
-def test_results(name, dtype):
+def test_special_functions_match_scipy(name, dtype):
     ufunc = getattr(scipy_special, name)
     inputs = [points(name, dtype) for _ in range(ufunc.nin)]
     if name in ("xlogy", "rel_entr", "kl_div", "entr"):
@@ -41,7 +41,7 @@ EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 3.0, 40.0,
 
 
 @pytest.mark.parametrize("name", [name for name in special.NAMES if name not in ("y0", "y1")])
-def test_edges(name):
+def test_special_functions_match_scipy_at_edge_values(name):
     ufunc = getattr(scipy_special, name)
     inputs = (
         [EDGES] if ufunc.nin == 1 else [np.repeat(EDGES, len(EDGES)), np.tile(EDGES, len(EDGES))]
@@ -56,7 +56,7 @@ def test_edges(name):
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
 
 
-def test_calls():
+def test_special_functions_accept_dtype_and_out():
     d = cuda.to_device(np.arange(4))
     assert scipy_special.erf(d).dtype == np.float64
     out = cuda.zeros(4, np.float32)

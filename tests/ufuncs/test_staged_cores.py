@@ -87,7 +87,7 @@ def test_sums_of_rows(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_matrices(dtype):
+def test_staged_matrix_cores_match_numpy(dtype):
     @staged
     @guvectorize("(m,n),(n,p)->(m,p)", target="cuda")
     def product(a, b, c):

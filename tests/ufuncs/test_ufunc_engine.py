@@ -123,17 +123,17 @@ VIEWS = {
 
 @pytest.mark.parametrize("first", VIEWS)
 @pytest.mark.parametrize("second", VIEWS)
-def test_views(add, first, second):
+def test_operands_of_each_view_match_numpy(add, first, second):
     check(add, np.add, VIEWS[first], VIEWS[second])
 
 
 @pytest.mark.parametrize("order", "KCFA")
 @pytest.mark.parametrize("view", ["dense", "fortran", "transposed", "partly backwards"])
-def test_order(add, view, order):
+def test_order_argument_matches_numpy(add, view, order):
     check(add, np.add, VIEWS[view], VIEWS[view], order=order)
 
 
-def test_long_rows(add):
+def test_broadcast_rows_use_row_kernels(add):
     """A matrix and a row, a matrix and a column: kernels by rows."""
     before = len(add.compiled)
     m = np.arange(6 * 128, dtype="f4").reshape(6, 128)
@@ -143,7 +143,7 @@ def test_long_rows(add):
     assert ("rows", 1) in add.compiled[before:] and ("rows", 2) in add.compiled[before:]
 
 
-def test_kinds(add):
+def test_operand_layout_selects_the_kernel(add):
     other = Engine(np.add, "x + y")
     d = cuda.to_device(np.arange(64, dtype="f4"))
     other(d, d)
@@ -165,7 +165,7 @@ def test_kinds(add):
 
 
 @pytest.mark.parametrize("ndim", [2, 3, 4, 5, 7, 9, 17, 32])
-def test_many_dimensions(add, ndim):
+def test_many_dimensions_match_numpy(add, ndim):
     n = min(ndim, 9)
     a = np.arange(2**n, dtype="i4").reshape((2,) * n + (1,) * (ndim - n))
     order = np.random.default_rng(ndim).permutation(ndim)
@@ -174,7 +174,7 @@ def test_many_dimensions(add, ndim):
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 4)])
-def test_without_elements(add, shape):
+def test_empty_operands_match_numpy(add, shape):
     check(add, np.add, np.zeros(shape), np.zeros(shape))
     check(add, np.add, np.zeros(shape), np.zeros(shape[-1:]))
     out = np.zeros(shape)
@@ -268,7 +268,7 @@ def test_arrays_of_other_libraries(add):
     assert_array_equal(out.array.copy_to_host(), np.arange(6) * 2)
 
 
-def test_mixed(add):
+def test_host_and_device_operands_give_device_results(add):
     """One device operand, and the result is on the device."""
     d = cuda.to_device(np.arange(6, dtype="f4"))
     x = np.arange(6, dtype="f8")
@@ -335,7 +335,7 @@ def test_operands_that_handle_ufuncs(add):
         add(Silent(), 1)
 
 
-def test_lazy_arrays():
+def test_dask_arrays_are_delegated():
     dask_array = pytest.importorskip("dask.array")
     plus = vectorize(source="x + y", args="x, y", target="cuda")
     x = dask_array.arange(10, chunks=4)
@@ -347,7 +347,7 @@ def test_lazy_arrays():
 # ------------------------------------------------------------------------------------ outputs
 
 
-def test_out(add):
+def test_out_argument_is_filled_and_returned(add):
     x = np.arange(6, dtype="f4")
     for out in (np.zeros(6, "f4"), np.zeros(6, "f8"), np.zeros((2, 6)), np.zeros(12, "f4")[::2],
                 np.zeros((3, 6), "c8", order="F")):  # fmt: skip
@@ -368,7 +368,7 @@ def test_out_is_an_ellipsis(add, divmod_):
     assert_array_equal(add(np.arange(3), 1, out=...), [1, 2, 3])
 
 
-def test_several_outputs(divmod_):
+def test_two_outputs_match_numpy(divmod_):
     x = np.arange(7.0)
     check_quotient, check_rest = np.divmod(x, 3)
     quotient, rest = divmod_(x, 3.0)
@@ -404,7 +404,7 @@ OVERLAPS = {
 
 
 @pytest.mark.parametrize("case", OVERLAPS)
-def test_overlapping(add, case):
+def test_overlapping_out_matches_numpy(add, case):
     a = np.arange(300, dtype="f4")
     x, out = OVERLAPS[case](a)
     d = cuda.to_device(a)
@@ -441,7 +441,7 @@ class View:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_overlap(add, seed):
+def test_random_overlap_matches_a_copied_input(add, seed):
     """Inputs and output are any views of one array, masked or not: as if there was no overlap."""
     random = np.random.default_rng(seed)
     base = random.integers(0, 1000, 120).astype("i4")
@@ -479,7 +479,7 @@ def test_interleaved_needs_no_copy(add):
     assert _core.live()["buffers"] == before
 
 
-def test_where(add):
+def test_where_argument_matches_numpy(add):
     x = np.arange(12, dtype="f4").reshape(3, 4)
     masks = [x % 2 == 0, np.array([True, False, True, False]), np.array([[True], [False], [True]]),
              np.array(True), np.array(False), False, True, np.True_, [True, False, False, True]]  # fmt: skip
@@ -521,7 +521,7 @@ def test_dtype_and_signature(add):
         add(x, 1, sig="dd->d", signature="dd->d")
 
 
-def test_casting(add):
+def test_casting_argument_matches_numpy(add):
     x = np.arange(4, dtype="f8")
     with pytest.raises(TypeError, match="same_kind"):
         add(x, 1, out=np.zeros(4, "i4"))
@@ -611,7 +611,7 @@ def test_an_order_that_is_none(add):
         add(1, 2, order="Q")
 
 
-def test_arrays_elsewhere(add):
+def test_operands_on_two_devices_raise(add):
     if _core.device_count() < 2:
         pytest.skip("one device")
     d = cuda.to_device(np.ones(3))
@@ -651,7 +651,7 @@ def test_wrong_answers_of_the_sub_class():
         _core.Ufunc("many", 63, 1)
 
 
-def test_attributes(add):
+def test_ufunc_attributes(add):
     assert (add.nin, add.nout, add.nargs, add._name) == (2, 1, 3, "add")
 
 
@@ -681,7 +681,7 @@ def test_small_host_calls_are_one_launch_and_one_wait(add):
     assert calls() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
 
 
-def test_streams(add):
+def test_calls_run_on_the_given_stream(add):
     x = np.arange(1000, dtype="f4")
     for stream in (cuda.stream(), cuda.default_stream()):
         d = cuda.to_device(x, stream=stream)
@@ -715,7 +715,7 @@ def test_nothing_is_left(add):
     assert dict(_core.live()) == before
 
 
-def test_threads():
+def test_concurrent_first_calls_compile_once():
     other = Engine(np.add, "x + y")
     failures = []
 

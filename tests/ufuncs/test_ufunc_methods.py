@@ -72,7 +72,7 @@ class Test_reduce:
         equal(maximum.reduce(x), np.int8(100))
         equal(add.reduce(np.ones(300, bool)), np.int32(300))
 
-    def test_another_identity(self):
+    def test_reduce_starts_with_the_ufuncs_identity(self):
         x = numbers("i", (4, 5))
         for rows in (x, x[:0]):
             equal(multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i"))
@@ -112,7 +112,7 @@ class Test_reduce:
             equal(ours.reduce(x, **given), expected)
             equal(ours.reduce(device, **given), np.asarray(expected))
 
-    def test_where_broadcasts(self):
+    def test_reduce_where_mask_broadcasts(self):
         x = numbers("d", (20, 30))
         column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
         for mask in (column, row, True, np.True_, row.tolist()):
@@ -130,7 +130,7 @@ class Test_reduce:
                 np.maximum.reduce(x, where=mask, initial=-100),
             )
 
-    def test_out(self):
+    def test_reduce_writes_to_out(self):
         x = numbers("d", (30, 40))
         for dtype in ("d", "f", "q"):
             out = np.zeros(40, dtype)
@@ -152,7 +152,7 @@ class Test_reduce:
         add.reduce(device, axis=0, out=device[7])
         equal(device[7], x.sum(0))
 
-    def test_declared_loops(self):
+    def test_reduce_uses_the_declared_loops(self):
         @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
         def total(a, b):
             "return a + b;"
@@ -161,7 +161,7 @@ class Test_reduce:
         assert total.reduce(np.arange(5)).dtype == np.float64
         assert total.reduce(np.arange(5), dtype="f4") == np.float32(10)
 
-    def test_many_dimensions(self):
+    def test_reduce_along_several_axes(self):
         x = numbers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
@@ -172,14 +172,14 @@ class Test_reduce:
         equal(last.reduce(x, axis=1), x[:, -1])
         equal(last.reduce(x), x[-1])
 
-    def test_streams(self):
+    def test_reduce_runs_on_the_given_stream(self):
         x = numbers("q", 1000)
         for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
             found = add.reduce(cuda.to_device(x, stream), stream=stream)
             assert found.copy_to_host(stream=stream) == x.sum()
             assert add.reduce(x, stream=stream) == x.sum()
 
-    def test_leaves_nothing(self, live):
+    def test_ufunc_methods_leak_no_device_memory(self, live):
         def work():
             device = cuda.to_device(numbers("q", (100, 1000)))
             add.reduce(device)
@@ -198,7 +198,7 @@ class Test_reduce:
 
 class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
-    def test_sizes(self, size):
+    def test_accumulate_of_each_size(self, size):
         x = numbers("q", size)
         equal(add.accumulate(x), np.add.accumulate(x))
         equal(last.accumulate(x), x)
@@ -218,7 +218,7 @@ class Test_accumulate:
             equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
             equal(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
 
-    def test_long_lines(self):
+    def test_accumulate_of_long_rows_and_columns(self):
         x = numbers("i", (3, 70_001))
         equal(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
         equal(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
@@ -227,14 +227,14 @@ class Test_accumulate:
         equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
-    def test_shapes(self, shape):
+    def test_accumulate_of_each_shape(self, shape):
         x = numbers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
             equal(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
             equal(last.accumulate(device.T, axis), x.T)
 
-    def test_order(self):
+    def test_accumulate_keeps_the_operand_order(self):
         first = make("first", "a")
         x = np.arange(50_000)
         equal(first.accumulate(x), np.zeros_like(x))
@@ -260,7 +260,7 @@ class Test_accumulate:
 
 
 class Test_reduceat:
-    def test_segments(self):
+    def test_reduceat_of_random_segments(self):
         rng = np.random.default_rng(4)
         x = numbers("q", (40, 300))
         device = cuda.to_device(x)
@@ -273,7 +273,7 @@ class Test_reduceat:
                 equal(add.reduceat(device.T, np.sort(indices), -1 - axis % 2),
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
-    def test_long_segments(self):
+    def test_reduceat_of_long_segments(self):
         x = numbers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
         equal(add.reduceat(x, indices), np.add.reduceat(x, indices))
@@ -292,7 +292,7 @@ class Test_reduceat:
         assert add.reduceat(x, [0, 50, 20], out=out) is out
         equal(out, np.add.reduceat(x, [0, 50, 20]).astype("f4"))
 
-    def test_nothing(self):
+    def test_reduceat_of_no_segments(self):
         equal(add.reduceat(np.zeros((0, 3)), []), np.zeros((0, 3)))
 
 
@@ -307,7 +307,7 @@ INDICES = (
 
 class Test_at:
     @pytest.mark.parametrize("indices", INDICES, ids=repr)
-    def test_indices(self, indices):
+    def test_at_with_each_kind_of_index(self, indices):
         x = numbers("q", (5, 4, 3))
         expected, host, device = x.copy(), x.copy(), cuda.to_device(x)
         np.add.at(expected, indices, 7)
@@ -316,7 +316,7 @@ class Test_at:
         equal(host, expected)
         equal(device, expected)
 
-    def test_operands_broadcast(self):
+    def test_at_broadcasts_the_operand(self):
         x = numbers("d", (6, 5))
         for b in (
             np.arange(5.0),
@@ -339,21 +339,21 @@ class Test_at:
         horner.at(x, indices, b)
         equal(x, expected)
 
-    def test_views(self):
+    def test_at_updates_views(self):
         x = numbers("q", (8, 9))
         expected, device = x.copy(), cuda.to_device(x)
         np.add.at(expected[::2, ::-1].T, [0, 0, 2], 5)
         add.at(device[::2, ::-1].T, [0, 0, 2], 5)
         equal(device, expected)
 
-    def test_one_operand(self):
+    def test_at_of_a_unary_ufunc(self):
         x = numbers("d", 10)
         expected = x.copy()
         np.negative.at(expected, [0, 3, 3, 5])
         negative.at(x, [0, 3, 3, 5])
         equal(x, expected)
 
-    def test_dtypes(self):
+    def test_at_casts_the_operand(self):
         for code, b in (("i", 2), ("f", 1.5), ("F", 1j), ("q", 1.5), ("d", np.int8(3))):
             x = numbers(code, 6)
             expected = x.copy()
@@ -373,7 +373,7 @@ class Test_at:
 
 
 class Test_outer:
-    def test_shapes(self):
+    def test_outer_of_each_shape(self):
         for left in ((), (3,), (2, 4)):
             for right in ((), (5,), (2, 3)):
                 x, y = numbers("d", left), numbers("d", right, 1)

@@ -28,7 +28,7 @@ def hypotenuse(x, y):
 # --- forms -------------------------------------------------------------------------------------------
 
 
-def test_surface():
+def test_ufunc_has_numpys_attributes():
     f = hypotenuse
     assert (f.nin, f.nout, f.nargs, f.ntypes) == (2, 1, 3, 2)
     assert f.types == ["ff->f", "dd->d"] and f.identity is None and f.signature is None
@@ -71,7 +71,7 @@ def _sum(x, y):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms(form):
+def test_each_form_of_vectorize(form):
     f = FORMS[form]()
     x = np.arange(10.0)
     result = f(x, 2 * x)
@@ -161,7 +161,7 @@ def test_names_that_cannot_be_used_are_explained(given):
         vectorize(given, target="cuda", source="uses_list(x)", args="x")(np.float32(1))
 
 
-def test_pickling():
+def test_ufuncs_are_pickled():
     for f in (hypotenuse, vectorize(target="cuda")(_sum)):
         g = pickle.loads(pickle.dumps(f))
         assert g.__name__ == f.__name__ and g(3.0, 4.0) == f(3.0, 4.0)
@@ -169,7 +169,7 @@ def test_pickling():
     assert f.identity == 1 and f(2.0) == 6.0
 
 
-def test_inspection():
+def test_inspect_source_returns_each_signature():
     text = hypotenuse.inspect_source("(f4, f4)")
     assert "numbalite/ufunc.cuh" in text and "square" in text
     assert set(hypotenuse.inspect_source()) == set(hypotenuse.signatures)
@@ -217,7 +217,7 @@ def test_one_loop_takes_what_same_kind_allows():
         f(np.ones(3) * 1j)
 
 
-def test_lazily_typed():
+def test_loops_are_compiled_for_new_dtypes():
     f = vectorize(target="cuda")(_sum)
     assert f.types == [] and f.ntypes == 0
     for a, b in (("i1", "i1"), ("f4", "f4"), ("i4", "f8"), ("c8", "f4"), ("f2", "f2"), ("?", "u2")):
@@ -260,7 +260,7 @@ def test_every_dtype(code):
     assert f(x, y).dtype == t
 
 
-def test_several_results():
+def test_tuple_results_become_outputs():
     @vectorize(["Tuple((f8, i4, b1))(f8, f8)"], target="cuda")
     def divided(x, y):
         """
@@ -310,7 +310,7 @@ def test_each_element_is_computed_once(capfd):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 15, 16, 17, 255, 1023, 1024, 1025, 5000])
-def test_sizes(n):
+def test_arrays_of_each_size(n):
     for code in "fdF":
         x = np.arange(n).astype(code)
         y = np.ones(n, code)
@@ -329,7 +329,7 @@ def _adder(code):
     return _adders[code]
 
 
-def test_bytes():
+def test_one_byte_elements():
     f = vectorize(["u1(u1, u1)"], target="cuda", source="x ^ y", args="x, y")
     for n in (1, 15, 16, 17, 100):
         x, y = np.arange(n).astype("u1"), np.full(n, 5, "u1")
@@ -391,7 +391,7 @@ def _device_view(x):
     return cuda.from_cuda_array_interface(interface, owner=device)
 
 
-def test_unaligned_elements():
+def test_unaligned_operands():
     raw = cuda.to_device(np.zeros(8 * 20 + 3, "u1"))
     interface = dict(raw.__cuda_array_interface__)
     interface["data"] = (interface["data"][0] + 3, False)
@@ -402,7 +402,7 @@ def test_unaligned_elements():
     np.testing.assert_array_equal(f(odd, odd).copy_to_host(), 2 * (np.arange(20.0) + 1))
 
 
-def test_many_dimensions():
+def test_ten_dimensions_match_numpy():
     x = np.arange(2**10).reshape((2,) * 10)[..., ::-1].transpose(3, 1, 4, 0, 5, 9, 2, 6, 8, 7)
     y = np.arange(2**10).reshape((2,) * 10)[::-1] * 0.5
     np.testing.assert_array_equal(_adder("d")(cuda.to_device(x.astype("d")), y), x + y)
@@ -450,7 +450,7 @@ def test_cast(target):
         cast(cuda.to_device(x), "S3")
 
 
-def test_options():
+def test_compile_options_are_applied():
     f = vectorize(
         ["f4(f4)"], target="cuda", source="EXTRA * x", args="x", fastmath=True, nopython=True,
         options=["-DEXTRA=3"], cache=True,
@@ -458,6 +458,6 @@ def test_options():
     assert f(np.float32(2)) == 6
 
 
-def test_numbalite_names():
+def test_vectorize_is_exported_twice():
     assert numbalite.vectorize is vectorize
     assert cuda.vectorize(_sum).nin == 2
