@@ -1,13 +1,14 @@
 """Compares the profiler's counters and times with Nsight Compute's, for a folder of programs.
 
-    python tests/bench/ncu_table.py FOLDER [--gpu H200] [--json FILE] [--keep FOLDER]
-    python tests/bench/ncu_table.py FOLDER --recorded FOLDER
+    python tests/bench/ncu_table.py FOLDER --record RECORDS
+    python tests/bench/ncu_table.py FOLDER --recorded RECORDS [--gpu H200] [--json FILE]
+    python tests/bench/ncu_table.py FOLDER [--gpu H200] [--json FILE]
 
 Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on
-the simulator by `numbalite profile --json`, and on the GPU under `ncu --csv`; --keep stores ncu's
-output as NAME.csv, --recorded reads such files instead of running ncu, so that the table can be
-made without a GPU. Two programs whose names differ only in a last "-1" and "-2" are versions of one
-kernel: the table states whether the faster one was predicted.
+the GPU under `ncu --csv`, and on the simulator by `numbalite profile --json`. --record only runs
+ncu, and stores its output as RECORDS/NAME.csv; --recorded makes the table from these files, without
+a GPU; without either, both run. Two kernels of a program whose names differ only in a last "_1" and
+"_2" are versions of one kernel: the table states whether the faster one was predicted.
 
 Launches are matched by the kernel's name, grid and block, in their order.
 """
@@ -23,6 +24,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -159,6 +161,23 @@ def run_ncu(path: pathlib.Path) -> str:
     return done.stdout
 
 
+def record(programs: list, folder: pathlib.Path) -> int:
+    """Runs ncu for each program and stores its output; returns how many programs failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    failures = 0
+    for path in programs:
+        start = time.monotonic()
+        try:
+            text = run_ncu(path)
+        except SystemExit as problem:
+            print(problem, flush=True)
+            failures += 1
+            continue
+        (folder / f"{path.stem}.csv").write_text(text)
+        print(f"{path.stem}: {time.monotonic() - start:.0f} s", flush=True)
+    return failures
+
+
 def read_ncu(text: str) -> list:
     """The launches in the output of `ncu --csv --page raw`; other lines, such as the program's own,
     are skipped."""
@@ -180,8 +199,9 @@ _UNITS = {"usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "second": 1e9, "
 def _measured(row, units):
     values = {}
     for counter in COUNTERS:
-        parts = [_number(row[m]) * _UNITS.get(units[m], 1) for m in counter.metrics if row.get(m)]
-        if parts:
+        texts = {m: row[m] for m in counter.metrics if row.get(m, "n/a") not in ("", "n/a")}
+        parts = [_number(text) * _UNITS.get(units[m], 1) for m, text in texts.items()]
+        if len(parts) == len(counter.metrics):
             values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
     return Launch(
         name_of(row["Kernel Name"]), _sizes(row["Grid Size"]), _sizes(row["Block Size"]), values
@@ -257,16 +277,29 @@ def is_within(row: Row, counter: Counter) -> bool:
     return row.error <= counter.tolerance + 1e-9
 
 
+def times_of(pairs: list) -> dict:
+    """Returns {kernel: (predicted, measured)}: the sums of its launches."""
+    times: dict = {}
+    for launches in pairs:
+        total = times.get(launches[0].kernel, (0, 0))
+        times[launches[0].kernel] = tuple(
+            sum_ + (launch.values.get("time") or 0)
+            for sum_, launch in zip(total, launches, strict=True)
+        )
+    return times
+
+
 def versions(times: dict) -> list:
-    """(name, was the faster one predicted?) for each pair of programs. times: program -> (predicted, measured)"""
+    """(name, was the faster one predicted?) for each two versions of a kernel whose measured times differ.
+    times: as times_of returns them"""
     found = []
     for name in sorted(times):
-        other = name.removesuffix("-1") + "-2"
-        if not name.endswith("-1") or other not in times:
+        other = name.removesuffix("_1") + "_2"
+        if not name.endswith("_1") or other not in times:
             continue
         (a, x), (b, y) = times[name], times[other]
         if max(x, y) >= _FASTER * min(x, y):
-            found.append((name.removesuffix("-1"), (a < b) == (x < y)))
+            found.append((name.removesuffix("_1"), (a < b) == (x < y)))
     return found
 
 
@@ -327,23 +360,25 @@ def main(arguments: list) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--gpu", default="H200")
-    parser.add_argument("--recorded", type=pathlib.Path, help="a folder with NAME.csv of ncu")
-    parser.add_argument("--keep", type=pathlib.Path, help="store what ncu prints in this folder")
+    parser.add_argument("--record", type=pathlib.Path, help="only run ncu, and store its output")
+    parser.add_argument("--recorded", type=pathlib.Path, help="a folder that --record has made")
     parser.add_argument("--json", type=pathlib.Path, help="store the rows in this file")
     given = parser.parse_args(arguments)
     programs = sorted(given.folder.glob("*.py"))
     if not programs:
         raise SystemExit(f"{given.folder} has no programs (*.py)")
-    rows, alone, times = [], [], {}
+    if given.record:
+        return min(record(programs, given.record), 1)
+    rows, alone, faster = [], [], []
     for path in programs:
         expected, measured = predicted(path, given.gpu), read_ncu(_ncu_text(path, given))
         pairs, others = match(expected, measured)
         rows += compare(path.stem, pairs)
         alone += [(path.stem, launch) for launch in others]
-        times[path.stem] = tuple(
-            sum(pair[side].values.get("time") or 0 for pair in pairs) for side in (0, 1)
-        )
-    print(table(rows, versions(times), alone))
+        faster += [
+            (f"{path.stem}, {name}", is_right) for name, is_right in versions(times_of(pairs))
+        ]
+    print(table(rows, faster, alone))
     if given.json:
         given.json.write_text(json.dumps([row._asdict() for row in rows], indent=1))
     return 0
@@ -352,11 +387,7 @@ def main(arguments: list) -> int:
 def _ncu_text(path, given):
     if given.recorded:
         return (given.recorded / f"{path.stem}.csv").read_text()
-    text = run_ncu(path)
-    if given.keep:
-        given.keep.mkdir(parents=True, exist_ok=True)
-        (given.keep / f"{path.stem}.csv").write_text(text)
-    return text
+    return run_ncu(path)
 
 
 if __name__ == "__main__":

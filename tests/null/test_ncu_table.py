@@ -54,6 +54,13 @@ def test_output_of_ncu_is_read():
     assert (second.kernel, second.block) == ("scale", (128, 1, 1))
 
 
+def test_a_metric_that_ncu_does_not_have_is_not_compared():
+    values = {"dram__bytes_read.sum": "n/a", LOADS: "n/a", STORES: "4"}
+    (launch,) = ncu_table.read_ncu(printed(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
+    assert launch.values["global_store_sectors"] == 4
+    assert not {"dram_bytes", "global_load_sectors"} & set(launch.values)
+
+
 def test_other_output_is_an_error():
     with pytest.raises(ValueError, match="no output of ncu"):
         ncu_table.read_ncu("==ERROR== ERR_NVGPUCTRPERM\n")
@@ -99,12 +106,21 @@ def test_launches_are_matched_by_kernel_and_shape_in_their_order():
 
 def test_versions_of_a_kernel():
     times = {
-        "copy-1": (2.0, 4.0), "copy-2": (1.0, 3.0),
-        "sum-1": (1.0, 4.0), "sum-2": (2.0, 3.0),
-        "same-1": (1.0, 3.0), "same-2": (2.0, 3.1),
-        "alone-1": (1.0, 1.0),
+        "copy_1": (2.0, 4.0), "copy_2": (1.0, 3.0),
+        "sum_1": (1.0, 4.0), "sum_2": (2.0, 3.0),
+        "same_1": (1.0, 3.0), "same_2": (2.0, 3.1),
+        "alone_1": (1.0, 1.0),
     }  # fmt: skip
     assert ncu_table.versions(times) == [("copy", True), ("sum", False)]
+
+
+def test_the_time_of_a_kernel_is_the_sum_of_its_launches():
+    def launch(kernel, time):
+        return Launch(kernel, (1, 1, 1), (32, 1, 1), {"time": time})
+
+    pairs = [(launch("f", 1.0), launch("f", 2.0)), (launch("g", None), launch("g", 5.0))]
+    pairs.append((launch("f", 0.5), launch("f", 0.25)))
+    assert ncu_table.times_of(pairs) == {"f": (1.5, 2.25), "g": (0, 5.0)}
 
 
 def test_the_table_has_shares_targets_and_misses():
@@ -155,6 +171,20 @@ def test_a_folder_of_programs_is_compared_with_recorded_output(tmp_path, capsys)
     assert "| global_store_sectors | 1 | ± 2% | 100% | 95% |" in out
     assert "transposes, transpose: global_load_requests 512, measured 0" in out
     assert '"measured": 16384.0' in file.read_text()
+
+
+def test_a_program_that_fails_under_ncu_does_not_stop_the_others(tmp_path, capsys, monkeypatch):
+    tool = tmp_path / "ncu"
+    tool.write_text(
+        "#!/bin/sh\nfor last; do :; done\ncase $last in *bad.py) exit 1;; esac\necho ID\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for name in "bad", "good":
+        (tmp_path / f"{name}.py").write_text("")
+    assert ncu_table.main([str(tmp_path), "--record", str(tmp_path / "out")]) == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.csv"]
+    assert "ncu fails for" in capsys.readouterr().out
 
 
 def test_a_folder_without_programs_is_an_error(tmp_path):
