@@ -18,10 +18,9 @@ import sys
 import tempfile
 
 import pytest
-from kit.sample import VARIABLE, choose_seed
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-pytest_plugins = ["kit.fixtures", "kit.atimport"]
+pytest_plugins = ["kit.fixtures", "kit.atimport", "kit.sample"]
 
 # Many tests start interpreters. Where the environment disables byte code, each would compile the
 # whole package.
@@ -60,17 +59,10 @@ def pytest_configure(config):
         # A shell starts background jobs so: the tests of interrupts would wait forever.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_driver()
-    choose_seed()
-    if os.environ[VARIABLE] != "all":
-        os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py
     if not hasattr(config, "workerinput"):
         cache = tempfile.mkdtemp(prefix="numbalite-tests-")
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
         os.environ["NUMBALITE_CACHE_DIR"] = cache
-
-
-def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line(f"{VARIABLE}={os.environ[VARIABLE]} draws the same cases again")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE, choose_seed
+from kit.sample import VARIABLE
 
 from numbalite import _core, cuda
 from numbalite.errors import KernelError
@@ -33,7 +33,6 @@ CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS = 709, 700
 
 @pytest.fixture
 def draw():
-    choose_seed()
     return random.Random(f"{os.environ[VARIABLE]} printing")
 
 

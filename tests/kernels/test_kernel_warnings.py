@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE, choose_seed
+from kit.sample import VARIABLE
 
 import numbalite
 from numbalite import compilers, cuda
@@ -375,7 +375,6 @@ def test_kernels_of_numbalite_have_no_user():
 
 # ---- several signatures
 
-choose_seed()
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SIGNED = ("int8", "int32", "int64", "float32", "float64")
 BY_SIGNATURES = {

@@ -1,27 +1,46 @@
-"""Draws some of many similar cases, different ones in each run: for cases that cost a compilation
-or more.
+"""Draws some of many similar cases, different ones in each run of the suite on the simulator.
+
+A run keeps at most CASES cases of a parametrized test. The marker `cases(count)` sets another number for a
+test, a class or a module; `every_case` keeps all: for cheap cases, each of which tests a rule of its own.
+A case that the command line names by its full id always runs. `some` and `one` draw within a test, and from
+thousands of cases.
 
 The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again,
 NUMBALITE_TEST_SEED=all runs all, and on a GPU, where compiling does not dominate, all run too.
 """
 
+import collections
+import hashlib
 import os
 import random
 
+import pytest
+
 VARIABLE = "NUMBALITE_TEST_SEED"
+CASES = 3
+# Folders whose cases are cheap and different.
+EVERY_CASE = {"abi", "docs", "layout", "tiny"}
 
 
-def choose_seed():
+def pytest_configure():
     """Puts the seed of this session into the environment, where the other processes find it."""
-    os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
+    seed = os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
+    if seed != "all":
+        os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py
+
+
+def _drawing_seed():
+    """The seed, or None if all cases run."""
+    seed = os.environ.get(VARIABLE, "all")
+    return None if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim" else seed
 
 
 def some(count, cases, of=""):
     """`count` of the cases, in their order. Tests with a name (`of`) draw independently of
     others."""
     cases = list(cases)
-    seed = os.environ.get(VARIABLE, "all")
-    if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim":
+    seed = _drawing_seed()
+    if seed is None:
         return cases
     drawn = random.Random(f"{seed} of {len(cases)}{of}").sample(range(len(cases)), count)
     return [cases[i] for i in sorted(drawn)]
@@ -30,3 +49,56 @@ def some(count, cases, of=""):
 def one(cases, of=""):
     """One of the cases."""
     return some(1, cases, of)
+
+
+def _number_of_cases(item):
+    """How many cases of the item's test run, or None for all."""
+    for mark in item.iter_markers():
+        if mark.name == "every_case":
+            return None
+        if mark.name == "cases":
+            return mark.args[0]
+    return None if item.path.parent.name in EVERY_CASE else CASES
+
+
+def _named_on_command_line(config):
+    """Paths and names of the cases that the command line names by their full ids."""
+    for argument in config.args:
+        path, _, name = argument.partition("::")
+        if name.endswith("]"):
+            yield (config.invocation_params.dir / path).resolve(), name
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Deselects the cases that were not drawn.
+
+    The rank of a case depends on the seed and its own id only: a test draws the same cases whichever
+    others are selected, and a case that is drawn in a complete run is drawn in each part of it.
+    """
+    result = yield
+    seed = _drawing_seed()
+    if seed is None:
+        return result
+    named = set(_named_on_command_line(config))
+    tests = collections.defaultdict(list)
+    for item in items:
+        if getattr(item, "callspec", None) is not None:
+            tests[item.parent.nodeid, item.originalname].append(item)
+    left_out = set()
+    for cases in tests.values():
+        count = _number_of_cases(cases[0])
+        if count is not None and count < len(cases):
+            cases.sort(key=lambda case: hashlib.sha256(f"{seed} {case.nodeid}".encode()).digest())
+            left_out.update(cases[count:])
+    for item in list(left_out):
+        if (item.path.resolve(), item.nodeid.partition("::")[2]) in named:
+            left_out.remove(item)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+    return result
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"{VARIABLE}={os.environ[VARIABLE]} draws the same cases again")

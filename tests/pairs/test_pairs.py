@@ -4,13 +4,14 @@ import collections
 import itertools
 
 import pytest
-from kit.sample import one, some
+from kit.sample import one
 from pairs.form import Together
 from pairs.themes import KINDS, PAIRS
 
 from numbalite import cuda, errors
 from numbalite.compilers import host, hostbuild
 
+pytestmark = pytest.mark.cases(40)
 LIMIT = 5.0  # seconds for a launch
 HANGS = 0.2  # for one that never ends
 # Other mistakes after which a thread waits for ever.
@@ -43,7 +44,7 @@ def kernel_of():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("pair", one(PAIRS.values()), ids=lambda pair: pair.name)
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
 def test_the_corrected_kernel_does_what_numpy_does(pair):
     """As a user writes it, each compiled by itself."""
     pair.check(pair.run(True))
@@ -101,7 +102,7 @@ def test_the_corrected_kernel_is_not_reported(pair, kernel_of):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("pair", some(40, PAIRS.values(), "exact"), ids=lambda pair: pair.name)
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
 def test_an_exact_search_reports_races_and_no_corrected_kernel(pair, kernel_of):
     with cuda.checks("race", "hang", exact=True, limit=LIMIT, budget=0.2) as checks:
         pair.run(True, kernel_of(pair, True))

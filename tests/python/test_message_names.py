@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE, choose_seed
+from kit.sample import VARIABLE
 
 from numbalite import cuda, types, vectorize
 from numbalite.errors import TranslationError
@@ -127,7 +127,6 @@ def functions():
 
 
 def test_calls_with_random_arguments_show_no_internal_names():
-    choose_seed()
     draw = random.Random(f"{os.environ[VARIABLE]} messages")
     names = functions()
     for number in range(120):

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE, choose_seed
+from kit.sample import VARIABLE
 
 from numbalite import cuda, guvectorize
 from numbalite.errors import SignatureError
@@ -21,7 +21,6 @@ for (int i = 0; i < b.size(); ++i) {
 
 @pytest.fixture
 def draw():
-    choose_seed()
     return random.Random(f"{os.environ[VARIABLE]} written inputs")
 
 
