@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from kit.sample import some
 
 from numbalite import _core, cuda
 
@@ -24,7 +23,7 @@ def drawn(rng, shape, dtype):
     return host, device
 
 
-@pytest.mark.parametrize("dtype", some(3, DTYPES))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_arrays_of_any_layout(dtype):
     rng = np.random.default_rng(12)
     for _ in range(25):
@@ -48,7 +47,7 @@ def test_arrays_of_any_layout(dtype):
         np.testing.assert_array_equal(np.tile(device, reps).copy_to_host(), np.tile(host, reps))
 
 
-@pytest.mark.parametrize("dtype", some(3, DTYPES))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_many_arrays(dtype):
     """More arrays than one launch has parameters for; a table of them is copied to the device."""
     rng = np.random.default_rng()
@@ -76,7 +75,7 @@ def test_many_arrays(dtype):
         np.stack(devices)
 
 
-@pytest.mark.parametrize("dtype", some(3, DTYPES))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_copies_between_any_two_layouts(dtype):
     rng = np.random.default_rng(14)
     for _ in range(40):
@@ -91,7 +90,7 @@ def test_copies_between_any_two_layouts(dtype):
         np.testing.assert_array_equal(target.copy_to_host(), host)
 
 
-@pytest.mark.parametrize("dtype", some(1, DTYPES))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_elements_at_indices_of_any_layout(dtype):
     """One index array along the first axis, or several with slices between them."""
     rng = np.random.default_rng(15)

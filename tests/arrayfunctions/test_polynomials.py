@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from kit.likenumpy import alike, compare, moved
-from kit.sample import some
 
 from numbalite import cuda
 
@@ -80,7 +79,7 @@ def test_logspace_matches_numpy():
     np.testing.assert_allclose(cuda.logspace(0, 2, 3).copy_to_host(), [1, 10, 100])
 
 
-@pytest.mark.parametrize("dtype", some(2, [None, "f4", "c16"], "geometric sequences"))
+@pytest.mark.parametrize("dtype", [None, "f4", "c16"])
 def test_geometric_sequences(dtype):
     first, last = np.array([1.0, -2, 4]), np.array([1000.0, -1, 4])
     for num in (0, 1, 4):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from kit.sample import one, some
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -47,7 +46,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("function", some(6, FUNCTIONS.values(), of="autograd"))
+@pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_gradients_by_device_arrays_are_those_by_host_arrays(function):
     x = np.random.default_rng().random((4, 6))
     found = grad(function)(cuda.to_device(x))
@@ -83,7 +82,7 @@ def test_ufuncs_on_device_arrays():
         np.testing.assert_allclose(found.copy_to_host(), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="rules"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_rules_of_the_user_are_used(target):
     f = make(target, "x * y").defvjp("3 * g", "g * x")
     x = np.random.default_rng().random(5)
@@ -99,7 +98,7 @@ def test_jacobian_and_complex_arrays():
     np.testing.assert_allclose(power(cuda.to_device(z)).copy_to_host(), power(z))
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="complex"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_ufuncs_of_complex_numbers(target):
     signatures = ["complex128(complex128, float64)"]
     f = vectorize(signatures, target=target, source="return exp(z * x);", args="z, x", name="f")

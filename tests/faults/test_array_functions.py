@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from kit.likenumpy import moved
 from kit.numpycalls import CALLS, NEEDED
-from kit.sample import some
 
 from numbalite import _core
 from numbalite.ndarray import dispatch
@@ -29,13 +28,13 @@ def call_of(name):
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", some(8, CASES, "driver calls"))
+@pytest.mark.parametrize("name", CASES)
 def test_driver_calls(name, walk):
     walk(call_of(name), _core.fail_call_at)
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", some(8, CASES, "allocations"))
+@pytest.mark.parametrize("name", CASES)
 def test_allocations(name, walk):
     walk(call_of(name), _core.fail_alloc_at)
 

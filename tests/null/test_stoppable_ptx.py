@@ -6,7 +6,6 @@ import textwrap
 import pytest
 from kit import endless
 from kit.needs import needs_nvrtc
-from kit.sample import some
 
 from numbalite.compilers import Source, linking, nvrtc, stoppable
 from numbalite.compilers.image import Image
@@ -119,7 +118,7 @@ def source_of(name):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("name", some(3, endless.BODIES))
+@pytest.mark.parametrize("name", endless.BODIES)
 def test_the_assembler_accepts_the_code_of_endless_kernels(name):
     for capability in ((7, 5), (9, 0)):
         if "cluster" in name and capability < (9, 0):

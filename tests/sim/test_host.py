@@ -13,7 +13,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from kit.sample import some
 
 import numbalite
 from numbalite.compilers import elf, folders, forkserver, host, hostbuild, hostoptions, hostprelude
@@ -236,10 +235,10 @@ __device__ float* dynamic() { extern __shared__ float s[]; return s; }
         compiled(calling)
 
 
-@pytest.mark.parametrize("fields", some(3, [
+@pytest.mark.parametrize("fields", [
     {"debug": True}, {"opt": False}, {"opt": 3}, {"lineinfo": True}, {"fastmath": True}, {"std": "c++14"},
     {"std": "c++20"},
-]))  # fmt: skip
+])  # fmt: skip
 def test_ways_to_compile(alone, fields):
     image = alone(
         "__global__ void k(float* x, float a) { x[threadIdx.x] = a / 3 + threadIdx.x; }",

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import templates
@@ -48,7 +47,7 @@ def test_map_reduce_kernels_compile(nvrtc, toolkit_options, lanes):
 
 
 @pytest.mark.parametrize("arch", [75, 90])
-@pytest.mark.parametrize("code", some(1, "fdFD"))
+@pytest.mark.parametrize("code", "fdFD")
 def test_sums_of_exact_products(nvrtc, arch, code):
     """Of two vectors, in the type that the device adds up in."""
     dtype = np.dtype(code)

@@ -2,7 +2,6 @@
 
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import some
 
 from numbalite.compilers import compile_source, toolkit
 from numbalite.compilers.source import Source
@@ -86,7 +85,7 @@ def gpu():
     return "cuda", 9, 0
 
 
-@pytest.mark.parametrize("capability", some(1, [(7, 5), (10, 0)]))
+@pytest.mark.parametrize("capability", [(7, 5), (10, 0)])
 def test_curand_and_cub(gpu, toolkit_options, capability):
     kernels = ("sums", *(f"draw<{state}>" for state in STATES))
     image = compile_source(Source(LIBRARIES, kernels=kernels), ("cuda", *capability))

@@ -5,7 +5,6 @@ import re
 
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import compile_source
@@ -63,8 +62,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("arch", some(1, [(7, 5), (10, 0)]), ids=str)
-@pytest.mark.parametrize("case", some(9, CASES))
+@pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
+@pytest.mark.parametrize("case", CASES)
 def test_compiles(case, arch):
     made, _ = overload(*CASES[case])
     image = compile_source(made.images.source, ("cuda", *arch))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from kit import ptxrun
 from kit.needs import needs_nvrtc
-from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import nvrtc
@@ -102,7 +101,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     assert memory == before, "stores to other bytes"
 
 
-@pytest.mark.parametrize("dtype, architecture", some(4, EACH, "elements"))
+@pytest.mark.parametrize("dtype, architecture", EACH)
 def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
     """Strided elements, rows that wide accesses do not fit, and transposed ones."""
     align = np.dtype(dtype).alignment
@@ -121,7 +120,7 @@ def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
         copies(dtype, "tiled", shape, (0, 0), offsets, architecture, order="F")
 
 
-@pytest.mark.parametrize("dtype, architecture", some(4, EACH, "fields"))
+@pytest.mark.parametrize("dtype, architecture", EACH)
 def test_fields_of_packed_records_at_any_byte(dtype, architecture):
     for offset in (0, 1, 2, 4, 8, 9, 12, 15):
         for shape, gaps in (((5,), (1, 0)), ((3, 2), (0, 3)), ((1,), (0, 0))):

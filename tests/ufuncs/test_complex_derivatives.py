@@ -5,7 +5,6 @@ import cmath
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import one, some
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -64,7 +63,7 @@ def check(f, args):
     np.testing.assert_allclose(total, (g * tangent).real, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="complex functions"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_functions_of_complex_numbers(target):
     calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
     results = ", ".join([C] * len(FUNCTIONS))
@@ -106,7 +105,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="complex texts"))
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts(name, target):
     signature, source, args = TEXTS[name]
@@ -116,7 +115,7 @@ def test_texts(name, target):
     check(f, [numbers() + 0.1 if kind == C else real for kind in kinds])
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="complex python"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_python_bodies(target):
     @vectorize([f"{C}({C}, float64)"], target=target)
     def f(z, x):
@@ -134,9 +133,7 @@ def ufuncs_of_numpy():
     return sorted(of_numbers, key=lambda u: u.__name__)
 
 
-@pytest.mark.parametrize(
-    "ufunc", some(4, ufuncs_of_numpy(), "complex numpy"), ids=lambda u: u.__name__
-)
+@pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
 def test_ufuncs_of_numpy(ufunc):
     inputs, t = [numbers() + 0.1 for _ in range(ufunc.nin)], numbers()
     fused = numbalite.fuse(lambda *args: ufunc(*args))

@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
-from kit.sample import one, some
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -69,7 +68,7 @@ def of_group(names, target):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="functions"))
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
 def test_functions_of_one_number(names, target):
     f, x = of_group(names, target), points()
@@ -82,7 +81,7 @@ def test_functions_of_one_number(names, target):
         assert_derivative(second[i], difference(lambda x, i=i: first(x)[i], [x], [1.0]))
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="rounding"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_functions_that_round_have_the_derivative_0(target):
     f, x = of_group(ROUNDING, target), np.random.default_rng().normal(size=50) * 3
     values, tangents = f.jvp((x,), (1.0,))
@@ -97,8 +96,8 @@ def test_derivative_of_acosh():
     assert_derivative(f.derivative()(x), 1 / np.sqrt(x * x - 1))
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="two"))
-@pytest.mark.parametrize("text", some(5, OF_TWO.values(), of="two"), ids=str)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("text", OF_TWO.values(), ids=str)
 def test_functions_of_two_numbers(text, target):
     f = vectorize(DDD, target=target, source=f"return {text};", args="x, y", name="f")
     x, y, dx, dy = points(), points(), points(), points()
@@ -124,7 +123,7 @@ def ufuncs_of_numpy():
     return sorted(of_numbers, key=lambda ufunc: ufunc.__name__)
 
 
-@pytest.mark.parametrize("ufunc", some(4, ufuncs_of_numpy(), of="numpy"), ids=lambda u: u.__name__)
+@pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
 def test_float_ufuncs_of_numpy_are_right_or_refused(ufunc):
     inputs, direction = [points(), points()][: ufunc.nin], [1.0, 2.0][: ufunc.nin]
     fused = numbalite.fuse(lambda *args: ufunc(*args))
@@ -202,15 +201,15 @@ def in_python(lines, result):
     return scope["f"]
 
 
-@pytest.fixture(params=one(range(40), of="bodies"))
+@pytest.fixture(params=range(40))
 def random_body(request, tmp_path):
     import random
 
     return body(random.Random(request.param))
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="texts"))
-@pytest.mark.parametrize("kind", one(["double", "float64", "auto"], of="kinds"))
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", ["double", "float64", "auto"])
 def test_random_texts(random_body, target, kind):
     lines, result = random_body
     if kind == "auto":  # a variable without a type has that of its first value
@@ -238,7 +237,7 @@ def check_all(f):
     np.testing.assert_allclose(mixed, swapped, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="python"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_random_python_bodies(random_body, target):
     check_all(vectorize(DDD, target=target)(in_python(*random_body)))
 
@@ -246,7 +245,7 @@ def test_random_python_bodies(random_body, target):
 # ---- shapes, types and calls
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="shapes"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_gradients_have_the_shapes_and_types_of_their_arguments(target):
     f = vectorize(
         ["float32(float32, float32)", "float64(float64, float64)"], target=target,
@@ -281,7 +280,7 @@ def test_arrays_stay_on_the_device():
         assert isinstance(found, cuda.DeviceNDArray)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="lazy"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_derivative_of_a_ufunc_without_signatures(target):
     @vectorize(target=target)
     def f(x, n):
@@ -357,7 +356,7 @@ def test_derivatives_of_fused_functions():
 # ---- rules of the user
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="rules"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_rules(target):
     f = vectorize(DDD, target=target, source="return x * y;", args="x, y", name="f")
     f = f.defvjp("g * y + 100 * g", "g * sin(x) / 3")
@@ -426,10 +425,8 @@ def test_invalid_derivative_arguments_raise():
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("capability", one([(7, 5), (8, 0), (9, 0), (10, 0)], of="capabilities"))
-@pytest.mark.parametrize(
-    "names", some(2, in_groups(SMOOTH), of="nvrtc"), ids=lambda names: names[0]
-)
+@pytest.mark.parametrize("capability", [(7, 5), (8, 0), (9, 0), (10, 0)])
+@pytest.mark.parametrize("names", in_groups(SMOOTH), ids=lambda names: names[0])
 def test_derivatives_compile_for_gpus(names, capability):
     f = of_group(names, "cuda")
     for ufunc in (

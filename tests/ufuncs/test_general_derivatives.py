@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from kit.sample import one
 
 from numbalite import cuda, guvectorize
 
@@ -69,7 +68,7 @@ def test_vjp_of_fixed_dimensions_is_the_transpose_of_jvp(target):
         np.testing.assert_allclose(np.sum(tangent * g), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="types"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_types_scalars_and_integers(target):
     f = guvectorize(
         ["void(float32[:], float64, int32, float64[:], float64[:])"], "(3),(),()->(),(3)", target=target,
@@ -86,7 +85,7 @@ def test_types_scalars_and_integers(target):
     np.testing.assert_allclose(by_a, 3 * x.sum(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("target", one(TARGETS, of="python"))
+@pytest.mark.parametrize("target", TARGETS)
 def test_python_bodies(target):
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target=target)
     def f(x, y):

@@ -4,7 +4,6 @@ import operator
 
 import numpy as np
 import pytest
-from kit.sample import some
 
 from numbalite import cuda, guvectorize, types, vectorize
 
@@ -101,7 +100,7 @@ def check(result, expected, exact=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some(26, TABLE))
+@pytest.mark.parametrize("name", TABLE)
 def test_every_ufunc(name):
     every_kind(name, protocols._TABLE[name][1].replace("bu" if name in ALIKE else "none", ""))
 

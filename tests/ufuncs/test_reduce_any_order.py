@@ -37,7 +37,7 @@ def expected(expression, x, axis):
     return operation.reduce(x, axis=axis, dtype=x.dtype)
 
 
-@pytest.mark.parametrize("expression", some(1, ["a & b", "a | b", "a > b ? a : b"]))
+@pytest.mark.parametrize("expression", ["a & b", "a | b", "a > b ? a : b"])
 def test_other_operations(expression):
     host = np.random.default_rng(1).integers(-99, 99, (5, 9001), dtype="i4")
     found = reduction(expression)(cuda.to_device(host), axis=1).copy_to_host()
@@ -69,7 +69,7 @@ def test_any_shape_and_strides_match_numpy(data):
         assert reduction(expression)(device) == every
 
 
-@pytest.mark.parametrize("code", some(3, WHOLE + "?fFe"))
+@pytest.mark.parametrize("code", WHOLE + "?fFe")
 def test_exact_numbers(code):
     """The same whichever the order. Rows for warps, for blocks and for many blocks."""
     rng = np.random.default_rng(1)

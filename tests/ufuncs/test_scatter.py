@@ -5,7 +5,6 @@ import contextlib
 import numpy as np
 import pytest
 from kit.calls import traced_again
-from kit.sample import some
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -30,21 +29,18 @@ def both(ufunc, dtype, length, count, b=None):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "length", "count"),
-    some(
-        4,
-        [
-            ("add", "i4", 16, 1000),  # few places: in shared memory
-            ("add", "f4", 16, 1000),
-            ("add", "c8", 16, 100),
-            ("add", "i4", 2000, 100),  # many: one by one
-            ("add", "f2", 2000, 100),
-            ("subtract", "i8", 16, 100),
-            ("maximum", "f4", 16, 200),
-            ("multiply", "u1", 16, 100),
-            ("power", "f8", 10, 30),  # in order
-            ("logical_and", "?", 10, 30),
-        ],
-    ),
+    [
+        ("add", "i4", 16, 1000),  # few places: in shared memory
+        ("add", "f4", 16, 1000),
+        ("add", "c8", 16, 100),
+        ("add", "i4", 2000, 100),  # many: one by one
+        ("add", "f2", 2000, 100),
+        ("subtract", "i8", 16, 100),
+        ("maximum", "f4", 16, 200),
+        ("multiply", "u1", 16, 100),
+        ("power", "f8", 10, 30),  # in order
+        ("logical_and", "?", 10, 30),
+    ],
 )
 def test_operations(name, dtype, length, count):
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from kit.sample import some
 
 from numbalite import cuda, vectorize
 from numbalite.ufuncs.protocols import counterpart
@@ -85,7 +84,7 @@ def test_every_ufunc_with_an_identity_is_here():
     assert with_identity <= set(SUPPORTED)
 
 
-@pytest.mark.parametrize("name, code", some(30, itertools.product(SUPPORTED, "?bBhHiIqQefdFD")))
+@pytest.mark.parametrize("name, code", list(itertools.product(SUPPORTED, "?bBhHiIqQefdFD")))
 def test_short_axes(name, code):
     ufunc, dtype, rng = UFUNCS[name], np.dtype(code), np.random.default_rng()
     for shape in SHAPES:
