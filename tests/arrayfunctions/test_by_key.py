@@ -63,7 +63,7 @@ def test_many_tiles_in_order(monkeypatch):
     equal(composition(keys, records), runs(keys, records, composed))
 
 
-def test_out_and_count():
+def test_by_key_writes_to_out_and_count():
     keys, values = np.arange(3000) // 7, np.ones(3000, "f4")
     k, v = cuda.to_device(keys), cuda.to_device(values)
     out = cuda.device_array(3000, keys.dtype), cuda.device_array(4000, "f4")

@@ -33,7 +33,7 @@ def test_indices_match_numpy():
         compare(cuda.indices(shape, sparse=True), np.indices(shape, sparse=True))
 
 
-def test_grids_by_slices():
+def test_mgrid_and_ogrid_match_numpy():
     for name in ("mgrid", "ogrid"):
         ours, numpys = getattr(cuda, name), getattr(np, name)
         compare(ours[:3, 1:5:2], numpys[:3, 1:5:2])
@@ -41,7 +41,7 @@ def test_grids_by_slices():
         compare(ours[2:7], numpys[2:7])
 
 
-def test_diagonals_and_triangles():
+def test_diagonal_and_triangle_indices_match_numpy():
     for args in ((3, 2), (-3, 2), (3, 0), (2, -1)):
         compare(cuda.diag_indices(*args), np.diag_indices(*args))
     for shape in ((3, 3), (2, 2, 2), (2, 3), (3,), (0, 0)):
@@ -67,7 +67,7 @@ def test_unravel_index_matches_numpy(order):
 
 @examples(25)
 @given(data=st.data())
-def test_ravel_multi_index(data):
+def test_ravel_multi_index_matches_numpy(data):
     dims = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     shape = data.draw(drawn.shapes(0, 2, most=3))
     reach = data.draw(st.sampled_from([0, 0, 3]))
@@ -85,7 +85,7 @@ def test_ravel_multi_index(data):
     alike(np.ravel_multi_index, places, dims, mode, order)
 
 
-def test_wrong_multi_indices():
+def test_invalid_multi_indices_raise_numpys_errors():
     alike(np.ravel_multi_index, (PLACES, PLACES), (3,))
     alike(np.ravel_multi_index, (PLACES,), (3, 3))
     for mode in ("raise", "wrap", "clip"):

@@ -106,7 +106,7 @@ def test_histograms_of_several_dimensions():
 RULES = ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
 
 
-def test_ranges_of_histograms():
+def test_histogram_ranges_match_numpy():
     x = RNG.random((40, 2)).astype("f4")
     d = on_device(x)
     for limits in (None, ((0, 1), (0, np.float32(0.9))), ((0, 0), (0, 1)), (None, (0.5, 1)),
@@ -121,7 +121,7 @@ def test_ranges_of_histograms():
 
 @numpy_since("2.1", "bins of integers have a width of at least 1")
 @pytest.mark.parametrize("rule", RULES)
-def test_bins_by_rules(rule):
+def test_histogram_bin_rules_match_numpy(rule):
     normal = np.random.default_rng(5).standard_normal(300)
     hosts = [normal, (normal * 20).astype("i4"), normal.astype("f4") ** 2, np.ones(5)]
     if rule != "stone":  # a histogram for each of a hundred numbers of bins

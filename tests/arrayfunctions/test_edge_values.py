@@ -28,7 +28,7 @@ def outcome(call, *args):
 
 
 @pytest.mark.parametrize("endpoint", [True, False])
-def test_steps_that_underflow(endpoint):
+def test_linspace_with_underflowing_steps_matches_numpy(endpoint):
     for start in TINY:
         for stop in TINY:
             for count in (1, 2, 3, 10, 1000):
@@ -230,7 +230,7 @@ class OfNumbers:
 @pytest.mark.parametrize(
     "other", [Anything(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
 )
-def test_equality_is_numpys(other):
+def test_equality_with_any_object_matches_numpy(other):
     x = np.arange(3)
     d = cuda.to_device(x)
     for compared in (operator.eq, operator.ne):

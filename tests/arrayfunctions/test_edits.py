@@ -99,7 +99,7 @@ def test_trim_zeros_matches_numpy():
             alike(np.trim_zeros, host, "fb", axis)
 
 
-def test_order_is_kept():
+def test_delete_keeps_the_memory_order():
     for host in (MATRIX, np.asfortranarray(MATRIX)):
         for places in (1, slice(9, None), slice(0, 2)):
             made = np.delete(moved(host).copy("K"), places, axis=1)

@@ -206,7 +206,7 @@ def test_places_counts_and_scans(data):
     same(getattr(np, name), (device,), (host,), keywords)
 
 
-def test_out_and_nan():
+def test_reductions_with_nan_match_numpy():
     host = np.array([[1.5, np.nan, 2], [3, 4, np.nan]], "f4")
     d = cuda.to_device(host)
     for name in ("argmax", "argmin", "max", "sum", "mean", "std"):
@@ -337,7 +337,7 @@ def test_where_matches_numpy(data):
 
 
 @numpy_since("2.1", "np.clip accepts integers that the dtype does not have")
-def test_limits_and_tolerances():
+def test_clip_bounds_and_tolerances_match_numpy():
     """Bounds that are Python integers outside the dtype's range clip nothing; a NumPy scalar as
     tolerance is compared without conversion."""
     host = np.arange(200, dtype="u1")
@@ -363,7 +363,7 @@ def test_i0_matches_numpy():
     alike(np.i0, x * 1j)
 
 
-def test_real_if_close():
+def test_real_if_close_matches_numpy():
     tiny = np.array([1 + 1e-15j, 2])
     for host in (tiny, tiny.astype("c8"), tiny + 1e-8j, tiny.real, tiny[:0]):
         for tol in (100, 1e9, 0.5):
@@ -558,7 +558,7 @@ def test_save_functions_accept_device_arrays(tmp_path):
     compare(np.fromfile(tmp_path / "d.bin", like=d), np.arange(3.0))
 
 
-def test_buffers_and_iterators():
+def test_frombuffer_and_fromiter_match_numpy():
     d = cuda.zeros(1)
     compare(np.frombuffer(b"abcd", "u2", like=d), np.frombuffer(b"abcd", "u2"))
     compare(np.fromiter(range(3), "i4", like=d), np.arange(3, dtype="i4"))

@@ -71,7 +71,7 @@ def test_random_keys_match_numpy(data):
     same(put, (device, key), (host, host_key))
 
 
-def test_values_of_assignments():
+def test_assigned_values_are_broadcast_and_converted():
     """The assigned values are broadcast, converted, or read from the array itself."""
     host = np.arange(24, dtype="f4").reshape(4, 6)
     places = np.array([3, 1])
@@ -114,7 +114,7 @@ def test_elements_of_every_size(dtype):
     assert d.copy_to_host().tobytes() == host.tobytes()
 
 
-def test_widths_of_accesses(monkeypatch):
+def test_gather_uses_16_byte_accesses(monkeypatch):
     """Rows are moved in words of 16 bytes where their alignment allows it."""
     words = []
     real = gather._kernel
@@ -174,7 +174,7 @@ def test_indices_on_the_device_beyond_the_axis():
 
 @examples(40)
 @given(data=st.data())
-def test_take_and_put(data):
+def test_take_and_put_match_numpy(data):
     device, host = data.draw(arrays(dtypes=["f4"]))
     mode = data.draw(st.sampled_from(["raise", "wrap", "clip"]))
     axis = data.draw(st.one_of(st.none(), st.integers(-host.ndim, host.ndim - 1)))

@@ -101,7 +101,7 @@ def test_masks_of_all_axes(pair, data):
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(), st.data())
-def test_written_by_functions(pair, data):
+def test_place_and_putmask_match_numpy(pair, data):
     x, d = pair
     mask = (
         np.random.default_rng(4).integers(0, 3, x.shape).astype(data.draw(st.sampled_from("?if")))
@@ -118,7 +118,7 @@ def test_written_by_functions(pair, data):
 
 @settings(max_examples=25, deadline=None)
 @given(arrays(), st.data())
-def test_compress_and_extract(pair, data):
+def test_compress_and_extract_match_numpy(pair, data):
     x, d = pair
     axis = data.draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1)))
     length = x.size if axis is None else x.shape[axis]

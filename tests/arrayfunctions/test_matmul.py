@@ -212,7 +212,7 @@ def test_the_bits_of_bfloat16():
     assert not _core.gemm(out, cuda.ones((5, 5), "f4"), bits, 0, True)
 
 
-def test_arrays_of_bfloat16():
+def test_products_of_bfloat16_arrays():
     """NumPy's products are float32 by matmul, bfloat16 by dot."""
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     a, b = small(1, (3, 33, 6), bfloat16), small(2, (6, 7), bfloat16)

@@ -12,7 +12,7 @@ CUBE = np.random.default_rng(1).standard_normal((2, 3, 4)).astype("f4")
 
 
 @pytest.mark.parametrize("name", ["diag", "diagflat", "tril", "triu"])
-def test_diagonals_and_triangles(name):
+def test_diag_and_triangle_functions_match_numpy(name):
     for array in (MATRIX, LINE, CUBE, np.array(3.0)):
         for k in (-2, 0, 7):
             alike(getattr(np, name), array, k)
@@ -82,7 +82,7 @@ def test_cross_products_of_dtypes_are_exactly_those_of_numpy(dtype):
     )
 
 
-def test_blocks_and_choices():
+def test_block_and_select_match_numpy():
     for arrays in (
         [[MATRIX, MATRIX], [MATRIX, MATRIX * 2]], [LINE, LINE], LINE, [[LINE, LINE], [np.ones(10)]],
         [[[MATRIX]], [[MATRIX]]], [[MATRIX], MATRIX], [[]],

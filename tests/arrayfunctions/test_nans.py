@@ -62,7 +62,7 @@ def test_places_and_running_sums(data):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f8", "c8", "i4"])
-def test_nan_to_num(dtype):
+def test_nan_to_num_matches_numpy(dtype):
     host = np.arange(12).reshape(3, 4).astype(dtype)
     if host.dtype.kind in "fc":
         host[0] = [np.nan, np.inf, -np.inf, 1]

@@ -123,7 +123,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_layouts_are_kept(name):
+def test_layouts_of_results_match_numpy(name):
     host = np.arange(24.0)
 
     def call(x):

@@ -33,7 +33,7 @@ def test_polynomial_arithmetic_matches_numpy(name):
         getattr(np, name)(cuda.to_device(LINES[0]), np.poly1d([1, 2]))
 
 
-def test_slopes_and_areas():
+def test_polyder_and_polyint_match_numpy():
     for line in (*LINES[:4], LINES[1].astype("i4")):
         for m in (0, 1, 2, 3, -1):
             alike(np.polyder, line, m)

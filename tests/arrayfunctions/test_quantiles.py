@@ -34,7 +34,7 @@ def test_nanquantiles_ignore_nan(axis):
 
 @numpy_since("2.4", "weights of 0 and NaN are errors")
 @pytest.mark.parametrize("axis", [None, 0, (0, 1)])
-def test_quantiles_by_weights(axis):
+def test_weighted_quantiles_match_numpy(axis):
     host, device = rows_with_nans()
     weights = np.random.default_rng(6).integers(0, 3, host.shape).astype("f8") + (host != host)
     weights[0] += 1

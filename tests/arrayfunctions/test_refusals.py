@@ -102,7 +102,7 @@ def test_invalid_arguments_raise_numpys_errors(name):
             assert is_same_kind(error, refused), f"{what}: {error!r}, NumPy {refused!r}"
 
 
-def test_outputs_are_named():
+def test_invalid_out_is_named_in_the_error():
     d = cuda.to_device(M)
     for name, call in (
         ("mean", lambda: d.mean(out=d)), ("argmax", lambda: np.argmax(d, out=d)),

@@ -187,7 +187,7 @@ def test_all_names_of_numpy_work_or_raise_with_an_alternative():
             compare(ours, numpys)
 
 
-def test_get_array_module():
+def test_get_array_module_returns_cuda_or_numpy():
     d = D(np.arange(3.0))
     assert cuda.get_array_module(d) is cuda.get_array_module(1, np.ones(2), d) is cuda
     assert cuda.get_array_module(cuda.sparse.eye_array(3)) is cuda

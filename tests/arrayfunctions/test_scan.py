@@ -43,7 +43,7 @@ def small_tiles(reduction_limits):
     reduction_limits(TILE_THREADS=32, TILE_RUNS=1)
 
 
-def test_records_in_order():
+def test_scan_of_records_keeps_operand_order():
     maps = affine(6000)
     expected = composed(maps)
     d = cuda.to_device(maps)
@@ -66,7 +66,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
         assert (got[line] == composed(maps[line])).all()
 
 
-def test_tiles_of_columns():
+def test_scan_of_many_columns():
     """Operations that do not commute, with an initial value, and exclusive scans."""
     maps, start = affine(1300 * 33).reshape(1300, 33), (3, 5, 7)
     d = cuda.to_device(maps)

@@ -19,7 +19,7 @@ def halves(found):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_shapes_and_strides(data):
+def test_select_of_random_shapes_and_strides(data):
     shape = data.draw(st.lists(st.integers(0, 6), max_size=3)) + [
         data.draw(st.sampled_from((1, 40, 700)))
     ]
@@ -46,7 +46,7 @@ def test_select_with_many_tiles(monkeypatch):
     np.testing.assert_array_equal(got, x[x > 5])
 
 
-def test_all_and_none():
+def test_select_of_all_or_no_elements():
     x = cuda.to_device(np.arange(6, 3000))
     assert large(x).copy_to_host().tolist() == list(range(6, 3000))
     chosen, others = by_size(cuda.to_device(np.zeros(3000)))
@@ -71,7 +71,7 @@ def test_records_and_python_functions():
     )
 
 
-def test_out_and_count():
+def test_select_writes_to_out_and_count():
     x = np.arange(5000) % 10
     d, out = cuda.to_device(x), cuda.device_array(6000, x.dtype)
     got = large(d, out)

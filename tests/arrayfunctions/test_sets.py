@@ -20,14 +20,14 @@ def test_set_functions_match_numpy(name):
         alike(function, np.array([3, 1, 2]), np.array([2, 3, 7]), assume_unique=True)
 
 
-def test_unions_with_numbers():
+def test_union1d_with_a_number_matches_numpy():
     for dtype in ("f4", "u1", "?", "c8"):
         for number in (3, 2.5, 1j, True, np.float64(2), np.array(2.5), [2]):
             alike(np.union1d, np.array([0, 1, 1], dtype), number)
             alike(lambda x, n: np.concatenate([n, x], axis=None), np.array([0, 1], dtype), number)
 
 
-def test_where_and_not():
+def test_intersect1d_indices_and_isin_invert_match_numpy():
     alike(np.intersect1d, TABLE, WHOLE, return_indices=True)
     alike(np.intersect1d, WHOLE[:3], WHOLE[1:3], assume_unique=True, return_indices=True)
     alike(np.isin, TABLE, WHOLE, invert=True)

@@ -104,7 +104,7 @@ def test_running_reductions_with_initial_values():
         alike(np.cumulative_prod, *args, **keywords)
 
 
-def test_differences_with_ends():
+def test_ediff1d_matches_numpy():
     for args, keywords in (
         ((MATRIX,), {}), ((LINE,), {"to_end": [7, 8]}), ((LINE,), {"to_begin": LINE, "to_end": 3}),
         ((LINE,), {"to_end": 1.5}), ((LINE[:1],), {}), ((LINE[:0],), {"to_begin": 3}),
@@ -112,7 +112,7 @@ def test_differences_with_ends():
         alike(np.ediff1d, *args, **keywords)
 
 
-def test_kinds_of_numbers():
+def test_isreal_and_isposinf_match_numpy():
     special = np.array([0, np.inf, -np.inf, np.nan, 1])
     for function in (np.isreal, np.iscomplex, np.isposinf, np.isneginf):
         for x in (special, special.astype("c8"), LINE, special.astype("f2")):

@@ -57,7 +57,7 @@ def places_of(host, axis, descending):
 
 @examples(60)
 @given(data=st.data())
-def test_sorts_as_numpy(data):
+def test_sort_and_argsort_match_numpy(data):
     dtype = data.draw(st.sampled_from([*KINDS_APART, *DTYPES, "m8[s]", "M8[D]"]))
     shape = data.draw(drawn.shapes(0, 3, most=70))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
@@ -197,7 +197,7 @@ def test_captured_into_a_graph():
     same_bits(small, np.sort(host[:100], kind="stable"))
 
 
-def test_checks_find_nothing():
+def test_sort_kernels_pass_the_checks():
     host = values(np.random.default_rng(9), "f4", (4500,))
     device, small = cuda.to_device(host), cuda.to_device(host[:300])
     if not cuda.is_simulated():

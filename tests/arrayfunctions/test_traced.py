@@ -89,7 +89,7 @@ def test_many_arrays_are_joined(monkeypatch, count, shape):
 
 
 @pytest.mark.parametrize("name", ["take", "indices", "tile", "concatenate", "pad", "dot", "copy"])
-def test_no_python_runs(name):
+def test_replayed_calls_run_no_python(name):
     d, e, j = map(cuda.to_device, (np.ones((3, 5)), np.ones((3, 5)), np.array([1, 0])))
     for _ in range(TIMES):
         CALLS[name](d, e, j)
@@ -167,7 +167,7 @@ def test_two_streams_are_not_mixed():
             cuda.synchronize()
 
 
-def test_steps_in_python():
+def test_trace_steps_are_replayed():
     """A step that a function adds by trace_step() is replayed for other arrays and streams."""
     done = []
 
@@ -223,7 +223,7 @@ def test_equal_numbers_are_not_the_same():
         assert np.add(np.tile(d.astype(np.int8), 2), 1).dtype == np.int8
 
 
-def test_results_are_apart():
+def test_replayed_calls_return_separate_arrays():
     d = cuda.to_device(np.arange(3))
     kept = [np.tile(d, 2) for _ in range(TIMES + 1)]
     kept[-1].fill(9)
@@ -276,7 +276,7 @@ def test_a_function_may_reject_a_trace():
     assert (twice.__name__, twice.__wrapped__.__name__) == ("twice", "twice")
 
 
-def test_streams_and_captures():
+def test_traced_calls_on_streams_and_in_captures():
     x = np.arange(6.0)
     d, stream = cuda.to_device(x), cuda.stream()
     made = cuda.device_array(12)

@@ -50,7 +50,7 @@ def test_to_device_copies_between_host_and_device():
         d.to_device("gpu")
 
 
-def test_to_another_device(run_python):
+def test_arrays_are_created_on_another_device(run_python):
     run_python(
         """
 import numbalite.array_api as xp

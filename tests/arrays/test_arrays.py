@@ -88,7 +88,7 @@ def test_get_and_set_as_in_cupy():
     ],
     ids=str,
 )
-def test_strided_host_arrays(view):
+def test_strided_host_arrays_are_copied(view):
     x = numbers((6, 8), "f8")
     equal(cuda.to_device(x[view]), x[view])
     d = cuda.to_device(np.zeros_like(x[view]))
@@ -102,12 +102,12 @@ def test_strided_host_arrays(view):
     assert (into[untouched] == -1).all()
 
 
-def test_broadcast_host_array():
+def test_broadcast_host_array_is_copied():
     x = np.broadcast_to(numbers(4), (3, 4))
     equal(cuda.to_device(x), x)
 
 
-def test_lists_and_scalars():
+def test_to_device_accepts_lists_and_scalars():
     equal(cuda.to_device([1.5, 2.5]), np.array([1.5, 2.5]))
     equal(cuda.to_device(3), np.array(3))
 
@@ -231,7 +231,7 @@ def test_views_share_memory_and_keep_it_alive(live):
     assert live() == before
 
 
-def test_length_and_iteration():
+def test_len_and_iteration_over_rows():
     d = cuda.to_device(numbers((3, 2)))
     assert len(d) == 3
     assert [row.copy_to_host().tolist() for row in d] == [[0, 1], [2, 3], [4, 5]]
@@ -372,7 +372,7 @@ def test_copies_are_independent_of_the_original(key):
     equal(d, x[key])
 
 
-def test_device_array_like():
+def test_device_array_like_keeps_the_layout():
     for x in (
         numbers((3, 4)),
         np.asfortranarray(numbers((3, 4))),
@@ -386,7 +386,7 @@ def test_device_array_like():
         )
 
 
-def test_numpy_takes_it():
+def test_asarray_copies_to_the_host():
     d = cuda.to_device(numbers(5))
     np.testing.assert_array_equal(np.asarray(d), numbers(5))
     assert np.asarray(d, dtype="f8").dtype == "f8"

@@ -58,7 +58,7 @@ def test_copies_into_any_strides(host):
     )
 
 
-def test_copy_to_device(host):
+def test_copy_to_device_accepts_host_and_device_arrays(host):
     device = cuda.device_array_like(host)
     device.copy_to_device(host)
     same(device, host)
@@ -102,7 +102,7 @@ def test_copies_reject_other_shapes_and_dtypes():
         cuda.device_array(-1)
 
 
-def test_device_array_defaults():
+def test_device_array_defaults_to_float64_and_c_order():
     array = cuda.device_array((2, 3))
     assert array.dtype == np.float64 and array.strides == (24, 8)
     assert cuda.device_array((2, 3), np.int8, order="F").strides == (1, 2)
@@ -113,7 +113,7 @@ def test_device_array_defaults():
 # ---- attributes of the module
 
 
-def test_types_are_dtypes():
+def test_numba_types_are_accepted_as_dtypes():
     """Names of numba's types, such as float32, are accepted as dtypes."""
     record = types.from_dtype([("a", "f4"), ("b", "i4")])
     for t in (types.float32, types.boolean, types.complex64, record, types.NPDatetime("s")):
@@ -130,7 +130,7 @@ def test_types_are_dtypes():
             cuda.device_array(4, t)
 
 
-def test_repr_and_str():
+def test_repr_and_str_show_values_dtype_and_device():
     array = cuda.to_device(np.arange(6, dtype=np.int32).reshape(2, 3))
     assert repr(array) == (
         "DeviceNDArray([[0, 1, 2],\n               [3, 4, 5]], dtype=int32, device=0)"
@@ -268,7 +268,7 @@ def test_reshape_and_ravel_match_numpy(host):
 
 
 @pytest.mark.filterwarnings("ignore:reshape of")
-def test_reshape_of_views():
+def test_reshape_of_views_matches_numpy():
     host = np.arange(48).reshape(4, 3, 4)
     device = cuda.to_device(host)
     for key in (slice(None, None, 2), (slice(None), slice(None), slice(None, None, 2)),
@@ -344,7 +344,7 @@ def test_copy_and_pickle_match_numpy(host):
     same(pickle.loads(pickle.dumps(device)), host)
 
 
-def test_copy_of_views():
+def test_copy_of_views_matches_numpy():
     host = np.arange(60).reshape(3, 4, 5)
     device = cuda.to_device(host)
     for key in ((slice(None), 1), (slice(None, None, -1), slice(None, None, 2)), (Ellipsis, 3)):
@@ -440,7 +440,7 @@ def test_array_methods_accept_a_stream():
 # ---- other packages' arrays
 
 
-def test_cuda_array_interface():
+def test_cuda_array_interface_shares_memory():
     host = np.arange(12, dtype=np.int32).reshape(3, 4)
     device = cuda.to_device(host)
     foreign = Foreign(device)

@@ -36,7 +36,7 @@ def test_comparisons_of_unsupported_dtypes_raise():
                 compared(d, other)
 
 
-def test_records_are_refused():
+def test_elementwise_comparison_of_records_raises():
     d = cuda.to_device(np.zeros(3, [("x", "f4"), ("i", "i4")]))
     for call in (lambda: np.equal(d, d), lambda: d < d, lambda: d + 1):
         with pytest.raises(TypeError, match=r"of records .* d\['name'\], or copy_to_host"):

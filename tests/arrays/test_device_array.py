@@ -61,7 +61,7 @@ def same(device, host):
 @pytest.mark.parametrize(
     "shape", [(), (1,), (7,), (0,), (3, 0, 2), (4, 5), (2, 3, 1, 4, 2)], ids=str
 )
-def test_there_and_back(shape, dtype):
+def test_copy_to_device_and_back_is_exact(shape, dtype):
     host = filled(shape, dtype)
     same(on_device(host), host)
 
@@ -258,7 +258,7 @@ def test_fields_of_structured_arrays_are_views():
     same(device, host)
 
 
-def test_length_and_iteration():
+def test_len_and_iteration_over_rows():
     device = on_device(filled((3, 2)))
     assert len(device) == 3 and len(_core.device_empty((0, 2), "f4")) == 0
     with pytest.raises(TypeError, match="unsized"):
@@ -369,7 +369,7 @@ def test_copies_between_device_arrays(seed):
         same(device, host)
 
 
-def test_copies_between_devices():
+def test_arrays_are_copied_between_devices():
     if _core.device_count() < 2:
         pytest.skip("one device")
     host = filled((6, 4))
@@ -432,7 +432,7 @@ def test_invalid_copies_raise():
             device._write(np.zeros((3, 4), "f4"), stream)
 
 
-def test_copies_on_streams():
+def test_copies_are_ordered_on_streams():
     host = filled((64, 64))
     for stream in (_core.Stream(), _core.Stream(non_blocking=True)):
         device = _core.device_empty(host.shape, host.dtype)
@@ -523,7 +523,7 @@ def test_cuda_array_interface_import(dtype):
             assert view._owner is not None
 
 
-def test_import_read_only():
+def test_read_only_interfaces_give_read_only_views():
     device = on_device(filled(5))
     view = _core.from_interface(Foreign(device, data=(device.address, True)))
     assert view.readonly and view[1:].readonly and not device.readonly

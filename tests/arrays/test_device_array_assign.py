@@ -442,7 +442,7 @@ def test_layout_of_transposed_arrays():
     )
 
 
-def test_within_one_array():
+def test_copies_within_an_array_read_the_source_first():
     """The result is as if the source had been read first; even and odd elements do not overlap."""
     for target, source in (
         (np.s_[::2], np.s_[1::2]),

@@ -72,7 +72,7 @@ same(cuda.to_device(records, device=0), records.copy_to_host(), 0)
 """)
 
 
-def test_assignment_between_devices(on_two):
+def test_assignment_copies_between_devices(on_two):
     on_two("""
 for key, of in [(..., ...), (np.s_[::2], np.s_[1::2]), (np.s_[:, 1], np.s_[:, 2]), (np.s_[::-1], np.s_[::1])]:
     for dtype in ("f4", "i2", "c16"):
@@ -394,7 +394,7 @@ assert not problems, problems
 """)
 
 
-def test_the_default_device(on_two, run_python):
+def test_default_device_applies_to_new_threads(on_two, run_python):
     on_two("""
 numbers = []
 def work():
@@ -445,7 +445,7 @@ with cuda.gpus[1]:
 """)
 
 
-def test_nothing_is_left(on_two):
+def test_copies_between_devices_leak_nothing(on_two):
     on_two("""
 import gc
 here[...] = there

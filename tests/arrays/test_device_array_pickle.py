@@ -36,7 +36,7 @@ def test_pickle_round_trip(host, protocol):
     same(pickle.loads(pickle.dumps(cuda.to_device(host), protocol)), host)
 
 
-def test_out_of_band():
+def test_protocol_5_sends_elements_out_of_band():
     """With protocol 5 the elements are sent out of band."""
     for host in (np.arange(10000, dtype="f4"), np.ones((50, 60), order="F")):
         buffers = []

@@ -202,7 +202,7 @@ def test_random_axis_operations_match_numpy(seed):
                 same_view(got, base, expected, host_base)
 
 
-def test_messages_are_numpys():
+def test_shape_errors_have_numpys_messages():
     host = np.zeros((2, 1, 3))
     device = cuda.to_device(host)
     for wrong in (

@@ -125,7 +125,7 @@ def test_index_with_a_list_of_fields():
         part[:] = cuda.to_device(np.zeros(4))
 
 
-def test_assignment_between_records():
+def test_record_assignment_converts_fields_by_position():
     """By position, as in NumPy; field by field where the dtypes differ, on the device."""
     other = np.dtype(
         [("q", "f8"), ("r", "i2"), ("s", "f8", (2, 3)), ("t", [("x", "i4"), ("y", "f2")])]
@@ -173,7 +173,7 @@ def test_invalid_field_accesses_raise():
             wrong()
 
 
-def test_kernels_take_them():
+def test_records_are_kernel_arguments():
     host = np.array([(1, 2.5), (3, 4.5), (5, 6.5)], PLAIN)
     device = cuda.to_device(host)
     kernel = cuda.jit(
@@ -226,7 +226,7 @@ def test_device_record_of_numbas_documentation(make):
     assert auto_device(sent) == (sent, False)
 
 
-def test_records_from_memory():
+def test_records_are_created_over_device_memory():
     device = cuda.to_device(np.array([(1, 2.5), (3, 4.5)], PLAIN))
     whole = DeviceRecord(PLAIN, gpu_data=device.gpu_data)
     assert whole["a"] == 1

@@ -31,7 +31,7 @@ def test_flat_is_read_as_in_numpy(host):
 
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
-def test_comparing_and_stepping(host):
+def test_flat_is_compared_and_iterated_as_in_numpy(host):
     alike(lambda a: a.flat == 3, host)
     alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
     elements = moved(host).flat

@@ -139,7 +139,7 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
 
 
 @pytest.mark.slow
-def test_the_wheel_works(wheel, tmp_path):
+def test_installed_wheel_compiles_a_kernel(wheel, tmp_path):
     """Installed, far from the checkout: the kernel compiler finds its headers."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = (

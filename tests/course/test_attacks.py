@@ -267,7 +267,7 @@ def test_a_program_that_ends_the_warden(graded, tmp_path):
     assert _ended(tmp_path), result.text
 
 
-def test_output_without_end(graded, tmp_path, monkeypatch):
+def test_endless_output_is_cut_off(graded, tmp_path, monkeypatch):
     from numbalite.judge import supervisor
 
     text = RIGHT + "from numbalite.course import timeouts\ntimeouts.CELL_LIMIT = 2\n# %%\n"
@@ -343,7 +343,7 @@ def test_temporary_files_are_removed(graded, tmp_path):
     assert not os.path.exists((tmp_path / "where").read_text())
 
 
-def test_a_long_verdict(graded):
+def test_long_verdict_text_is_shortened(graded):
     result = graded("def bank_conflicts(stride): raise ValueError('x' * 10**8)\n")
     assert not result.passed and 1000 < len(result.text) < 21_000
 

@@ -26,7 +26,7 @@ def anywhere(request, monkeypatch):
         monkeypatch.setattr(device, "simulated", lambda: False)
 
 
-def test_mistakes_are_found(anywhere, capsys):
+def test_examine_reports_a_race(anywhere, capsys):
     values, counts = np.zeros(64, np.int32), cuda.to_device(np.zeros(4, np.int32))
     found = examine(tally[2, 32], values, counts, checks="race")
     assert (found.kind, found.kernel, found.array, found.index) == ("race", "tally", "counts", 0)

@@ -178,7 +178,7 @@ def grade(run_python, *arguments, driver_kind):
     )
 
 
-def test_grading_a_program(run_python, program, driver_kind):
+def test_graded_program_reports_each_exercise(run_python, program, driver_kind):
     arguments = ["--pyargs", "numbalite.course", "--learner", program]
     result = grade(run_python, *arguments, driver_kind=driver_kind)
     assert result.returncode == 1, result.stdout + result.stderr

@@ -42,14 +42,14 @@ def test_no_answer_passes_nowhere(name):
 
 
 @pytest.mark.parametrize("body", ["...", "// your code", "/* several\n lines */ ;"])
-def test_an_empty_kernel(body):
+def test_empty_kernel_counts_as_no_answer(body):
     names = {"cuda": cuda}
     exec(f"@cuda.jit\ndef vadd(a, b, out):\n    {body!r}\n", names)
     assert judge("vadd", names["vadd"]).reason == "There is no answer yet: fill in the cell."
 
 
 @pytest.mark.parametrize("result", [None, ..., NotImplementedError])
-def test_an_empty_function(result):
+def test_empty_function_counts_as_no_answer(result):
     def hidden_layer(greyscales, weights):
         if result is NotImplementedError:
             raise NotImplementedError
@@ -59,7 +59,7 @@ def test_an_empty_function(result):
     assert not verdict and "fill in the cell" in verdict.reason
 
 
-def test_an_unknown_exercise():
+def test_unknown_exercise_raises_with_suggestions():
     with pytest.raises(KeyError, match="no exercise is called 'vad'; there are zero_suppress, "):
         judge("vad", None)
 
@@ -95,7 +95,7 @@ def test_the_smallest_size_is_found():
     assert a + b == pytest.approx(expected, rel=1e-5)
 
 
-def test_an_unguarded_edge():
+def test_kernel_without_bounds_check_fails():
     @cuda.jit
     def vadd(a, b, out):
         "int i = grid<1>(); out[i] = a[i] + b[i];"
@@ -125,7 +125,7 @@ def test_unwritten_elements_are_reported(dtype):
     assert not is_unwritten(array) and not is_unwritten(array[0, 0])
 
 
-def test_one_too_few():
+def test_kernel_that_omits_the_last_element_fails():
     @cuda.jit
     def vadd(a, b, out):
         """
@@ -173,7 +173,7 @@ def test_an_input_that_is_changed():
     assert not verdict and "the input a is changed" in verdict.reason
 
 
-def test_the_wrong_dtype():
+def test_result_with_another_dtype_fails():
     @vectorize(target="cuda")
     def zero_suppress(sample, threshold):
         "return sample < threshold ? 0.0 : double(sample);"
@@ -182,7 +182,7 @@ def test_the_wrong_dtype():
     assert not verdict and "the result is float64; it should be int16" in verdict.reason
 
 
-def test_the_wrong_shape():
+def test_result_with_another_shape_fails():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
     def normalized(vector, length):
         "length[0] = vector[0];"
@@ -250,7 +250,7 @@ def test_a_race_is_found_on_a_machine_with_a_gpu(monkeypatch):
     assert verdict and any("on the simulator, finds no race" in note for note in verdict.notes)
 
 
-def test_counting_without_atomics():
+def test_histogram_without_atomics_fails():
     @cuda.jit
     def histogram(values, counts):
         """
@@ -379,7 +379,7 @@ def test_the_wrong_number_of_parameters():
 
 
 @pytest.mark.sim
-def test_a_kernel_error():
+def test_kernel_error_fails_with_its_message():
     @cuda.jit(debug=True)
     def vadd(a, b, out):
         "int i = grid<1>(); out[i] = a[i] + b[i];"
@@ -541,7 +541,7 @@ def test_numpy_after_the_gpu():
         assert not verdict and "NumPy's tanh" in verdict.reason
 
 
-def test_copies_in_between():
+def test_intermediate_copies_are_reported():
     scale, activate = _layers()
 
     def hidden_layer(greyscales, weights):
@@ -588,7 +588,7 @@ def test_host_arrays_may_go_to_a_ufunc_at_once():
     assert verdict.work == (1, 1_600_000, 800_000)
 
 
-def test_the_cpu_target():
+def test_ufunc_for_the_cpu_fails():
     @vectorize(["float32(float32)"])
     def magnitude(counts):
         "-2.5f * log10f(counts / 2500.0f)"
@@ -680,7 +680,7 @@ def test_a_race_is_described():
 # ---- speed -------------------------------------------------------------------------------------------
 
 
-def test_a_slow_solution(monkeypatch):
+def test_slow_solution_fails(monkeypatch):
     """With a limit that a busy machine does not reach by chance."""
     monkeypatch.setattr(type(find("hidden_layer")), "simulated_limit", 1.2)
     scale, activate = _layers()

@@ -26,7 +26,7 @@ def empty(x):
         (len, lambda: 1 / 0, "(?s)ZeroDivisionError.*test_tasks.py, line"),
     ],
 )
-def test_wrong_answers_fail(capsys, answer, run, said):
+def test_wrong_answers_raise_with_the_reason(capsys, answer, run, said):
     verdict = check("numbers", answer, run, NUMBERS)
     assert not verdict and verdict.name == "numbers"
     with pytest.raises(AssertionError, match=said):

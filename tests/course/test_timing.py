@@ -59,7 +59,7 @@ def test_a_plot_of_times_is_labelled_with_the_device(monkeypatch, simulated):
     )
 
 
-def test_importing_touches_nothing(run_python):
+def test_import_does_not_load_cuda(run_python):
     code = "import sys, numbalite.course\nfrom numbalite.course import size, timed, where\n"
     code += "print('numbalite.cuda' in sys.modules, 'pytest' in sys.modules)"
     assert run_python(code).stdout == "False False\n"
@@ -95,7 +95,7 @@ def test_long_calls_are_repeated_less(monkeypatch):
 
 
 @pytest.mark.parametrize("repeat", [0, -1])
-def test_repeat_is_positive(repeat):
+def test_repeat_below_one_raises(repeat):
     with pytest.raises(ValueError, match="from 1 up"):
         timed(lambda: None, repeat=repeat)
 

@@ -71,7 +71,7 @@ def test_mismatch_reports_the_first_wrong_element():
     assert (found.got, found.expected) == (7, 6)
 
 
-def test_nan_and_infinity():
+def test_nan_and_infinity_compare_equal_to_themselves():
     odd = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
     assert mismatch(odd, odd) is None
     assert mismatch(odd, np.zeros(4, np.float32)).wrong == 4
@@ -89,7 +89,7 @@ def test_absolute_tolerance_bounds_the_difference():
     assert mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
 
 
-def test_work_as_text():
+def test_launches_and_copies_are_formatted():
     assert str(Work(1, 0, 0)) == "1 launch and no copies"
     copying = Work(3, 1_600_000, 999)
     assert str(copying) == "3 launches, copies 1.6 MB to the device and 999 bytes back"

@@ -144,7 +144,7 @@ def test_a_declared_result_is_converted():
     assert result == 2 and type(result) is int
 
 
-def test_a_declared_tuple():
+def test_declared_tuple_is_returned():
     @jit("Tuple((int32, float64))(float64)")
     def both(x):
         "return {(int)x, x};"
@@ -152,7 +152,7 @@ def test_a_declared_tuple():
     assert both(2.5) == (2, 2.5)
 
 
-def test_tuples_as_arguments():
+def test_tuples_are_arguments():
     Scaled = collections.namedtuple("Scaled", "factor values")
 
     @jit
@@ -277,7 +277,7 @@ def test_arrays_are_modified_in_place(make):
     np.testing.assert_array_equal(a, expected)
 
 
-def test_layouts_are_types():
+def test_each_layout_compiles_an_overload():
     base = np.zeros((4, 6))
     for a in (base, base.T, base[::2], np.zeros((4, 6))[:, :1]):
         number_cells(a)
@@ -309,7 +309,7 @@ def test_structured_arrays_as_arguments():
     assert r.tolist() == [(2, 4.0), (4, 8.0)]
 
 
-def test_scalars_in_arrays():
+def test_arrays_of_no_dimension_are_scalars():
     assert same(np.array(2.5)) == 2.5
     assert total(np.float32([1, 2, 3.5])) == 6.5
     assert total(np.zeros(0)) == 0
@@ -325,7 +325,7 @@ def test_dates_and_times_are_int64():
     assert later.nopython_signatures[0].args[1] == numbalite.types.NPTimedelta("D")
 
 
-def test_read_only_arrays():
+def test_read_only_arrays_are_arguments():
     fixed = np.arange(4.0)
     fixed.flags.writeable = False
     assert total(fixed) == 6.0
@@ -384,7 +384,7 @@ def test_constants_and_arrays_are_captured():
     assert of_scope(2) == 75.5
 
 
-def test_rebinding_and_recompiling():
+def test_rebound_globals_are_read_at_recompilation():
     namespace = {"jit": jit, "K": 1}
     code = '@jit\ndef f(x):\n    "return x + K;"\n'
     exec(compile(code, "<k>", "exec"), namespace)
@@ -508,7 +508,7 @@ def test_library_types_and_functions():
 # --- random numbers ------------------------------------------------------------------------------------
 
 
-def test_monte_carlo_pi():
+def test_monte_carlo_estimates_pi():
     assert monte_carlo_pi(1_000_000) == pytest.approx(math.pi, abs=0.02)
 
 
@@ -592,7 +592,7 @@ def test_random_functions_in_kernels_raise_with_an_alternative():
 # --- options ---------------------------------------------------------------------------------------------
 
 
-def test_options_of_numba():
+def test_numbas_options_are_accepted():
     @njit(cache=True, nogil=True, fastmath=True, inline="always", error_model="numpy")
     def f(x):
         "return x + 1;"
@@ -678,7 +678,7 @@ def test_out_of_bounds_index_raises():
         checked(table, 10)
 
 
-def test_checks_in_parallel():
+def test_out_of_bounds_index_in_parallel_for_raises():
     @jit(debug=True, parallel=True)
     def beyond(y):
         "parallel_for(y.size() + 1, [&](int64 i) { y[i] = 1; });"
@@ -702,7 +702,7 @@ def test_failed_assert_raises():
 # --- objects ------------------------------------------------------------------------------------------------
 
 
-def test_repr_and_attributes():
+def test_jit_function_has_the_functions_attributes():
     assert hypot.__name__ == "hypot" and hypot.__module__ == __name__
     assert "sqrt" in hypot.__doc__ and hypot.py_func.__name__ == "hypot"
     assert list(inspect.signature(hypot).parameters) == ["x", "y"]
@@ -720,7 +720,7 @@ def test_repr_and_attributes():
         same.inspect_source("(int8[:],)")
 
 
-def test_types_as_signatures():
+def test_types_tuples_and_lists_are_signatures():
     @jit(float64(float32, int32))
     def a(x, y):
         "return x + y;"
@@ -832,7 +832,7 @@ def test_as_a_method_of_nothing():
 
 
 @pytest.mark.leaks
-def test_nothing_is_left():
+def test_jit_functions_leak_nothing():
     @jit("float64(float64)")
     def gone(x):
         "return x;"
@@ -871,7 +871,7 @@ def test_sixty_four_parameters_are_the_limit():
         jit(source="1", args=", ".join(names))
 
 
-def test_a_large_block():
+def test_twenty_arrays_are_arguments():
     names = [f"a{i}" for i in range(20)]
     f = jit(source=" + ".join(f"{n}(0, 0, 0)" for n in names), args=", ".join(names))
     arrays = [np.full((2, 2, 2), float(i)) for i in range(20)]

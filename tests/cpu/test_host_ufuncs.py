@@ -71,7 +71,7 @@ def test_it_is_a_ufunc(add):
     assert add.identity == 0 and add.signature is None and add.__name__ == "add"
 
 
-def test_name_and_doc():
+def test_ufunc_has_the_functions_name_and_doc():
     @vectorize(["float64(float64)"])
     def twice(x):
         "return 2 * x;"
@@ -311,7 +311,7 @@ def test_lazily_typed_first_use_with_signature():
     assert half(np.arange(3.0), signature="d->d").tolist() == [0, 0.5, 1]
 
 
-def test_lazily_typed_errors():
+def test_compile_errors_of_lazy_ufuncs_name_the_dtype():
     f = make("x.nonsense", "x")
     with pytest.raises(CompileError, match="float64"):
         f(1.0)
@@ -320,7 +320,7 @@ def test_lazily_typed_errors():
         pointer(1.0)
 
 
-def test_source_with_overloads():
+def test_overloads_of_a_source_become_loops():
     f = vectorize(
         source="""
         __device__ float half_of(float x) { return x / 2; }
@@ -506,7 +506,7 @@ if len(sys.argv) > 1:
     assert result.returncode == -8 and "Fatal Python error" in result.stderr
 
 
-def test_powers_are_multiplications(compiler):
+def test_small_integer_powers_compile_to_multiplications(compiler):
     f = make("sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5))", "p, q, r, s",
              ["float32(float32, float32, float32, float32)"])  # fmt: skip
     p, q, r, s = np.random.default_rng(3).uniform(size=(4, 10001)).astype("f4")
@@ -516,7 +516,7 @@ def test_powers_are_multiplications(compiler):
     np.testing.assert_allclose(f(p, q, r, s), exact, rtol=5e-7)
 
 
-def test_half_and_complex(target):
+def test_float16_and_complex_loops_match_numpy(target):
     f = make(
         "x * y + x",
         "x, y",
@@ -555,7 +555,7 @@ def test_functions_that_need_a_grid_raise(body):
         make(body, "x", ["float32(float32)"])
 
 
-def test_asserts_are_exceptions(target):
+def test_failed_assert_in_a_ufunc_raises(target):
     f = make("assert(x < 5); return x;", "x", ["float64(float64)"], target)
     assert f(np.zeros(10000)).sum() == 0
     for n in (6, 1000, 100000):
@@ -567,7 +567,7 @@ def test_asserts_are_exceptions(target):
     assert f(3.0) == 3.0
 
 
-def test_debug_checks_indices():
+def test_out_of_bounds_index_in_a_gufunc_raises():
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", debug=True)
     def beyond(x, y):
         "for (int i = 0; i <= x.size(); ++i) y[i] = x[i];"
@@ -664,7 +664,7 @@ def test_gufunc_with_two_outputs(target):
     np.testing.assert_array_equal(high, x.max(1))
 
 
-def test_lazily_typed_gufunc():
+def test_gufunc_loops_are_compiled_for_new_dtypes():
     f = gmake(
         "out[0] = 0; for (int i = 0; i < x.size(); ++i) out[0] += x[i];", "x, out", [], "(n)->()"
     )

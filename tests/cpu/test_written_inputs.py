@@ -81,7 +81,7 @@ for (int i = 0; i < sums.size(); ++i)
 @pytest.mark.parametrize("layout", ["(n),(m)", "(n), (m)->"])
 @pytest.mark.parametrize("more", [{}, {"writable_args": (1,)}])
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:])"], []])
-def test_layouts_without_outputs(target, layout, more, signatures):
+def test_gufuncs_without_outputs_write_their_inputs(target, layout, more, signatures):
     """The function writes into its arguments, for each loop index, and has no return value."""
 
     running = guvectorize(

@@ -35,7 +35,7 @@ def test_devices_that_are_not_there(number):
 
 
 @pytest.mark.parametrize("number", ["0", 0.0, None])
-def test_devices_are_numbers(number):
+def test_device_number_must_be_an_integer(number):
     for ask in _core.device_name, _core.select_device, _core.reset_device:
         with pytest.raises(TypeError):
             ask(number)
@@ -183,7 +183,7 @@ assert _core.fallback_reason() == reason
     run_python(code)
 
 
-def test_threads_open_together(run_python):
+def test_threads_initialize_the_driver_together(run_python):
     code = """
 import threading
 from numbalite import _core, cuda

@@ -87,7 +87,7 @@ def test_structured_array_is_shared(elsewhere):
     assert text == "[(1, 2.5), (3, 4.5)] ('n', 'x')\n"
 
 
-def test_open_ipc_array(elsewhere):
+def test_open_ipc_array_accepts_bytes_and_offset(elsewhere):
     """A handle as bytes, as other libraries give it, and where in the allocation to begin."""
     array = cuda.to_device(np.arange(12, dtype="i8"))
     handle = cuda.current_context().get_ipc_handle(array.gpu_data)
@@ -123,7 +123,7 @@ def test_handles_open_once_and_elsewhere():
     assert array.copy_to_host().tolist() == [0, 1, 2, 3]
 
 
-def test_opening_and_closing(elsewhere):
+def test_ipc_handle_is_opened_once_and_closed(elsewhere):
     array = cuda.to_device(np.arange(4))
     code = (
         "from numbalite import _core\n"

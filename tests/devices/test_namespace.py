@@ -142,7 +142,7 @@ def test_memory_info_returns_free_and_total():
     assert info.total == cuda.get_current_device().total_memory
 
 
-def test_select_and_contexts():
+def test_select_device_makes_its_context_current():
     current = cuda.get_current_device().id
     assert cuda.select_device(current).id == current
     with cuda.gpus[0] as device:
@@ -193,14 +193,14 @@ def test_detect_prints_the_devices(capsys):
     assert cuda.get_current_device().uuid in text and "devices are supported" in text
 
 
-def test_profiling_and_cleanup():
+def test_profiling_and_defer_cleanup_are_context_managers():
     with pytest.raises(KeyError), cuda.profiling():
         raise KeyError
     with cuda.defer_cleanup(), cuda.current_context().defer_cleanup():
         cuda.device_array(3)
 
 
-def test_close_starts_afresh(run_python):
+def test_close_allows_a_new_context(run_python):
     result = run_python(
         "from numbalite import cuda\n"
         "a = cuda.to_device([1.0])\n"

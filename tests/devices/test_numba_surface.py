@@ -70,7 +70,7 @@ def test_names_of_the_namespace(name):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_names_of_modules(module):
+def test_numba_modules_have_the_expected_names(module):
     found = importlib.import_module(f"numbalite.cuda.{module}")
     missing = [name for name in MODULES[module].split() if not hasattr(found, name)]
     assert not missing
@@ -355,7 +355,7 @@ class EarlyStream(ForeignStream):
 
 @pytest.mark.parametrize("wrap", [ForeignStream, EarlyStream, lambda stream: stream])
 @pytest.mark.parametrize("non_blocking", [False, True])
-def test_foreign_streams_everywhere(wrap, non_blocking):
+def test_foreign_streams_are_accepted_by_every_function(wrap, non_blocking):
     """Each function with a stream parameter accepts an object with __cuda_stream__."""
     own = cuda.stream(non_blocking=non_blocking)
     stream = wrap(own)
@@ -427,7 +427,7 @@ def test_objects_with_an_invalid_cuda_stream_raise():
             plus_one[1, 4, Liar(answer)](x)
 
 
-def test_our_streams_elsewhere():
+def test_cuda_core_accepts_our_streams():
     stream = cuda.stream()
     assert stream.__cuda_stream__() == (0, stream.handle)
     core = pytest.importorskip("cuda.core")
@@ -439,7 +439,7 @@ def test_our_streams_elsewhere():
     assert int(theirs.handle) == stream.handle
 
 
-def test_callbacks_and_asyncio():
+def test_stream_callbacks_and_async_done():
     stream = cuda.stream()
     seen = []
     happened = threading.Event()

@@ -23,7 +23,7 @@ def test_documented_commands_exist(text):
     assert set(named) <= known
 
 
-def test_targets_of_make(text):
+def test_documented_make_targets_exist(text):
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
     named = re.findall(r"(?:^\$? ?|`)make (?:\w+=\S+ )*([a-z]+)", text, re.M)
     assert set(named) <= set(targets)

@@ -53,7 +53,7 @@ def test_blocks_are_of_a_known_kind(page):
     assert shown == SHOWN.get(name(page), 0), "say in SHOWN how many blocks are not run"
 
 
-def test_the_programs_run(page, driver_kind, tmp_path, monkeypatch):
+def test_programs_of_the_pages_run(page, driver_kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     names = {"__name__": "__main__"}
     if (

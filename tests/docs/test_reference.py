@@ -136,7 +136,7 @@ EXAMPLES = list(examples())
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_the_examples_run(example, driver_kind):
+def test_docstring_examples_run(example, driver_kind):
     name, case = example
     if ".checks" in name and driver_kind != "sim":
         pytest.skip("only the simulator has checks")
@@ -152,5 +152,5 @@ def test_the_examples_run(example, driver_kind):
     assert runner.failures == 0, "".join(said)
 
 
-def test_there_are_examples():
+def test_docstring_examples_are_found():
     assert len(EXAMPLES) > 30

@@ -61,7 +61,7 @@ def test_ufuncs_pickle_by_source(target, protocol):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_lazily_typed_ufuncs(target):
+def test_lazily_compiled_ufuncs_are_pickled(target):
     ufunc = vectorize(source="x < y ? y : x", args="x, y", target=target)
     np.testing.assert_array_equal(ufunc(np.arange(3), 1), [1, 1, 2])
     again = pickle.loads(pickle.dumps(ufunc))

@@ -134,7 +134,7 @@ def test_managed_memory_is_taken():
     assert array.address == source.address
 
 
-def test_capsule_by_itself():
+def test_from_dlpack_accepts_a_capsule():
     producer = Producer(on_device(3))
     capsule = producer.__dlpack__()
     array = cuda.from_dlpack(capsule)
@@ -330,7 +330,7 @@ def test_consumed_in_another_thread(version):
 
 
 @pytest.mark.leaks
-def test_there_and_back():
+def test_dlpack_export_and_import_share_memory():
     array = on_device(2, 3)[:, ::-1]
 
     class Only:

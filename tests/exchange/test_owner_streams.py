@@ -152,7 +152,7 @@ for attempt in range(2):
 """)
 
 
-def test_a_bound_array(with_streams):
+def test_bound_array_orders_launches_on_its_stream(with_streams):
     with_streams("""
 own = cuda.stream(non_blocking=True)
 x, y = array(), array()

@@ -85,7 +85,7 @@ def numpy_add(x, y):
     ],
     ids="signed unsigned twice ufunc gufunc numpy reduce accumulate cuda.reduce".split(),
 )
-def test_arrays_of_others(kind, call):
+def test_foreign_arrays_are_read_once_per_call(kind, call):
     x, y = kind(cuda.to_device(np.ones(4, "f4"))), cuda.to_device(np.ones(4, "f4"))
     arguments = (x,) if call in (add.reduce, add.accumulate, total) else (x, y)
     call(*arguments)

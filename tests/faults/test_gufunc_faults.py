@@ -86,7 +86,7 @@ def test_gufunc_calls_with_failing_allocations(world, operation, walk_closely):
     walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
 
 
-def test_refusals_leak_nothing(world):
+def test_rejected_calls_leak_nothing(world):
     refused(world)
     gc.collect()
     before = _core.live()

@@ -172,7 +172,7 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
     assert "Traceback" not in text
 
 
-def test_results_after_faults():
+def test_copies_are_right_after_failures():
     """A copy that succeeds is right, whatever failed before."""
     array = cuda.to_device(LARGE)
     for step in range(1, 40):

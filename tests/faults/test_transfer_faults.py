@@ -80,7 +80,7 @@ def test_transfers_with_a_failure_at_each_step(fault, case, direction):
 
 @pytest.mark.sim
 @pytest.mark.parametrize("fault", FAULTS)
-def test_streams_and_events(fault):
+def test_streams_and_events_with_a_failure_at_each_step(fault):
     stream, event = _core.Stream(), _core.Event()
 
     def use():

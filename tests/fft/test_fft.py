@@ -487,7 +487,7 @@ def test_a_plan_keeps_no_stream():
     assert seen() is None
 
 
-def test_streams_and_threads():
+def test_transforms_in_several_threads():
     hosts = [np.random.default_rng(i).standard_normal((64, 32)).astype("F") for i in range(8)]
 
     def work(host):
@@ -633,7 +633,7 @@ def test_the_default_stream_while_another_is_captured():
             call(cuda.default_stream(), d)
 
 
-def test_after_a_reset(run_python):
+def test_transforms_work_after_a_device_reset(run_python):
     run_python("""
 import numpy as np
 from numbalite import cuda

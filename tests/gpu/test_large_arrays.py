@@ -105,7 +105,7 @@ def test_sort_with_64_bit_indices(size):
     assert int(x[: size - count].sum()) == 0 and int(x[size - count :].sum()) == count
 
 
-def test_masks_and_indices(size):
+def test_masks_and_gathers_with_64_bit_indices(size):
     x = zeros(size, needs=12)
     assert x[x == 1].size == len(marks(size))
     assert np.flatnonzero(x).copy_to_host().tolist() == marks(size)
@@ -118,7 +118,7 @@ def test_masks_and_indices(size):
     assert at_marks(np.where(x == 3, np.int8(5), np.int8(0)), size) == [5] * len(marks(size))
 
 
-def test_copies_and_views(size):
+def test_copies_of_views_with_64_bit_indices(size):
     x = zeros(size, needs=4)
     backwards = x[::-1]
     y = backwards.copy()
@@ -230,7 +230,7 @@ def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
     assert at_marks(flat, loop) == [1 if name == "last" else n] * len(marks(loop))
 
 
-def test_gufunc_of_blocks():
+def test_block_gufunc_with_64_bit_loop_indices():
     loop = HALF + 4
     x = zeros(loop)
     y = block_total(x[:, None])
@@ -246,7 +246,7 @@ def test_dot_products_with_64_bit_indices():
     assert float(x.std()) == 0
 
 
-def test_random_and_histogram(size):
+def test_random_numbers_and_bincount_with_64_bit_indices(size):
     rng = cuda.random.default_rng(1)
     x = rng.integers(0, 4, size, dtype="i1")
     counts = np.bincount(x[: HALF + 777]).copy_to_host()

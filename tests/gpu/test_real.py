@@ -173,7 +173,7 @@ def test_kernels_on_two_streams_overlap():
     assert took(one, two) < 1.5 * alone
 
 
-def test_work_is_asynchronous():
+def test_launch_returns_before_the_kernel_ends():
     import time
 
     spin = cuda.jit(

@@ -549,7 +549,7 @@ for array in arrays:
 
 
 # ---- memory
-def test_pools_are_apart(on_two):
+def test_each_device_allocates_from_its_pool(on_two):
     on_two("""
 pools = []
 for gpu in cuda.gpus.lst[:2]:
@@ -621,7 +621,7 @@ for stream in streams_:
 """)
 
 
-def test_reset_of_one(on_two):
+def test_reset_of_one_device_keeps_the_other(on_two):
     """Memory of the other device is not affected."""
     on_two("""
 stream = streams(1)["non-blocking"]
@@ -645,7 +645,7 @@ same(cuda.to_device(again, device=0), np.zeros(10), 0)
 
 
 # ---- launches on memory of the other device
-def test_launches_that_visit(on_two):
+def test_kernel_reads_another_devices_memory(on_two):
     """The kernel reads the other device's results, and the memory is reused after the kernel."""
     on_two("""
 there = cuda.to_device(np.zeros(1000), device=1)

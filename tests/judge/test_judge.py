@@ -224,7 +224,7 @@ def test_judge_command_prints_json(tmp_path, capsys):
     assert "less strict" in capsys.readouterr().err
 
 
-def test_the_command_line():
+def test_judge_command_without_a_task_prints_usage():
     done = subprocess.run(
         [sys.executable, "-m", "numbalite", "judge"], capture_output=True, text=True
     )
@@ -265,7 +265,7 @@ def test_the_tolerance_follows_from_the_condition():
         ({"kinds": ["odd"]}, "float32[:]", ValueError, "kinds are"),
     ],
 )
-def test_mistakes_in_tasks(given, annotation, error, message):
+def test_invalid_task_definitions_raise(given, annotation, error, message):
     def f(x):
         x[:] = 1
 

@@ -24,7 +24,7 @@ def without_numba(monkeypatch):
     sys.modules.update(kept)
 
 
-def test_cells_run_unmodified(without_numba, run):
+def test_numba_programs_run_unmodified_in_cells(without_numba, run):
     run("%numba")
     run("from numba import cuda as numbas, types")
     assert run("numbas is cuda and types.float32(0.5)") == 0.5

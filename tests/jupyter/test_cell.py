@@ -19,7 +19,7 @@ template <typename T> __global__ void fill(T *x, T v) {{ x[threadIdx.x] = v; }}
 """
 
 
-def test_kernels_become_names(run, shell):
+def test_cell_kernels_become_variables(run, shell):
     run(SCALE.format(""))
     assert repr(shell.user_ns["scale"]) == "<CUDA kernel scale(x, a, n)>"
     result = run("x = np.arange(4, dtype='f4')\nscale[1, 4](x, 3.0, 4)\nx")
@@ -42,7 +42,7 @@ def test_a_wrong_cell_changes_nothing(run, shell):
     assert shell.user_ns["scale"] is first
 
 
-def test_instances_of_templates(run, shell):
+def test_template_instances_become_variables(run, shell):
     run(TEMPLATE.format(" fill<float> fill<double> ints=fill<int>"))
     assert {"fill_float", "fill_double", "ints"} <= set(shell.user_ns)
     run(TEMPLATE.format(" fill<float>"))
@@ -51,7 +51,7 @@ def test_instances_of_templates(run, shell):
         run(TEMPLATE.format(""))
 
 
-def test_prefix_and_module(run, shell):
+def test_prefix_and_module_options_rename_kernels(run, shell):
     run(
         SCALE.format(" --prefix my_ --module whole").replace(
             "__global__", "__constant__ float c[2];\n__global__"
@@ -123,7 +123,7 @@ def test_mistakes_in_the_line(run, shell, line, says):
     assert "scale" not in shell.user_ns
 
 
-def test_an_empty_cell(run):
+def test_cell_without_kernels_raises(run):
     with pytest.raises(UsageError, match="neither a kernel"):
         run("%%cuda\n// nothing\n")
 

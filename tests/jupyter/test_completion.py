@@ -50,13 +50,13 @@ def test_names_in_cuda_cells_are_completed(complete):
     ]  # fmt: skip
 
 
-def test_strings_of_kernels(complete):
+def test_names_in_kernel_strings_are_completed(complete):
     above = '@cuda.jit\ndef k(x):\n    """\n    int column = 0;\n'
     assert words(complete(above + '    col|\n    """')[1]) == ["column"]
     assert words(complete('k = cuda.jit(source=r"""\n__glo|""")')[1]) == ["__global__"]
 
 
-def test_python_stays_pythons(complete):
+def test_python_code_is_left_to_ipython(complete):
     for text in (
         'def f():\n    """\n    __syncth|\n    """',
         '@cuda.jit\ndef k(x):\n    """x;"""\n\n__syncth|',

@@ -81,7 +81,7 @@ def colours(root):
     return ask
 
 
-def test_strings_of_kernels(colours):
+def test_kernel_strings_are_highlighted_as_cpp(colours):
     kernel = '"""\n    // sum\n    __shared__ float s[32];\n    if (threadIdx.x < 3) s[0] = grid<1>();\n    """'
     found = colours(kernel)
     for pair in (

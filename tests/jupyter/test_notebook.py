@@ -59,7 +59,7 @@ def test_notebook_shows_errors_and_prints_in_order(notebook):
 
 
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
-def test_without_the_extension(notebook, captured):
+def test_printf_appears_in_the_cell_without_the_extension(notebook, captured):
     """Lessons that only use decorators have printf in the cell too, however ipykernel redirects
     file descriptor 1."""
     kernel = (
@@ -72,7 +72,7 @@ def test_without_the_extension(notebook, captured):
     assert stream_text(told) == "a\nkernel 1\nb\n"
 
 
-def test_warnings_are_notes(notebook):
+def test_missing_gpu_is_shown_as_a_note(notebook):
     """A first notebook without a GPU has no red output; warnings of other libraries stay on
     stderr."""
     no_gpu = "import os\nos.environ.update(NUMBALITE_DRIVER='auto', CUDA_VISIBLE_DEVICES='')"

@@ -50,7 +50,7 @@ def test_a_kernel_is_not_compiled_for_its_picture():
     assert "x.size() < 1 && a > 0" in shown, "the source, escaped and unescaped"
 
 
-def test_a_compiled_kernel():
+def test_html_of_a_compiled_kernel():
     kernel = new_kernel()
     kernel[1, 1](np.ones(4, np.float32), 2.0)
     before = compilers.compile_count()
@@ -146,7 +146,7 @@ def test_arrays_show_their_first_elements():
     assert "&lt;b&gt;" in cuda.to_device(np.array(["<b>"]))._repr_html_()
 
 
-def test_devices_streams_pools(shell):
+def test_html_of_devices_streams_and_pools(shell):
     device = cuda.get_current_device()
     assert device.name in html(device) and "multiprocessors" in html(device)
     assert html(cuda.gpus[0]) == html(device)

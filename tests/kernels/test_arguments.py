@@ -225,7 +225,7 @@ def test_one_host_array_twice_is_one_device_array():
     assert (x == 20).all()
 
 
-def test_overlapping_host_views():
+def test_overlapping_host_views_raise():
     shift = cuda.jit(
         "__global__ void shift(const float* a, float* b) { b[threadIdx.x] = a[threadIdx.x]; }"
     )
@@ -252,7 +252,7 @@ def test_byte_order_and_alignment():
         assert "align" in str(error)
 
 
-def test_records_by_value():
+def test_records_are_passed_by_value():
     kind = np.dtype([("x", "f4"), ("n", "i4")], align=True)
     k = cuda.jit(
         "struct P { float x; int n; }; __global__ void k(P p, float* out) { out[0] = p.x * p.n; }"
@@ -312,7 +312,7 @@ def test_kernels_write_to_arrays_without_dimensions():
     assert len(move.signatures) == 2
 
 
-def test_references_in_signatures():
+def test_reference_parameters_write_to_one_element_arrays():
     @cuda.jit("void(float64[()], const float64[()], PAIR, const PAIR, float32)")
     def k(x, y, p, q, value):
         "x += y; p.x = q.x + value;"
@@ -383,7 +383,7 @@ def refuses(kernel, *arguments, exception=TypeError, match):
         kernel[1, 1](*arguments)
 
 
-def test_vectors_of_numbers(cpp):
+def test_vector_pointers_accept_arrays_of_numbers(cpp):
     v, out = np.arange(8, dtype="f4"), np.zeros(1, "f4")
     for form in (
         v.reshape(2, 4),
@@ -414,7 +414,7 @@ def test_the_view_that_is_advised_has_as_many_fields_as_the_struct(cpp):
     refuses(cpp.records, np.zeros(3, "f8"), match=r"records of 12 bytes, x.view\(\[...\]\)")
 
 
-def test_null_and_addresses(cpp):
+def test_pointers_accept_none_and_addresses(cpp):
     x, out = cuda.to_device(np.zeros(4, "f4")), np.zeros(1, "i4")
     address = x.__cuda_array_interface__["data"][0]
     for a, b, expected in ((None, 0, 3), (x, None, 1), (address + 4, address, 0), (0, x, 2)):
@@ -436,7 +436,7 @@ def test_null_and_addresses(cpp):
     refuses(saxpy, 1.0, None, X, match="'x'")
 
 
-def test_arrays_of_addresses(cpp):
+def test_pointer_arrays_accept_addresses(cpp):
     x = [cuda.to_device(np.array([i, 10.0 * i], "f4")) for i in range(3)]
     addresses = np.array([a.__cuda_array_interface__["data"][0] for a in x], "u8")
     cpp.rows[1, 1](addresses, cuda.to_device(addresses), 3)
@@ -479,7 +479,7 @@ def test_arrays_of_other_librarys_bfloat16(cpp):
     refuses(kernel, x, match=r"'x': bfloat16 array.*x.view\('uint16'\).*__nv_bfloat16\*")
 
 
-def test_vectors_by_value(cpp):
+def test_vector_parameters_accept_numbers_and_tuples(cpp):
     out = np.zeros(3, "f4")
     for d, expected in ((7, 711), ((7,), 711), ((7, 8), 781), ([7, 8, 9], 789), (np.int64(2), 211)):
         cpp.values[1, 1](d, (1, 2, 3), np.float32([1, 2, 3, 4]), (0.5,), out)
@@ -561,7 +561,7 @@ def test_invalid_grid_or_block_raises(grid, block):
     assert out[0] == 0
 
 
-def test_limits_are_named():
+def test_block_size_error_names_the_limit():
     device = cuda.get_current_device()
     out = np.zeros(1, "i4")
     with pytest.raises(ValueError, match=str(device.MAX_THREADS_PER_BLOCK)):
@@ -584,7 +584,7 @@ def test_invalid_block_sizes_raise():
         saxpy[4, "32"]
 
 
-def test_numpy_integers_configure():
+def test_numpy_integers_are_launch_configurations():
     out = np.zeros(1, "i4")
     NOTHING[np.int64(1), (np.int32(1), 1)](out)
     assert out[0] == 1

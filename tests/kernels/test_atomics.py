@@ -137,7 +137,7 @@ def test_atomics_with_up_to_four_indices():
     assert c.tolist() == [[[[6, -7]]]]
 
 
-def test_atomics_and_nan(atomics):
+def test_atomic_max_and_min_with_nan(atomics):
     nan = math.nan
     (out,) = launch(atomics.not_a_number, 1, 1, np.array([nan, 2, nan, 2, nan, 5.0]), nan)
     assert np.array_equal(out, [nan, 2, 1, 2, 1, -3], equal_nan=True)

@@ -220,7 +220,7 @@ def test_variants_with_other_results_raise(measuring, given, passes):
     [np.s_[:, :], np.s_[::2, 1:], np.s_[::-1, ::3], np.s_[1:1, :], np.s_[:, 5:6]],
     ids=str,
 )
-def test_layouts_of_arguments(measuring, view):
+def test_strided_arguments_are_restored_between_variants(measuring, view):
     @cuda.autotune(over={"BLOCK": [32, 64]})
     @cuda.jit
     def double(x, columns):
@@ -303,7 +303,7 @@ def test_some_variants_do_not_compile(measuring):
     assert picky.tuning[-1].status == "failed"
 
 
-def test_no_variant_compiles(measuring):
+def test_error_is_raised_if_no_variant_compiles(measuring):
     @cuda.autotune(over={"BLOCK": [64, 128]})
     @cuda.jit
     def broken(x):
@@ -313,7 +313,7 @@ def test_no_variant_compiles(measuring):
         broken[lambda BLOCK, **_: (1, BLOCK)](cuda.to_device(np.zeros(1)))
 
 
-def test_trials_and_where(measuring):
+def test_trials_and_where_limit_the_search(measuring):
     over = {"BLOCK": [32, 64, 96, 128, 160, 192, 224, 256], "UNROLL": [1, 2, 4, 8]}
     kernel = make(over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512)
     check(kernel, 3000)
@@ -382,7 +382,7 @@ def test_invalid_autotune_arguments_raise(given, error, message):
         make(**given)
 
 
-def test_mistakes_in_launches(measuring):
+def test_invalid_launch_functions_raise(measuring):
     kernel = make()
     x, y = data(10)
     with pytest.raises(TypeError, match=r"returns \(grid, block\)"):

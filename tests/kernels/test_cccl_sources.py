@@ -166,7 +166,7 @@ def test_cccl_functions_return_expected_values(module):
     assert list(y) == RESULTS
 
 
-def test_threads_that_synchronize(module):
+def test_cuda_atomics_and_barriers_synchronize_threads(module):
     x = np.append(np.arange(64), [0, 0]).astype(np.int32)
     module.threads[1, 64](x)
     assert x[64] == sum(i * (64 - i) for i in range(64)) and x[65] == 64
@@ -178,14 +178,14 @@ def test_cache_hints_have_no_effect(module):
     assert list(y) == [2, 4, 6, 8, 1]
 
 
-def test_iterators_of_thrust(module):
+def test_thrust_iterators_work_in_kernels(module):
     x, y = np.arange(2, 10, dtype=np.int32), np.zeros(7, np.int32)
     module.iterators[1, 32](x, y)
     assert list(y) == [107, 25, 6, 45, 9, 16, 4 * int((x**2).sum())]
 
 
 @needs_nvrtc
-def test_nvrtc_takes_them():
+def test_nvrtc_compiles_the_cccl_source():
     kernels = ("values", "threads", "properties", "iterators")
     source = Source(SOURCE, "cccl.cu", kernels)
     assert compile_source(source, ("cuda", 9, 0)).data

@@ -170,7 +170,7 @@ def test_in_a_device_function():
     assert (problem.file, problem.line) == (__file__, line_of("IN THE FUNCTION"))
 
 
-def test_atomics_are_checked():
+def test_bounds_of_atomics_are_checked():
     @cuda.jit(debug=True)
     def count(x, i):
         "atomic_add(x, i, 1);"
@@ -222,7 +222,7 @@ def test_arrays_over_shared_and_local_memory():
     assert "axis 0 of an array with shape (2, 2)" in str(problem) and problem.others == 31
 
 
-def test_a_whole_source():
+def test_bounds_in_a_cpp_source_are_checked():
     """Its parameters are named too, and an array over a pointer has the pointer's name."""
     source = """
     template <class T> __global__ void fill(array<T, 2> field, T value, int j) {
@@ -322,7 +322,7 @@ def test_barriers_do_not_wait_for_threads_that_failed(checked):
     assert_alive()
 
 
-def test_cooperative_grids_end():
+def test_cooperative_kernel_ends_after_a_finding():
     @cuda.jit(debug=True)
     def k(x, out, bad):
         """

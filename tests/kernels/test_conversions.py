@@ -46,7 +46,7 @@ ZERO_D = [
 
 # ---- numbers ----
 @pytest.mark.parametrize("name", SCALARS)
-def test_numbers_that_fit(kernel, name):
+def test_scalars_in_range_are_converted(kernel, name):
     dtype = np.dtype(SCALARS[name][1])
     values = [0, 1, True, False, np.bool_(True)]
     if dtype.kind in "iu":
@@ -170,7 +170,7 @@ def test_half_precision_is_rounded_once(kernel):
 
 
 # ---- records ----
-def test_records_by_value(kernel):
+def test_records_are_passed_by_value(kernel):
     array = np.zeros(3, PAIR)
     array[1] = (5, 1.5)
     for value in (
@@ -348,7 +348,7 @@ def test_out_is_not_copied_in(kernel, monkeypatch):
     )
 
 
-def test_one_array_twice(kernel):
+def test_array_passed_twice_is_copied_once(kernel):
     x = np.ones(4, "f4")
     kernel("both")[1, 1](x, x)
     assert x[0] == 20
@@ -442,7 +442,7 @@ def test_invalid_cuda_array_interfaces_raise(kernel):
         kernel("saxpy")[1, 1](1.0, Foreign(out, mask=1), out, 4)
 
 
-def test_streams_of_producers(kernel):
+def test_launch_waits_for_the_producers_stream(kernel):
     """The launch waits for the producer's work if no stream orders it."""
     stream = _core.Stream(non_blocking=True)
     for entry in (1, 2, stream.handle):
@@ -464,7 +464,7 @@ def test_host_arrays_on_streams(kernel):
         assert (y == 2).all()  # on return
 
 
-def test_empty_host_arrays(kernel):
+def test_empty_host_arrays_are_accepted(kernel):
     kernel("any2")[1, 1](np.zeros((0, 4), "f4"), np.zeros((0, 4), "f4"))
     kernel("any2")[1, 1](np.zeros((3, 0), "f4"), np.zeros((3, 0), "f4"))
 

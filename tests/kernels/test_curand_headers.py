@@ -124,7 +124,7 @@ def test_mrg_sobol_and_xorwow_match_references(kernels):
 
 
 @pytest.mark.sim
-def test_without_the_toolkit(monkeypatch):
+def test_curand_headers_are_bundled(monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
     text = "#include <curand_kernel.h>\n__global__ void k() { curandStateSobol32 s; }"
     with pytest.raises(

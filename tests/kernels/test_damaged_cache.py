@@ -82,7 +82,7 @@ def test_files_that_others_can_write(own_cache):
         assert stat.S_IMODE(os.stat(entry(own_cache)).st_mode) == 0o600
 
 
-def test_files_of_others(own_cache, monkeypatch):
+def test_cache_files_of_other_users_are_ignored(own_cache, monkeypatch):
     assert run("others") == 1
     path = entry(own_cache)
     key = bytes.fromhex(path.name.partition(".")[0])

@@ -28,7 +28,7 @@ __global__ void where(long long *out, int dims) {
 """
 
 
-def test_grid_and_gridsize():
+def test_grid_and_gridsize_return_indices():
     kernel = cuda.jit(source=GRID)
     (out,) = launch(kernel, 3, 5, np.zeros((15, 6), np.int64), 1)
     assert [row[:3].tolist() for row in out] == [[i, 15, i] for i in range(15)]
@@ -67,7 +67,7 @@ def loops(x, m, rows, total):
 @pytest.mark.parametrize(
     "order, debug", [("C", False), ("F", False), ("strided", False), ("strided", True)]
 )
-def test_loops_over_arrays(order, debug):
+def test_range_loops_over_arrays(order, debug):
     kernel = cuda.jit(debug=True)(loops.py_func) if debug else loops
     x, m = np.arange(24.0, dtype=np.float32), np.arange(48.0).reshape(6, 8)
     if order == "strided":
@@ -715,7 +715,7 @@ def test_group_of_a_block(groups):
     assert out.tolist() == [64 * 63 // 2] * 3
 
 
-def test_groups_of_tiles(groups):
+def test_tiled_partitions_of_a_block(groups):
     (out,) = launch(groups.tiles, 1, 32, np.zeros((8, 32), np.int32))
     me = np.arange(32)
     tile, rank = me // 8, me % 8

@@ -49,7 +49,7 @@ def test_a_lazy_kernel_fails_at_its_call():
     assert str(again) == str(problem)
 
 
-def test_a_device_function():
+def test_error_in_a_device_function_has_its_line():
     @cuda.jit(device=True)
     def helper(v):
         """
@@ -105,7 +105,7 @@ def kernel(x):
 '''
 
 
-def test_a_notebook_cell():
+def test_error_in_a_notebook_cell_has_its_line():
     name = "<ipython-input-7-0123456789ab>"
     linecache.cache[name] = (len(CELL), None, CELL.splitlines(True), name)
     problem = failing(lambda: exec(compile(CELL, name, "exec"), {"__name__": "__main__"}))
@@ -122,7 +122,7 @@ def test_a_notebook_cell_with_a_source():
     assert lines_in(problem, name) == [4]
 
 
-def test_code_without_source():
+def test_error_in_exec_code_has_the_string_line():
     problem = failing(lambda: exec(CELL, {"__name__": "__main__"}))
     assert lines_in(problem, "<string>") == [8]
 
@@ -186,7 +186,7 @@ def again(n):
         ("x[0] = std::max(1, 2);", "without std::"),
     ],
 )
-def test_hints_about_names(body, hint):
+def test_undefined_names_get_hints(body, hint):
     import math
 
     assert math
@@ -210,7 +210,7 @@ def test_hint_about_raw_strings():
     assert 'r"""' in str(problem)
 
 
-def test_hint_about_brackets():
+def test_unclosed_brace_gets_a_hint():
     def define():
         @cuda.jit("void(float32[:])")
         def kernel(x):

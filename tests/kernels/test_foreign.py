@@ -56,7 +56,7 @@ def test_functions_of_linked_sources_are_called():
         assert out.tolist() == [4000 + 400 + (1 + 3 + 9 + 11), 0]
 
 
-def test_what_it_is():
+def test_foreign_function_has_name_signature_and_repr():
     assert (doubled.name, str(doubled.sig)) == ("twice", "int64(int64)")
     assert repr(doubled) == "<foreign function twice: int64(int64)>"
     assert repr(pickle.loads(pickle.dumps(doubled))) == repr(doubled)
@@ -120,7 +120,7 @@ def test_declared_cooperative_functions_launch_cooperatively():
         assert overload.cooperative == is_so
 
 
-def test_pointers_of_cffi():
+def test_cffi_pointers_are_passed():
     ffi = pytest.importorskip("cffi").FFI()
 
     @cuda.jit

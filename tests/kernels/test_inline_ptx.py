@@ -222,7 +222,7 @@ def test_numbers_of_16_bits_and_shifts_among_the_operands():
 
 
 @pytest.mark.skipif(not cuda.is_simulated(), reason="GPUs have it from 10.0 on")
-def test_pairs_of_floats():
+def test_f32x2_instructions_compute_pairs():
     m = cuda.module("""__global__ void k(unsigned long long* o, const unsigned long long* x) {
         asm("fma.rn.ftz.f32x2 %0, %1, %2, %3;" : "=l"(o[0]) : "l"(x[0]), "l"(x[1]), "l"(x[2]));
         asm("add.rn.f32x2 %0, %1, %2;" : "=l"(o[1]) : "l"(x[0]), "l"(x[1]));
@@ -253,7 +253,7 @@ __global__ void pass_on(int* out, int rounds) {
 """
 
 
-def test_barriers_with_numbers():
+def test_named_barriers_synchronize_half_blocks():
     """Producer and consumer halves of a block; two consecutive blocks start from a fresh state."""
     m = cuda.module(NUMBERED)
     out = np.zeros((3, 64), np.int32)
@@ -262,7 +262,7 @@ def test_barriers_with_numbers():
     assert (out == 300 + 3 * np.arange(64)[::-1]).all()
 
 
-def test_declarations_of_barriers():
+def test_redeclared_barrier_builtins_compile():
     m = cuda.module("""extern __device__ __device_builtin__ void __syncthreads(void);
     extern __device__ __device_builtin__ void __threadfence(void);
     __global__ void k(int* x) {

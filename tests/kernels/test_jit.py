@@ -64,7 +64,7 @@ def test_parentheses_without_a_signature():
     assert x.all() and fill.signatures == [(float32[::1],)]
 
 
-def test_as_a_call():
+def test_jit_as_a_function_call():
     def fill(x):
         "x[grid<1>()] = 1;"
 
@@ -158,7 +158,7 @@ def test_bodies_that_are_neither_text_nor_python():
             f"x[0] = {x};"  # noqa: B021
 
 
-def test_kernels_return_nothing():
+def test_kernel_with_a_return_type_raises():
     with pytest.raises(TypeError, match=r"CUDA kernel must have void return type\."):
 
         @cuda.jit("int32(int32[:])")
@@ -287,7 +287,7 @@ def test_const_arrays_are_inputs():
             "x[0] = 1;"
 
 
-def test_pointers_in_signatures():
+def test_pointer_types_in_signatures():
     @cuda.jit("void(const float32*, float32*)")
     def copy(x, y):
         "y[threadIdx.x] = x[threadIdx.x];"
@@ -313,7 +313,7 @@ def test_the_signature_that_fits(dtype, value):
     assert len(several.overloads) == 3 and not several.specialized
 
 
-def test_no_signature_fits():
+def test_arguments_without_a_matching_signature_raise():
     with pytest.raises(TypeError, match=r"(?s)no signature of several takes.*int16.*void\(int32"):
         several[1, 4](zeros(dtype="i2"), 1)
     with pytest.raises(TypeError):
@@ -366,7 +366,7 @@ def test_a_launch_needs_a_configuration():
         lazy[1]
 
 
-def test_configure_and_keywords():
+def test_configure_and_keyword_arguments():
     x = zeros()
     lazy.configure(1, 4)(x=x, v=2)
     assert (x == 2).all()
@@ -394,7 +394,7 @@ def test_forall_covers_n_elements(n, tpb):
     assert (x == 2).all()
 
 
-def test_forall_of_nothing():
+def test_forall_of_zero_elements_launches_nothing():
     guarded.forall(0)("anything")
     with pytest.raises(ValueError, match="Can't create ForAll with negative task count: -1"):
         guarded.forall(-1)
@@ -431,7 +431,7 @@ def test_specialize_fixes_the_signature():
         k.specialize(x, object())
 
 
-def test_compile_by_hand():
+def test_compile_adds_an_overload():
     @cuda.jit
     def k(x):
         "x[grid<1>()] = 1;"
@@ -494,7 +494,7 @@ def test_kernels_without_parameters():
         nothing[1, 1](3)
 
 
-def test_dynamic_shared_memory():
+def test_dynamic_shared_memory_size_is_configured():
     @cuda.jit
     def reverse(x):
         """

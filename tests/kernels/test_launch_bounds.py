@@ -15,7 +15,7 @@ def check(kernel, limit):
     assert out.copy_to_host()[0] == limit
 
 
-def test_of_a_body():
+def test_launch_bounds_of_a_body():
     @cuda.jit("void(int32[:])", launch_bounds=(96, 2))
     def counted(out):
         "atomicAdd(&out[0], 1);"
@@ -48,7 +48,7 @@ __global__ void by_a_number(int* out) { atomicAdd(out, 1); }
         ("inner::by_a_number", 1024),
     ],
 )
-def test_of_a_source(name, limit):
+def test_launch_bounds_of_a_source(name, limit):
     kernel = cuda.jit(source=SOURCE, name=name)
     if limit < 1024:
         check(kernel, limit)
@@ -56,7 +56,7 @@ def test_of_a_source(name, limit):
         kernel[1, limit](cuda.to_device(np.zeros(1, np.int32)))
 
 
-def test_with_checks_on():
+def test_launch_bounds_with_checks_enabled():
     @cuda.jit("void(int32[:])", launch_bounds=64, debug=True)
     def counted(out):
         "atomicAdd(&out[0], 1);"

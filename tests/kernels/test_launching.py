@@ -79,7 +79,7 @@ def test_limits_come_before_arguments(kernel):
                 kernel(name)[grid, block, 0, shared]("wrong", "arguments")
 
 
-def test_dynamic_shared_memory(kernel):
+def test_dynamic_shared_memory_above_48_kib(kernel):
     """Above 48 KiB the kernel is opted in, once."""
     out = empty(64, "i4")
     for size in (64 * 4, 49152, 50000, 60000, 1024):

@@ -238,7 +238,7 @@ __global__ void half(const unsigned *a, const unsigned *b, const unsigned *c, un
 """
 
 
-def test_products_of_quads():
+def test_mma_m8n8k4_computes_four_products():
     """m8n8k4 of half: four products, each by eight lanes."""
     module = cuda.module(QUADS)
     rng = np.random.default_rng(2)

@@ -49,7 +49,7 @@ def module():
     return cuda.module(SOURCE, headers=HEADERS, options=["-DUNUSED"])
 
 
-def test_kernels_as_attributes(module):
+def test_kernels_are_attributes_of_the_module(module):
     x = np.zeros(4, "f4")
     module.scale[1, 4](x, 4)
     assert (x == 10).all()
@@ -155,7 +155,7 @@ def test_variables_keep_the_module():
     assert variable.copy_to_host() == 7
 
 
-def test_instances_of_templates():
+def test_template_instances_are_items_of_the_module():
     module = cuda.module(PLAIN)
     x, y = np.zeros(4, "f4"), np.zeros(4, "i8")
     module["fill<float>"][1, 4](x, 1.5)
@@ -167,7 +167,7 @@ def test_instances_of_templates():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_instances_named_beforehand():
+def test_names_argument_compiles_instances():
     module = cuda.module(PLAIN, names=["fill<float>", "fill<int>"])
     count = compile_count()
     for dtype, name in (("f4", "fill<float>"), ("i4", "fill<int>")):
@@ -280,7 +280,7 @@ def test_mistakes_show_at_once():
         cuda.module(PLAIN, device=True)
 
 
-def test_types_are_checked(module):
+def test_argument_types_are_checked(module):
     x = np.zeros(4, "f4")
     for args in ((x,), (x, 1.5), (x.astype("f8"), 1), (x[::2], 1), (x, 2**31)):
         with pytest.raises((TypeError, OverflowError, ValueError), match="scale"):
@@ -288,7 +288,7 @@ def test_types_are_checked(module):
     assert not x.any()
 
 
-def test_kernels_inside_if():
+def test_kernels_inside_preprocessor_conditionals():
     module = cuda.module(
         "#ifdef X\n__global__ void k(int* x) { x[0] = 3; }\n#endif", options=["-DX"]
     )
@@ -351,7 +351,7 @@ def test_a_module_from_a_file(tmp_path):
     assert x[0] == 3
 
 
-def test_arrays_as_parameters():
+def test_array_parameters_accept_strided_arrays():
     module = cuda.module(
         "__global__ void k(array<const float, 2> a, array<float, 1, layout::C> b) {"
         " int i = grid<1>(); if (i < b.size()) b[i] = a(i, 0) + a[i][1]; }"
@@ -450,7 +450,7 @@ def test_macros_of_any_name_in_the_text(place):
     assert module.get_global("c_").shape == (4,)
 
 
-def test_guards_for_editors():
+def test_editor_guard_macros_have_cuda_meaning():
     """Macros for editors have CUDA's meaning for a compiler."""
     module = cuda.module("""
         #ifndef __CUDACC__

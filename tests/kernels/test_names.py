@@ -53,7 +53,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-def test_a_sources_own(kind):
+def test_names_defined_by_a_source_take_precedence(kind):
     source, expected = SOURCES[kind]
     before = compile_count()
     module = cuda.module(source)

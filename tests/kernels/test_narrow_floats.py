@@ -131,7 +131,7 @@ def test_every_narrow_value_widens_exactly(module):
         np.testing.assert_array_equal(got[: 2 * half], np.append(known, -known))
 
 
-def test_not_a_number(module):
+def test_nan_converts_to_nan_or_the_largest_value(module):
     out = np.zeros((5, 1), "u1")
     module.narrows[1, 32](np.array([np.nan], "f4"), np.array([np.nan]), out.reshape(-1), 1)
     assert out.reshape(-1).tolist() == [0x7F, 0x7F, 31, 31, 7]

@@ -99,7 +99,7 @@ def test_children_run_before_tails(module):
     assert (x == 35).all()
 
 
-def test_children_of_children(module):
+def test_child_kernels_launch_kernels(module):
     count = np.zeros(6, np.int32)
     module.tree[1, 1](count, 0)
     assert count.tolist() == [1, 2, 4, 8, 16, 32]
@@ -148,7 +148,7 @@ def test_launches_that_no_gpu_makes(wrong, checks):
             wrong.endless[1, 1](np.zeros(1, np.int32))
 
 
-def test_checks_see_children(wrong):
+def test_findings_in_child_kernels_are_reported(wrong):
     said = r"child \(.*\): .* writes out\[50\], but out points to 50 elements; beyond launched it at .*, line \d+"
     with pytest.raises(KernelError, match=said) as found, cuda.checks():
         wrong.beyond[1, 64](np.zeros(50, np.float32))

@@ -236,7 +236,7 @@ def test_extensions_that_come_later():
 
 
 @pytest.mark.lines
-def test_out_of_bounds():
+def test_out_of_bounds_index_raises():
     @cuda.jit(debug=True)
     def k(x, n):
         """

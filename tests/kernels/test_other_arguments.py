@@ -98,7 +98,7 @@ def test_records_in_tuples_are_references():
     asm(k)
 
 
-def test_tuples_in_signatures():
+def test_tuple_types_in_signatures():
     @cuda.jit("void(Tuple((float32, int32[:])), UniTuple(float64, 2))")
     def k(t, u):
         "get<1>(t)[0] = get<0>(t) + u[0] * u[1];"

@@ -90,7 +90,7 @@ def program(tmp_path):
     return tmp_path / "app" / "main.cu"
 
 
-def test_a_whole_program(program):
+def test_complete_cuda_program_is_a_module(program):
     options = [f"-I{program.parent.parent / 'include'}", "-DEXTRA=40"]
     m = cuda.module(source=program, options=options, names=["fill<7>"])
     x = np.arange(4, dtype=np.float32)
@@ -148,7 +148,7 @@ int main() {
     assert x[0] == 7
 
 
-def test_what_nvcc_knows(tmp_path):
+def test_nvccs_implicit_names_compile(tmp_path):
     """Names from its own headers, a keyword of its host compiler, CUB for the host."""
     path = tmp_path / "k.cu"
     path.write_text("""

@@ -157,7 +157,7 @@ def test_numbers_in_preprocessor_lines():
     assert x[0] == 4
 
 
-def test_names_beyond_ascii():
+def test_non_ascii_names_are_captured():
     σ = 2.0
 
     @cuda.jit
@@ -354,7 +354,7 @@ def test_names_of_the_library_and_of_macros_are_free():
     assert out[0] == 21
 
 
-def test_macros_as_options():
+def test_macros_of_options_are_not_captured():
     @cuda.jit(options=["-DN=5", "-DT=float", "-DK"])
     def k(x):
         "T t = N + K; x[0] = t;"

@@ -190,13 +190,13 @@ def test_imports_in_functions_have_a_reason():
     assert not without, "import at the top, or say why not in LATER"
 
 
-def test_reasons_are_needed():
+def test_deferred_imports_are_listed_and_used():
     for module, (names, _) in LATER.items():
         if names != "*":
             assert allowed(module) == imports(module)[1], f"{module}: LATER names what is not so"
 
 
-def test_the_lowest_modules():
+def test_frontend_and_errors_import_nothing_else():
     assert imports("numbalite.frontend") == (set(), set())
     assert imports("numbalite.errors") == ({"numbalite.frontend"}, set())
     assert imports("numbalite.config") == ({"numbalite.errors"}, set())

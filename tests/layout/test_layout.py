@@ -95,13 +95,13 @@ def of_each_c_file(rule):
     return test
 
 
-def test_packages_are_listed():
+def test_every_package_has_include_rules():
     packages = {package_of(path.relative_to(CEXT)) for path in C_FILES}
     assert packages <= set(BELOW), "a new package: say in BELOW what it may include"
 
 
 @of_each_c_file
-def test_includes_go_down(c_file):
+def test_includes_follow_the_package_order(c_file):
     package = package_of(c_file.relative_to(CEXT))
     quoted = re.findall(r'#\s*include\s*"([^"]+)"', strip_comments(c_file.read_text()))
     for included in quoted:
@@ -160,7 +160,7 @@ def assert_circles_are_named(graph, verb):
         assert named, f"{', '.join(circle)} {verb} one another: untie them, or say why in CIRCLES"
 
 
-def test_circles_are_found():
+def test_cycle_detection_finds_every_cycle():
     graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a", "f"}}
     assert circles(graph) == [["d", "e"], ["a", "b", "c"]]
 
@@ -227,7 +227,7 @@ def test_the_kind_of_driver_decides_nothing():
 
 
 @of_each_c_file
-def test_own_header_first(c_file):
+def test_sources_include_their_header_first(c_file):
     own = c_file.with_suffix(".h")
     if c_file.suffix == ".c" and own.exists():
         assert includes(c_file)[0] == str(own.relative_to(CEXT))

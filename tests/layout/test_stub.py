@@ -45,7 +45,7 @@ def test_names_of_the_module():
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_members_of_classes(name):
+def test_stub_classes_have_the_extensions_members(name):
     stub = declared(STUBS[name].body)
     assert members(getattr(_core, name)) == set(stub) - {"__new__", "__init__"}
     for member, node in stub.items():

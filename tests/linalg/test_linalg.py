@@ -139,7 +139,7 @@ def test_eigh_matches_numpy(both, side):
 
 @examples(15)
 @given(drawn(square=True), st.integers(0, 2))
-def test_eigenvalues_of_any(both, turns):
+def test_eig_matches_numpy(both, turns):
     """Complex ones, and real ones alone; vectors are NumPy's up to a factor."""
     a, _ = both
     if turns < 2:
@@ -297,7 +297,7 @@ def test_many_matrices_of_many_orders():
         close(L.solve(cuda.to_device(a), a[:, :, :2]), L.solve(a, a[:, :, :2]))
 
 
-def test_on_a_stream():
+def test_linalg_runs_on_the_arrays_stream():
     stream = cuda.stream()
     a = np.eye(4) + 1
     with_stream = cuda.to_device(a).bind(stream)

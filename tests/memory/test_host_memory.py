@@ -85,7 +85,7 @@ def test_pinned_array_is_page_locked():
     assert record["b"].sum() == 15
 
 
-def test_pinned_array_like():
+def test_pinned_array_like_keeps_the_layout():
     for source in (
         np.zeros((3, 4)),
         np.zeros((3, 4), order="F"),
@@ -194,7 +194,7 @@ def test_parts_of_mapped_arrays():
     assert cuda.as_cuda_array(read_only).readonly
 
 
-def test_pickled_and_copied():
+def test_pickled_host_arrays_keep_their_type():
     for make in (cuda.mapped_array, cuda.managed_array):
         array = make(4, np.float32)
         array[:] = 2
@@ -212,7 +212,7 @@ def test_write_combined_memory_is_copied():
     assert cuda.mapped_array(100, portable=True).base.kind == "mapped"
 
 
-def test_mapped_array_like():
+def test_mapped_array_like_keeps_the_layout():
     source = np.zeros((3, 4), "i2", order="F")
     array = cuda.mapped_array_like(source)
     assert array.strides == source.strides and array.dtype == source.dtype
@@ -265,7 +265,7 @@ def test_managed_array_prefetches_and_is_accessed_by_kernels():
     assert cuda.managed_array(10, attach_global=False).base.kind == "managed"
 
 
-def test_after_a_reset(run_python):
+def test_host_memory_is_valid_after_a_reset(run_python):
     """Pages of our own stay, unlocked; for memory of the driver's that NumPy reads the context stays."""
     run_python("""
 import numpy as np

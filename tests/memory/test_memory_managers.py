@@ -150,7 +150,7 @@ def test_a_manager_that_fails(plugged):
         cuda.to_device(np.ones(10))
 
 
-def test_of_another_version():
+def test_manager_of_another_version_raises():
     class Old(Counting):
         interface_version = 2
 
@@ -163,7 +163,7 @@ def test_of_another_version():
         cuda.BaseCUDAMemoryManager()
 
 
-def test_without_a_plugin():
+def test_context_memalloc_works_without_a_plugin():
     context = cuda.current_context()
     memory = context.memalloc(1000)
     array = cuda.as_cuda_array(_Over(memory))

@@ -97,7 +97,7 @@ def test_pool_reports_used_cached_and_peak_bytes(pool):
     )
 
 
-def test_rounding_loses_little(pool):
+def test_pool_rounding_wastes_little_memory(pool):
     rng = random.Random(1)
     for _ in range(200):
         size = int(2 ** rng.uniform(0, 24))
@@ -237,7 +237,7 @@ def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_streams_at_random(pool, seed):
+def test_random_stream_operations_keep_values(pool, seed):
     """Arrays created, filled, copied and dropped on streams of every kind: none contains the values
     of another."""
     rng = random.Random(seed)
@@ -343,7 +343,7 @@ def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
         cuda.synchronize()
 
 
-def test_memory_pool_of():
+def test_memory_pool_accepts_a_device():
     assert cuda.memory_pool(0) == cuda.memory_pool() == cuda.memory_pool(cuda.gpus[0])
     assert hash(cuda.memory_pool(0)) == hash(cuda.memory_pool())
     with pytest.raises(IndexError):
@@ -402,7 +402,7 @@ del kept[3:]
 
 
 @pytest.mark.sim
-def test_without_memory_pools(run_python):
+def test_pool_works_without_driver_pools(run_python):
     """A device that has no memory pools: the same, over cuMemAlloc and cuMemFree."""
     run_python(
         """

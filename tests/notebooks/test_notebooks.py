@@ -24,7 +24,7 @@ def notebook(request):
     return request.param, books.read(request.param)
 
 
-def test_there_are_notebooks():
+def test_notebooks_are_found():
     assert books.NOTEBOOKS
 
 
@@ -111,7 +111,7 @@ def test_it_runs(path, kernels):
 
 
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=books.name)
-def test_nothing_passes_unfilled(path):
+def test_unfilled_notebook_passes_no_exercise(path):
     """The notebook as readers get it: it runs to its end, and no exercise passes."""
     book = books.read(path)
     verdicts = books.run_here(book, path)

@@ -24,7 +24,7 @@ def without_numbers(text):
     return re.sub(r"\(\d+,\d+,\d+\)|\[\d+\]", "#", text)
 
 
-def test_the_examples_run(optimized, capsys):
+def test_readme_programs_run(optimized, capsys):
     programs = PROGRAM.findall(README.read_text())
     assert programs
     printing = 0

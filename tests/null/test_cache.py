@@ -144,7 +144,7 @@ def test_a_hit_counts_as_use(folder):
     assert time.time() - path.stat().st_mtime < 60
 
 
-def test_size_is_bounded(folder, monkeypatch):
+def test_cache_size_is_bounded(folder, monkeypatch):
     cache.store(key("size"), IMAGE)
     size = file_of(folder, "size").stat().st_size
     monkeypatch.setenv("NUMBALITE_CACHE_SIZE", str(40 * size))

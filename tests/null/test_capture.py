@@ -214,7 +214,7 @@ def test_arrays_are_made_plain():
     )
 
 
-def test_arrays_of_records():
+def test_record_arrays_are_written_as_initializers():
     dtype = np.dtype([("a", "i1"), ("x", "f4", (2,))], align=True)
     text = constant_array("r", np.array([(1, (2, 3))], dtype))
     assert "{1, {}, {2.0f, 3.0f}}" in text
@@ -314,7 +314,7 @@ def test_loop_variables_are_taken_as_they_are():
     assert found == [0, 1, 2] and n == 2
 
 
-def test_freezing_copies_values():
+def test_freeze_copies_the_values():
     values = {"N": 3, "M": 4}
     frozen = Scope({}, values).freeze(["N", "missing"])
     values["N"] = 5

@@ -19,7 +19,7 @@ def function(source, args="a, b", **given):
     ["a + b", "b+a", "a * b", "return a + b;", " return b * a ; // a sum", "/* + */ a + b"],
 )
 @pytest.mark.parametrize("code", "?bhiqBHIQefdFD")
-def test_sums_and_products(source, code):
+def test_sums_and_products_commute(source, code):
     assert commutes(function(source), np.dtype(code))
 
 
@@ -53,7 +53,7 @@ def test_choices_are_for_whole_numbers(sign):
         "#define a b\na + b", "return a + b", "a + b;", "a.x + b.x", "a + b // \\\n + a",
     ],
 )  # fmt: skip
-def test_is_not_recognised(source):
+def test_other_expressions_are_not_recognized(source):
     recognised = commutes(function(source), I4)
     # The last one is a sum: the text after it is part of the comment.
     assert recognised == source.startswith("a + b //")

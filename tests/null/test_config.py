@@ -135,7 +135,7 @@ def test_ours_beats_the_alias(monkeypatch):
     assert config.DRIVER == "auto"
 
 
-def test_empty_is_unset(monkeypatch):
+def test_empty_environment_variables_count_as_unset(monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", "")
     monkeypatch.setenv("NUMBALITE_DRIVER", "")
     assert config.CACHE_DIR is None and config.DRIVER == "auto"

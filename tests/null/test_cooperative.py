@@ -40,7 +40,7 @@ def test_grid_sync_is_detected(body):
         'printf("g.sync();"); // this_grid().sync()',
     ],
 )
-def test_that_do_not(body):
+def test_kernels_without_grid_sync_are_not_cooperative(body):
     other = "__global__ void waits() { cg::this_grid().sync(); }\n"
     assert not cooperative.waits(f"{other}__global__ void k(int *x) {{ {body} }}", "k")
     assert not cooperative.waits(body)

@@ -26,7 +26,7 @@ def test_cpp_source_is_split_into_tokens():
     assert texts("a # b") == ["a", "#", "b"]
 
 
-def test_strip_keeps_lines():
+def test_strip_keeps_line_numbers():
     source = 'int a; // __global__\n#define X "y"\n/* two\nlines */ char c = \'"\'; int b;\n'
     stripped = scanner.strip(source)
     assert stripped.count("\n") == source.count("\n") and "X" not in stripped
@@ -240,7 +240,7 @@ def test_macro_names_are_not_free():
     assert set(names) == {"SCALE", "y", "x"} and names.defined == {"SQ", "N"}
 
 
-def test_names_beyond_ascii():
+def test_non_ascii_names_are_free_names():
     assert free("return σ * α_1;") == {"σ", "α_1"}
 
 

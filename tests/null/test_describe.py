@@ -106,7 +106,7 @@ def test_describe_of_no_parameters():
     assert describe.parameters(PREFIX + "EEEEE") == []
 
 
-def test_a_mangled_description():
+def test_mangled_description_is_decoded():
     found = one(PREFIX + "NS1_9parameterILi0ELi4ELi4ELi11ELi4ELi0ELi0ELi0EfEEEEEEE")
     assert found == describe.Parameter("", "scalar", "float", "float32", 4, 4, 4, 0, "A", False)
 

@@ -164,7 +164,7 @@ def test_messages_of_arrays_without_a_name_and_with_many_dimensions():
     assert "with shape (1, 2, 3, 4, ...)" in fault.message(fault.decode(data))
 
 
-def test_a_failed_assertion():
+def test_assert_record_is_decoded():
     data = record(2, 5, texts=(b"kernel", b"x > 0", b"a.py"))
     found = fault.decode(data)
     assert (found["condition"], found["function"], found["line"]) == ("x > 0", "kernel", 5)

@@ -49,7 +49,7 @@ def as_ours(text):
         "(i,i)->(i)",
     ],
 )
-def test_same_as_numpy(text):
+def test_layouts_parse_as_in_numpy(text):
     assert as_ours(text) == as_numpy(text)
     assert parse(str(parse(text))) == parse(text)
 

@@ -352,7 +352,7 @@ def test_toolkit_headers_count_by_date(tmp_path):
     assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
 
 
-def test_recursive_headers_end(tmp_path):
+def test_recursive_includes_end(tmp_path):
     touch(tmp_path / "a.h", "#include <a.h>\n")
     assert len(closure("#include <a.h>", options=(f"-I{tmp_path}",))) == 1
 

@@ -25,7 +25,7 @@ def test_import_loads_no_heavy_module(run_python):
     assert not set(imported) & {*HEAVY, *UNTOUCHED}
 
 
-def test_nothing_is_opened(run_python):
+def test_import_opens_no_driver(run_python):
     result = run_python(
         "import numbalite\n"
         "from numbalite import _core, cuda\n"

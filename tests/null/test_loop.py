@@ -272,7 +272,7 @@ def test_random_views_are_covered_exactly_once(core, seed):
 
 
 @pytest.mark.parametrize("ndim", range(1, 33))
-def test_dimensions_are_padded(core, ndim):
+def test_strides_are_padded_to_the_kernels_dimensions(core, ndim):
     steps = [8 * 3 ** min(k, 30) for k in reversed(range(ndim))]
     a = np.lib.stride_tricks.as_strided(aligned((1,)), (2,) * ndim, steps)
     loop = make(core, a)
@@ -296,7 +296,7 @@ def test_division_by_multiplication_is_exact(core):
                 assert (high + n) >> by.shift == n // divisor, (n, divisor)
 
 
-def test_order_is_numpys(core):
+def test_axis_order_matches_numpys_iterator(core):
     """The strides of NumPy's results show its axis order."""
     random = np.random.default_rng(2)
     for _ in range(200):

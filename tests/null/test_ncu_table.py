@@ -73,7 +73,7 @@ def test_other_output_is_an_error():
         ("reduce<add, 4>", "reduce"),
     ],
 )  # fmt: skip
-def test_names_of_kernels(name, expected):
+def test_kernel_names_are_shortened(name, expected):
     assert ncu_table.name_of(name) == expected
 
 

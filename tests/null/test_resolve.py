@@ -126,7 +126,7 @@ def loops_for_arrays(loops, inputs):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_with_types_fixed(numpy_ufunc, seed):
+def test_resolution_with_a_signature_matches_numpy(numpy_ufunc, seed):
     rng = random.Random(seed)
     for _ in range(400):
         nin = rng.choice((1, 2))

@@ -119,7 +119,7 @@ def test_a_signature_error_is_a_type_error_and_a_value_error():
         ((), [Signature(None, ())]),
     ],
 )
-def test_arguments_of_jit(what, expected):
+def test_jit_arguments_become_signatures(what, expected):
     assert signatures(what) == expected
 
 

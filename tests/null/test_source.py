@@ -99,7 +99,7 @@ def test_literals_of_every_shape(tmp_path, body, line):
     assert found == line and label == str(tmp_path / "lesson.py")
 
 
-def test_a_notebook_cell():
+def test_body_of_a_notebook_cell_is_found():
     names = cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
     assert shown(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
 
@@ -130,7 +130,7 @@ def test_a_cell_with_lines_that_are_no_python():
     assert shown(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
 
 
-def test_code_without_source():
+def test_body_from_exec_has_the_string_line():
     namespace = {"identity": identity}
     exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
     assert shown(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
@@ -295,7 +295,7 @@ def test_device_functions_and_what_they_need():
     assert "template <class v_type>\n__device__ auto inner(v_type v) {" in text
 
 
-def test_typed_device_functions():
+def test_device_function_signatures_become_overloads():
     f = device("return v;", ["v"], "f", "float32(float32)", "int32(int32)")
     text = kernel_source("x[0] = f(x[0]);", f=f).text
     assert "float f(float v) {" in text and "int f(int v) {" in text
@@ -348,13 +348,13 @@ def test_records_are_defined_once():
     assert source_of(made, signature).text.count("struct record_") == 1
 
 
-def test_names_beyond_ascii():
+def test_non_ascii_names_are_encoded():
     made = kernel_source("x[0] = σ * µ;", "void(float32[:], float32)", ("x", "μ"), σ=2)
     assert made.text.isascii() and "constexpr int u03c3_ = 2;" in made.text
     assert "float u03bc_)" in made.text and "x[0] = u03c3_ * u03bc_;" in made.text
 
 
-def test_a_whole_source():
+def test_unit_source_includes_needed_headers():
     text = builder.unit_source(
         linemap.plain("complex64 z;", "a.cu"), [linemap.plain("int h;", "h")]
     )

@@ -144,7 +144,7 @@ def counted(body):
         ("L: add.s32 %i, %i, 1; bra L;", None),
     ],
 )
-def test_which_loops_count(body, expected):
+def test_loops_that_need_a_stop_test_are_counted(body, expected):
     assert counted(body) == expected
 
 

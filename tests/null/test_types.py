@@ -93,12 +93,12 @@ def test_only_the_outer_dimensions_can_be_contiguous():
 
 
 @pytest.mark.parametrize("t", [void, float32[:], UniTuple(int32, 2)])
-def test_no_arrays_of(t):
+def test_array_of_void_or_array_raises(t):
     with pytest.raises(TypeError, match="no arrays"):
         t[:]
 
 
-def test_equality_and_hash():
+def test_types_compare_and_hash_by_value():
     assert float32[:, ::1] == float32[:, ::1] and float32[:] != float32[::1]
     assert float32[:] != const(float32[:]) and float32[:] != int32[:]
     assert len({float32[:], float32[:], int32[:]}) == 2
@@ -107,7 +107,7 @@ def test_equality_and_hash():
     assert float32 != "float32"
 
 
-def test_calling_makes_signatures():
+def test_calling_a_type_returns_a_signature():
     signature = void(float32[:], int32)
     assert isinstance(signature, Signature) and str(signature) == "void(float32[:], int32)"
     assert signature == Signature(void, (float32[:], int32)) and len({signature, signature}) == 1
@@ -138,7 +138,7 @@ def test_types_are_immutable():
     "t", [void, float32, const(float32[:, ::1]), CPointer(int32), Tuple([float32, int64]),
           void(float32[:], int32), Record([("a", "f4"), ("b", "i8")])]
 )  # fmt: skip
-def test_pickle_and_copy(t):
+def test_types_are_pickled_and_copied(t):
     assert pickle.loads(pickle.dumps(t)) == t == copy.deepcopy(t)
 
 

@@ -97,7 +97,7 @@ def cross(a, b, c):
     """
 
 
-def test_gradients_of_gufuncs():
+def test_gufunc_gradients_in_jax():
     f = call(cross)
     a, b = array(4, 3), array(3)
     check_grads(f, (a, b), 1, modes=["rev"])
@@ -203,7 +203,7 @@ def test_kernels_in_jax():
     np.testing.assert_array_equal(jax.jit(lambda x: shift(x, 8))(jnp.zeros(8, "f4")), np.ones(8))
 
 
-def test_adjoints_of_kernels():
+def test_kernel_adjoints_in_jax():
     f = call(product, lambda x, y: x.shape, launch=blocks)
     x, y = array(7), array(7)
     check_grads(f, (x, y), 1, modes=["rev"])

@@ -302,14 +302,14 @@ def test_rules_of_the_user():
     assert x.grad.tolist() == [5, 1]
 
 
-def test_gradients_of_gufuncs():
+def test_gufunc_gradients_in_torch():
     op = operator(unique())(cross)
     assert torch.autograd.gradcheck(op, (doubles(4, 3), doubles(3)))
     with pytest.raises(NotImplementedError, match="first derivatives only"):
         torch.autograd.gradgradcheck(op, (doubles(3), doubles(3)))
 
 
-def test_adjoints_of_kernels():
+def test_kernel_adjoints_in_torch():
     op = operator(unique(), launch=blocks, out_shapes=lambda x, y: x.shape)(product)
     assert torch.autograd.gradcheck(op, (doubles(7), doubles(7)))
     x = doubles(7)
@@ -346,7 +346,7 @@ def test_operators_are_exported():
 
 
 @pytest.mark.parametrize("dims", [(0, None), (1, 0), (None, 1), (2, 1)])
-def test_vmap_of_ufuncs(dims):
+def test_vmap_matches_torch(dims):
     op = operator(unique())(ufunc("return x - y * y;", "x, y", DDD))
     x, y = doubles(3, 3, 3), doubles(3, 3)
     expected = torch.vmap(lambda x, y: x - y * y, dims)(x, y)
@@ -367,7 +367,7 @@ def test_vmap_of_gufuncs_and_kernels():
     torch.testing.assert_close(torch.vmap(op, (1, None), 1)(x, y), x * y[:, None])
 
 
-def test_batches_of_gradients():
+def test_jacobian_matches_torch():
     op = operator(unique())(ufunc("return sin(x) * y;", "x, y", DDD))
     x, y = doubles(4), constants(4)
     found = torch.autograd.functional.jacobian(lambda x: op(x, y), x, vectorize=True)

@@ -26,7 +26,7 @@ def test_there_are_many_of_each_kind():
     assert len(PAIRS) >= 80 and set(count) == set(KINDS)
 
 
-def test_a_pair_differs():
+def test_wrong_and_right_kernels_differ():
     for pair in PAIRS.values():
         assert pair.lines
         launched = {name: value for name, value in pair.right.items() if name != "options"}

@@ -150,7 +150,7 @@ def test_help_is_no_program(python):
     ],
     ids=["raises", "exits", "syntax", "module", "file", "nothing"],
 )  # fmt: skip
-def test_how_programs_end(python, arguments, status, told):
+def test_exit_status_and_traceback_match_python(python, arguments, status, told):
     """As under Python itself; a traceback begins in the program."""
     source = "from numba import cuda\n\nraise KeyError(cuda.__name__)\n"
     found, out, err = python(*RUN, *arguments, source=source)
@@ -197,7 +197,7 @@ def test_numba_itself_came_first(python):
     )
 
 
-def test_numbas_test_tools(python):
+def test_numba_cuda_testing_tools_work(python):
     """numba.cuda.testing, with which programs' own tests are written."""
     status, out, err = python(
         *RUN, "FILE", "-q",
@@ -380,7 +380,7 @@ def test_options_of_python_and_kernels_that_are_docstrings(python):
         assert status == 2 and said in err
 
 
-def test_programs_for_minpy(python):
+def test_minpy_programs_run(python):
     """Its gradients, with arrays on the device."""
     pytest.importorskip("autograd")
     status, out, err = python(

@@ -161,7 +161,7 @@ assert not told()
                NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2", NUMBALITE_DEVICE="0")  # fmt: skip
 
 
-def test_numbers_of_workers():
+def test_worker_number_is_parsed_from_its_name():
     pytest.importorskip("distributed")
     from numbalite.runtime.workers import number_of
 

@@ -70,12 +70,12 @@ def test_a_change_compiles_only_what_changed(run_python, variables, first):
     assert int(run_python(changed, **variables).stdout) == 1
 
 
-def test_damage_is_repaired(run_python, variables, first, tmp_path):
+def test_damaged_cache_is_compiled_again(run_python, variables, first, tmp_path):
     for path in (tmp_path / "cache").glob("*.image"):
         path.write_bytes(path.read_bytes()[:100])
     assert int(run_python(PROGRAM, **variables).stdout) == first
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_without_a_cache(run_python, variables, first):
+def test_disabled_cache_compiles_again(run_python, variables, first):
     assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **variables).stdout) >= 3

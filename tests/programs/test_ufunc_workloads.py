@@ -67,7 +67,7 @@ def test_powers_ufunc_matches_numpy(target):
     np.testing.assert_allclose(with_pow(p, q, r, s), expected, rtol=2e-6)
 
 
-def test_add_of_integers(target):
+def test_integer_add_ufunc_matches_numpy(target):
     @vectorize(["int64(int64, int64)"], target=target)
     def add(x, y):
         "return x + y;"
@@ -286,12 +286,12 @@ def make_matmul(target):
     return batch_matrix_mult
 
 
-def test_matrix_mult_once(target):
+def test_gufunc_multiplies_two_matrices(target):
     a, b = np.arange(9, dtype="f4").reshape(3, 3), np.arange(9, 18, dtype="f4").reshape(3, 3)
     np.testing.assert_array_equal(make_matmul(target)(a, b), a @ b)
 
 
-def test_batch_matrix_mult(target):
+def test_gufunc_multiplies_batches_of_matrices(target):
     matmul = make_matmul(target)
     n = 4_000_000 if not cuda.is_simulated() else 20_000
     a, b = random((2, n, 2, 2))

@@ -285,7 +285,7 @@ ATOMICS = {
 
 
 @pytest.mark.parametrize("which", ATOMICS)
-def test_atomics_on_elements(which, rng):
+def test_atomics_on_elements_match_numpy(which, rng):
     statement, oracle = ATOMICS[which]
     kernel = cuda.jit(
         "__global__ void k(array<const int> x, array<int> out) {"
@@ -345,7 +345,7 @@ def count_inside(states, samples, inside):
     """
 
 
-def test_monte_carlo_pi():
+def test_monte_carlo_estimates_pi():
     from numbalite.cuda.random import create_xoroshiro128p_states
 
     threads, each = 256, 400
@@ -426,7 +426,7 @@ def lambda_like(out, x):
 
 
 # ---- streams and memory --------------------------------------------------------------------------------
-def test_streams_keep_order(rng):
+def test_stream_operations_run_in_order(rng):
     a = rng.random(1000, "f4")
     stream = cuda.stream()
     d_a = cuda.to_device(a, stream=stream)

@@ -84,7 +84,7 @@ def names():
 
 
 @pytest.mark.parametrize("kind", (Endless, Understated))
-def test_sequences_without_end(names, kind):
+def test_endless_sequences_are_read_to_a_limit(names, kind):
     stored = []
     for call in CALLS:
         s = kind()

@@ -187,7 +187,7 @@ def check_axis_and_keepdims(target, data):
         compare(result, expected)
 
 
-def test_axis_and_keepdims(target):
+def test_gufuncs_match_numpy_with_axis_and_keepdims(target):
     check_axis_and_keepdims(target)
 
 

@@ -323,7 +323,7 @@ def test_random_arguments_never_crash(part):
     assert not found, f"{len(found)} of them:\n" + "\n".join(found)
 
 
-def test_copies_of_devices():
+def test_devices_are_copied_and_pickled():
     for thing in (cuda.gpus[0], cuda.gpus, cuda.current_context()):
         assert str(copy.copy(thing)) == str(thing)
     assert copy.deepcopy(cuda.gpus[0]) == cuda.gpus[0]

@@ -86,7 +86,7 @@ def test_reduce_matches_numpy(data):
 
 @examples(15)
 @given(data=st.data())
-def test_reduce_into_out(data):
+def test_reduce_into_out_matches_numpy(data):
     argument, host = data.draw(arrays(["i8"], max_dims=3))
     axis, keepdims = data.draw(axes(host.ndim)), data.draw(st.booleans())
     expected = np.asarray(np.add.reduce(host, axis=axis, keepdims=keepdims))
@@ -170,7 +170,7 @@ def test_cuda_reduce_matches_numpy(data):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 255, 256, 257, 1000, 4097, 20001])
-def test_order_is_kept(n):
+def test_reductions_keep_the_operand_order(n):
     """Operations that are associative and not commutative: the last, and products of 2x2 matrices
     packed in an int."""
     x = np.arange(1, n + 1)

@@ -214,7 +214,7 @@ def monte_carlo_pi(states, iterations, out):
     out[thread_id] = 4.0 * inside / iterations
 
 
-def test_monte_carlo_pi():
+def test_monte_carlo_estimates_pi():
     states = create_xoroshiro128p_states(64, seed=1)
     out = np.zeros(64, np.float32)
     monte_carlo_pi[2, 32](states, 200, out)
@@ -237,13 +237,13 @@ def dynamic(x, out):
     out[4] = whole.size + back.shape[0]
 
 
-def test_dynamic_shared_memory():
+def test_dynamic_shared_memory_has_the_launch_size():
     out = np.zeros(5)
     dynamic[1, 4, 0, 16](np.array([3.0, 4]), out)
     assert out.tolist() == [1, 2, 14, 13, 6]
 
 
-def test_captured_device_arrays():
+def test_device_arrays_are_captured():
     table = cuda.to_device(np.arange(6.0).reshape(2, 3))
 
     @cuda.jit(device=True)

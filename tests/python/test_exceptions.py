@@ -93,7 +93,7 @@ def test_exceptions_with_variable_arguments_raise():
             raise x
 
 
-def test_on_the_cpu():
+def test_exceptions_on_the_cpu():
     def small(x):
         if x > 2:
             raise Unlike("large")

@@ -34,7 +34,7 @@ PROGRAM = """
 """
 
 
-def test_texts_of_exec():
+def test_functions_from_exec_are_translated():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True
     )

@@ -210,7 +210,7 @@ def larger(a, b):
     return b
 
 
-def test_strings_call_python():
+def test_cpp_bodies_call_python_functions():
     @cuda.jit
     def kernel(n, out):
         """
@@ -232,7 +232,7 @@ def test_strings_need_signatures_of_python():
         kernel[1, 1](np.zeros(2))
 
 
-def test_the_function_itself():
+def test_py_func_and_doc_are_the_functions():
     assert polar.py_func(3.0, 4.0) == (5.0, 0.6)
 
     @cuda.jit
@@ -412,7 +412,7 @@ def greatest(*items):
     return found
 
 
-def test_defaults_of_kernels():
+def test_default_arguments_of_kernels():
     out = np.zeros(2)
     for launch in (kernel_with_defaults[1, 1], kernel_with_defaults.forall(1)):
         launch(out)

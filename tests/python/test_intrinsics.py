@@ -24,7 +24,7 @@ def rows(m):
         wait(g)
 
 
-def test_the_grid_waits():
+def test_grid_sync_in_python_is_cooperative():
     m = np.zeros((5, 64))
     rows[2, 32](m)
     assert (m == np.arange(5)[:, None]).all()

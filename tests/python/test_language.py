@@ -102,7 +102,7 @@ def odds_and_ends(mask, x, out):
     out[3] = acc
 
 
-def test_odds_and_ends(same):
+def test_none_arguments_and_other_constructs_match_python(same):
     for mask in (None, np.ones(1), np.zeros(1)):
         same(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
 
@@ -769,7 +769,7 @@ def kept(a, out):
     out[8] = float32(0.1) == 0.1
 
 
-def test_known_and_kept(same):
+def test_constant_conditions_are_removed(same):
     a = np.array([5, 3, 9, 4, 1, 7], np.int64)
     same(conditions, a, np.zeros(8, np.int64))
     (source,) = conditions.inspect_source().values()

@@ -160,7 +160,7 @@ def test_ufuncs(tmp_path, rng, body, target):
 
 
 @BODIES
-def test_reductions_and_gufuncs(tmp_path, rng, body):
+def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, rng, body):
     text = f"{HEAD}def fmax(a, b): {body('fmax', 'max', 'a, b')}\n"
     function = module_of(tmp_path, text).fmax
     x = np.array([rng.uniform(-1, 1) for _ in range(100)])
@@ -176,7 +176,7 @@ def test_reductions_and_gufuncs(tmp_path, rng, body):
 @needs_nvrtc
 @BODIES
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
-def test_nvrtc_compiles_them(tmp_path, rng, body, cc):
+def test_nvrtc_compiles_names_of_builtins(tmp_path, rng, body, cc):
     unary, binary = inputs(rng)
     calls = caller(unary, binary)
     lines = "\n".join(f"    out[{i}] = {call}" for i, call in enumerate(calls))
@@ -239,7 +239,7 @@ def test_both_in_one_kernel():
     assert "sqrt_(log_) + sqrt(log_)" in text
 
 
-def test_recursion_stays_recursion():
+def test_recursive_functions_named_as_builtins():
     @njit
     def pow(x, n):
         return 1 if n == 0 else x * pow(x, n - 1)

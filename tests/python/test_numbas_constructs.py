@@ -18,7 +18,7 @@ def rng():
     return random.Random(f"{os.environ.get(VARIABLE)}")
 
 
-def test_limits_of_types():
+def test_finfo_and_iinfo_in_kernels():
     @njit
     def limits(x, n):
         f, i = np.finfo(np.float32), np.iinfo(np.int16)

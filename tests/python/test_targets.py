@@ -279,7 +279,7 @@ def test_random_numbers_and_defaults_on_the_cpu():
         array(3)
 
 
-def test_signatures_without_parentheses():
+def test_signature_without_parentheses_is_a_parameter_list():
     """A list of types without parentheses is a list of parameters, as in numba."""
 
     @cuda.jit("int32,", device=True)

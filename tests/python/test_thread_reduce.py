@@ -40,7 +40,7 @@ def folds(floats, integers, out):
     out[19] = placed[1].max()
 
 
-def test_reductions_of_arrays():
+def test_array_reductions_in_kernels_match_numpy():
     out, expected = np.zeros(20), np.zeros(20)
     folds[1, 1](FLOATS, INTEGERS, out)
     f, i, n, placed = FLOATS, INTEGERS, NUMBERS, np.array([[0, -1], [2, 1]])

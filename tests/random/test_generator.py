@@ -179,7 +179,7 @@ OTHERS = [
     [*((name, args, None) for name, args in DISTRIBUTIONS.items()), *OTHERS],
     ids=str,
 )
-def test_distributions_are_numpys(name, args, dtype):
+def test_distributions_match_numpys_quantiles(name, args, dtype):
     given = {} if dtype in (None, np.int64) else {"dtype": dtype}
     made = getattr(default_rng(42), name)(*args, size=N, **given)
     expected = getattr(np.random.default_rng(42), name)(*args, size=N)
@@ -187,7 +187,7 @@ def test_distributions_are_numpys(name, args, dtype):
     assert differ(host(made), expected.astype(made.dtype)) < 1.95
 
 
-def test_ends_of_intervals():
+def test_samples_are_inside_the_half_open_interval():
     rng = default_rng(5)
     for dtype in (np.float64, np.float32, np.float16):
         x = host(rng.random(N, dtype=dtype))
@@ -230,7 +230,7 @@ def test_integers_are_not_biased(low, high, dtype):
         assert abs(odd - N * ((high - low) // 2 / (high - low))) < 3.5 * np.sqrt(N / 4)
 
 
-def test_integers_of_arrays():
+def test_integers_accept_arrays_of_bounds():
     rng = default_rng(1)
     low, high = np.array([0, 10, -5]), cuda.to_device(np.array([[1], [2**62]]) + 10)
     x = host(rng.integers(low, high))
@@ -241,7 +241,7 @@ def test_integers_of_arrays():
     assert rng.integers(np.zeros((0, 3), int), 5).shape == (0, 3)
 
 
-def test_parameters_are_broadcast():
+def test_distribution_parameters_broadcast():
     rng, scale = default_rng(4), cuda.to_device(np.array([[0.0], [1e-9]]))
     x = host(rng.normal([1, 2, 3], scale))
     assert x.shape == (2, 3) and np.allclose(x, [[1, 2, 3]] * 2) and (x[1] != x[0]).all()
@@ -257,7 +257,7 @@ def test_parameters_are_broadcast():
 # ---- what is filled
 
 
-def test_sizes_and_outputs():
+def test_size_and_out_arguments():
     rng, same = default_rng(6), default_rng(6)
     assert rng.random().shape == () and 0 <= float(rng.random()) < 1
     for size in (0, (3, 0), (), 1, (2, 3, 5), np.int64(3), [2, 2]):

@@ -83,7 +83,7 @@ def test_dirichlet_has_the_given_moments(alpha):
         np.testing.assert_allclose(host.var(0), mean * (1 - mean) / (a.sum() + 1), atol=0.01)
 
 
-def test_errors_of_dirichlet():
+def test_invalid_dirichlet_parameters_raise():
     rng = of()
     assert rng.dirichlet([1, 2], (2, 3)).shape == (2, 3, 2)
     for alpha in ([-1.0, 2], [], [[1.0, 2]], [np.nan, 1]):
@@ -91,7 +91,7 @@ def test_errors_of_dirichlet():
             rng.dirichlet(alpha)
 
 
-def test_numbers_are_reproducible():
+def test_equal_seeds_give_equal_samples():
     calls = (
         lambda rng: rng.multivariate_normal([0, 1], [[2, 1], [1, 2]], 9),
         lambda rng: rng.multinomial(9, [0.3, 0.3, 0.4], 9),

@@ -63,7 +63,7 @@ def is_odd(permutation):
 @pytest.mark.parametrize(
     "dtype", ["i1", "f2", "f4", "c16", "S3", [("a", "i4"), ("b", "i1")]], ids=str
 )
-def test_axes_and_dtypes(dtype):
+def test_shuffle_along_each_axis_and_dtype(dtype):
     rng, x = default_rng(3), np.arange(60).reshape(3, 4, 5).astype("i1")
     x = (
         np.resize(

@@ -67,7 +67,7 @@ __global__ void real(const float* x, float* o) { all(x, o); }
 """
 
 
-def test_blocks_and_warps():
+def test_block_and_warp_collectives_match_numpy():
     m = cuda.module(SOURCE)
     for kernel, dtype in ((m.whole, np.int32), (m.real, np.float32)):
         x = np.random.default_rng(3).integers(-100, 100, 128).astype(dtype)

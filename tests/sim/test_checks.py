@@ -247,7 +247,7 @@ def test_indices_are_checked_by_dimension():
     works(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
 
 
-def test_atomics_are_accesses(kernels):
+def test_out_of_bounds_atomics_are_reported(kernels):
     x = zeros(32, dtype=np.int32)
     works(kernels.atomics[1, 1], x, 31)
     assert "updates x[32]" in str(fails(kernels.atomics[1, 1], x, 32))
@@ -420,7 +420,7 @@ def test_rows_of_a_shared_array_are_adjacent(kernels):
     assert "writes t[4][0], but it is t[4][4]" in str(fails(kernels.flat[1, 17], x))
 
 
-def test_dynamic_shared_memory(kernels):
+def test_out_of_bounds_dynamic_shared_access_is_reported(kernels):
     x = zeros(33)
     works(kernels.dynamic[2, 32, 0, 128], x)
     assert "s[32], but s has 32 elements" in str(fails(kernels.dynamic[2, 33, 0, 128], x))
@@ -513,7 +513,7 @@ def test_variables_are_the_same_with_checks_and_without(kernels):
     assert list(x.copy_to_host()) == [7, 7, 7, 7]
 
 
-def test_variables_have_bounds(kernels):
+def test_out_of_bounds_access_to_a_variable_is_reported(kernels):
     assert "uses table[10], but table has 10 elements" in str(fails(kernels.variable[1, 4], 8))
 
 
@@ -603,7 +603,7 @@ def test_checks_belong_to_a_thread_and_a_block(kernels):
     fails(kernels.partly[1, 32], x, 16)
 
 
-def test_names_of_checks():
+def test_checks_accept_names_and_all():
     assert cuda.checks().names == cuda.checks("all").names
     assert set(cuda.checks("all").names) == set(config.CHECKS) - {"nan"}
     assert cuda.checks("memory, nan").names == ("memory", "nan")
@@ -648,7 +648,7 @@ READ = """
 
 
 @pytest.mark.parametrize("value, found", [("all", True), ("race,unwritten", True), ("none", False)])
-def test_the_environment_chooses(value, found):
+def test_environment_variable_enables_checks(value, found):
     result = run(READ, NUMBALITE_SIM_CHECKS=value)
     assert ("which nothing has written" in result.stderr) == found, result.stderr
     assert (result.returncode != 0) == found

@@ -199,7 +199,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize("name", REMEDIES)
-def test_the_remedy_fits(name):
+def test_race_report_suggests_the_fitting_remedy(name):
     source, grid, block, words = REMEDIES[name]
     text = race(source, words, grid=grid, block=block)
     assert ("takes an atomic" in text) == ("an atomic" in words)
@@ -584,7 +584,7 @@ LAST_BLOCK = variants(LAST_BLOCK, *FENCE)
 
 
 @pytest.mark.parametrize("seed", [None, 5])
-def test_the_last_block(seed):
+def test_race_without_a_fence_before_the_last_block_is_reported(seed):
     bad, good = LAST_BLOCK
     race(bad, r"out\[", grid=9, seed=seed)
     out = run(good, grid=9, seed=seed)

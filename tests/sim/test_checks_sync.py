@@ -334,7 +334,7 @@ def test_a_floor_division_is_one():
         floor[1, 1](np.full(1, 7), np.zeros(1, int))
 
 
-def test_nan_and_infinity(module):
+def test_creation_of_nan_and_infinity_is_reported(module):
     nan = {"checks": ("nan",), "dtype": np.float32}
     zero = r"makes infinity of (finite numbers: 1 / 0|a finite number, which it divides by zero)"
     report(module, "halves", zero, more=(3.0,), **nan)

@@ -179,7 +179,7 @@ def of_compiler(command, gcov, text, sizes, folder):
 @needs_gcov
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(KERNELS // BATCH))
-def test_equals_compilers_coverage(batch, covered, tmp_path):
+def test_coverage_equals_clangs_and_gccs(batch, covered, tmp_path):
     """Lines as clang's coverage, branches as gcov's with g++: llvm-cov 14 omits some branches of `a && b || c`, and
     sometimes counts lines after it wrongly: where it differs, gcov decides, if it has the line."""
     rng = random.Random(f"{os.environ.get(VARIABLE)} coverage {batch}")

@@ -54,7 +54,7 @@ def test_a_forked_compiler_gives_the_same_output(shell, tmp_path):
     assert shell("true " + "x" * (1 << 17)) is None  # has to be started
 
 
-def test_nothing_stays_open(shell):
+def test_commands_leave_no_open_file_descriptor(shell):
     shell("true")
     gc.collect()
     before = os.listdir("/proc/self/fd")

@@ -72,7 +72,7 @@ def _left_open(compiler, expression):
 
 
 @pytest.mark.parametrize("group", list(golden.GROUPS))
-def test_agrees_with_gpu(alone, compiler, group):
+def test_expressions_agree_with_a_gpu(alone, compiler, group):
     both = zip(golden.GROUPS[group], ANSWERS[group], strict=True)
     pairs = [(e, a) for e, a in both if e not in _ACCIDENTS and not _left_open(compiler, e)]
     image = alone(golden.source([expression for expression, _ in pairs]), "evaluate")

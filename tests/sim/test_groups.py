@@ -62,7 +62,7 @@ def test_shuffles_of_every_type(module):
     assert ok.all()
 
 
-def test_votes_and_reductions(module):
+def test_warp_votes_and_reductions(module):
     m = module("""__global__ void k(unsigned* out, const int* in) {
         unsigned t = threadIdx.x, all = 0xffffffffu;
         int v = in[t], p;
@@ -110,7 +110,7 @@ def test_part_of_a_warp(module):
     assert (out[32:] == 19).all()
 
 
-def test_index_survives_barriers(module):
+def test_thread_index_survives_barriers(module):
     m = module("""__global__ void k(int* out, int* counts) {
         __shared__ int s[128];
         int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -349,7 +349,7 @@ def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
     assert m and not [w for w in recwarn if w.category is SimulatorWarning]
 
 
-def test_division_by_zero(module):
+def test_division_by_zero_matches_a_gpu(module):
     m = module("""__global__ void k(int* a, long long* b, unsigned* c) {
         int t = threadIdx.x;
         if (t) { a[t] = a[t] / a[0]; b[t] = b[t] % b[0]; c[t] = c[t] / c[0]; }

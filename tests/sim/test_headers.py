@@ -191,7 +191,7 @@ def same(a, b):
     return ((a.view(np.uint16) == b.view(np.uint16)) | nan).all()
 
 
-def test_half_is_numpys(alone):
+def test_half_conversions_match_numpy(alone):
     source = """
     #include <cuda_fp16.h>
     __global__ void widen(const __half* in, float* out) {

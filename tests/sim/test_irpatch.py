@@ -38,7 +38,7 @@ def test_other_instructions_are_unchanged(line):
 
 @pytest.mark.parametrize("name", ["sdiv", "udiv", "srem", "urem"])
 @pytest.mark.parametrize("type_", ["i32", "i64"])
-def test_division_is_guarded(name, type_):
+def test_integer_division_is_guarded_against_zero(name, type_):
     lines = body(f"%3 = {name} {type_} %0, %1, !dbg !12")
     assert all(line.endswith(", !dbg !12") for line in lines)
     assert lines[0].startswith(f"  %nl.1 = icmp eq {type_} %1, 0")
@@ -52,7 +52,7 @@ def test_division_by_a_constant_zero_or_minus_one():
 
 
 @pytest.mark.parametrize("name", ["shl", "lshr", "ashr"])
-def test_shift_is_guarded(name):
+def test_shift_is_guarded_against_large_counts(name):
     lines = (
         body(f"%3 = {name} nuw nsw i32 %0, %1")
         if name == "shl"

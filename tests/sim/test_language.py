@@ -33,7 +33,7 @@ __global__ void where(unsigned* out, int step) {
 """
 
 
-def test_every_thread_once(alone):
+def test_every_thread_runs_once(alone):
     image, grid = alone(INDEX, "where"), (2, 1, 3)
     for block, single in itertools.product([(5,), (3, 4), (2, 3, 4), (1, 1, 7)], [False, True]):
         count = 6 * math.prod(block)
@@ -80,7 +80,7 @@ def test_kernel_parameters_are_passed(alone):
     assert list(out) == [1130.5, 1130.5]
 
 
-def test_kinds_of_kernels(alone):
+def test_kernel_attributes_and_linkage(alone):
     source = """
     extern "C" __global__ void plain(int* n) { n[0] += 1; }
     static __global__ __launch_bounds__(128) void quiet(int* n) { n[0] += 2; }
@@ -118,7 +118,7 @@ def test_static_shared_variables(alone):
     assert list(out) == [15, 0]
 
 
-def test_dynamic_shared_memory(alone):
+def test_dynamic_shared_memory_in_templates_and_functions(alone):
     source = """
     extern __shared__ float wide[];
     __device__ float* from_namespace() { return wide; }

@@ -24,7 +24,7 @@ def message(compiled):
     return compile_and_fail
 
 
-def test_place_and_line(message):
+def test_message_has_file_line_and_source(message):
     text = message("__global__ void k(float* x) {\n    x[0] = undefined_x;\n}")
     first, shown = text.splitlines()[:2]
     assert first.startswith("lesson.py(2): error: ") and "undefined_x" in first

@@ -193,7 +193,7 @@ def test_declarations_that_are_jumped_over(source, changed):
         "goto end; a == b; x.y = 3; *p = 4; n::m = 5; constexpr int c = 1; end: g();",
     ],
 )
-def test_declarations_that_stay(source):
+def test_local_declarations_are_unchanged(source):
     assert translate(f"void k() {{ {source} }}") == f"void k() {{ {source} }}"
 
 
@@ -202,7 +202,7 @@ def test_noinline_of_a_lambda_is_removed():
     assert changed == LASTING + "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 
 
-def test_launches_become_calls():
+def test_nested_launches_become_calls():
     changed = translate(
         "void k() { a::j<int, 3><<<1, 2>>>(x); int y = 1 << 2; if (y) ::l<<<1, 2>>>(); }"
     )

@@ -22,7 +22,7 @@ def test_functions_are_no_arrays():
     assert "2 s 1 1 2 7" in subscripts.names("array<float, 2> s{p, {2, 2}, {8, 4}};\ns(i, j);")
 
 
-def test_columns_are_bytes():
+def test_subscript_columns_count_bytes():
     assert subscripts.names("/* ä */ x[i];") == "@\n1 x 1 10 11 13\n"
 
 

@@ -43,7 +43,7 @@ print(own(1.5, 2.0), own(1.5, 2.0))
 """
 
 
-def test_registers_are_kept(tmp_path):
+def test_vector_registers_survive_thread_local_access(tmp_path):
     cpu = pathlib.Path("/proc/cpuinfo")
     if not cpu.exists() or "avx512f" not in cpu.read_text(errors="replace"):
         pytest.skip("the processor has no AVX-512, whose registers these are")

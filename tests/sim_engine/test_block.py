@@ -62,7 +62,7 @@ def test_one_thread_at_a_barrier(driver, kernels, alone):
         assert run(driver, kernels, "lonely", 2, 64, [0] * 64, alone) == [2] * 64
 
 
-def test_count_and_or(driver, kernels):
+def test_syncthreads_count_and_or_return_votes(driver, kernels):
     out = run(driver, kernels, "votes", 1, 50, [0] * 150, 50)
     assert out == [25, 1, 0] * 50
     out = run(driver, kernels, "votes", 1, 50, [0] * 150, 49)
@@ -75,7 +75,7 @@ def test_shuffle_xor_exchanges_lanes(driver, kernels, xor):
         assert run(driver, kernels, "shuffle", 1, 96, [0] * 96, xor) == [t ^ xor for t in range(96)]
 
 
-def test_reduction_by_shuffles(driver, kernels):
+def test_shuffle_down_sums_a_warp(driver, kernels):
     out = run(driver, kernels, "reduce", 1, 128, [0] * 128)
     assert out == [sum(range(t // 32 * 32, t // 32 * 32 + 32)) for t in range(128)]
 
@@ -135,7 +135,7 @@ def test_exit_of_single_threads(driver, kernels, n, m):
         ]
 
 
-def test_cooperative_grid_barrier(driver, kernels):
+def test_grid_barrier_orders_blocks(driver, kernels):
     blocks, threads, steps = 6, 64, 10
     total = blocks * threads
     out = run(
@@ -192,6 +192,6 @@ def test_a_syncwarp_may_stand_at_two_lines(driver, kernels):
     assert out == [t ^ 16 for t in range(64)]
 
 
-def test_dynamic_shared_memory(driver, kernels):
+def test_dynamic_shared_memory_is_per_block(driver, kernels):
     out = run(driver, kernels, "shared_memory", 2, 100, [0] * 100, shared=400)
     assert out == list(range(99, -1, -1))

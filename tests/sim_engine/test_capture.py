@@ -107,7 +107,7 @@ def test_capture_calls_in_other_states_fail(driver, streams):
 
 
 @pytest.mark.parametrize("flags", [0, NON_BLOCKING])
-def test_the_default_stream(driver, streams, memory, flags):
+def test_default_stream_calls_invalidate_a_capture(driver, streams, memory, flags):
     stream = streams(flags)
     begin(driver, stream)
     expected = 0 if flags else IMPLICIT

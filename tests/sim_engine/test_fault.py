@@ -107,7 +107,7 @@ def test_stack_overflow_ends_the_kernel(driver, kernels, data):
     driver.cuCtxSetLimit(0, old)
 
 
-def test_division_by_zero(driver, kernels, data):
+def test_division_by_zero_returns_a_gpus_result(driver, kernels, data):
     kernels.division(1, 1, data, 1 << 33)
     out = driver.download(data, 17, "q")
     ones32, ones64 = (1 << 32) - 1, (1 << 64) - 1

@@ -28,7 +28,7 @@ def alloc_async(driver, size, stream=None):
     return pointer.value
 
 
-def test_alignment_and_accounting(driver):
+def test_allocations_are_aligned_and_counted(driver):
     before = info(driver)
     pointers = [driver.alloc(size) for size in (1, 255, 257, 4096, 100_000, 10 << 20)]
     assert all(p % 256 == 0 for p in pointers)
@@ -39,7 +39,7 @@ def test_alignment_and_accounting(driver):
     assert info(driver) == before
 
 
-def test_out_of_memory(driver):
+def test_allocation_above_the_free_memory_fails(driver):
     free, total = info(driver)
     pointer = u64()
     assert driver.code("cuMemAlloc", ctypes.byref(pointer), size_t(total + 1)) == 2
@@ -59,7 +59,7 @@ def test_free_of_what_is_not_allocated(driver):
     assert driver.code("cuMemFreeAsync", u64(pointer), None) == 1
 
 
-def test_bounds_of_copies(driver):
+def test_copies_past_the_end_fail(driver):
     pointer = driver.alloc(100)
     buffer = ctypes.create_string_buffer(200)
     assert driver.code("cuMemcpyHtoD", u64(pointer), buffer, size_t(101)) == 1
@@ -99,7 +99,7 @@ class Copy3D(ctypes.Structure):
     ] + [("width", size_t), ("rows", size_t), ("depth", size_t)]
 
 
-def test_three_dimensional_copy(driver):
+def test_memcpy3d_copies_a_box(driver):
     # a 2 x 3 x 4 box out of a 4 x 5 x 6 array of bytes, from offset (1, 1, 2)
     source = bytes(range(120))
     pointer = driver.upload(source, "B")
@@ -145,7 +145,7 @@ def test_managed_memory_is_shared_with_kernels(driver, kernels):
     driver.cuMemFree(pointer)
 
 
-def test_page_locked_memory(driver):
+def test_page_locked_memory_has_a_device_address(driver):
     pointer = ctypes.c_void_p()
     driver.cuMemHostAlloc(ctypes.byref(pointer), size_t(1000), 2)
     assert attribute(driver, pointer.value, 2) == 1

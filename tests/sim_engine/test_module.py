@@ -159,7 +159,7 @@ def test_shapes_that_cannot_be_launched(driver, kernels, grid, block):
     assert driver.launch_code(kernels.handle("vadd"), grid, block) == 1
 
 
-def test_shared_memory_limits(driver, kernels, static_size):
+def test_shared_memory_limits_are_enforced(driver, kernels, static_size):
     function = kernels.handle("shared_memory")
     data = driver.upload([0] * 32)
     usual, most = 49152 - static_size, 232448 - static_size

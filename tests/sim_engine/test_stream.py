@@ -172,7 +172,7 @@ def test_destroyed_handles_are_rejected(driver, kernels):
     assert driver.launch_code(ctypes.c_void_p(0x1230), 1, 1) == 400
 
 
-def test_flags_and_capturing(driver, streams):
+def test_stream_flags_and_capture_status(driver, streams):
     value = ctypes.c_uint()
     driver.cuStreamGetFlags(streams(1), ctypes.byref(value))
     assert value.value == 1

@@ -14,7 +14,7 @@ HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 
 
 @pytest.mark.parametrize("arch", [75, 90])
-def test_copies_and_indices(nvrtc, toolkit_options, arch):
+def test_copy_and_index_kernels_compile(nvrtc, toolkit_options, arch):
     if arch not in nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
     names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]

@@ -14,7 +14,7 @@ HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 GPU = ("cuda", 9, 0)
 
 
-def test_names_and_descriptions():
+def test_image_has_lowered_names_and_descriptions():
     from numbalite.types import describe
 
     unit = Source(
@@ -104,7 +104,7 @@ def failure(source, **fields):
     return caught.value
 
 
-def test_the_users_line():
+def test_errors_name_the_users_line():
     problem = failure(
         '#line 14 "lesson.py"\nextern "C" __global__ void k(float* x) { int unused; *x = undefined_x; }'
     )
@@ -134,7 +134,7 @@ def test_unknown_compiler_option_is_reported():
     assert "--nonsense" in str(failure("", options=("--nonsense",)))
 
 
-def test_missing_toolkit_header(monkeypatch):
+def test_missing_toolkit_header_names_its_package(monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
     text = str(failure("#include <cooperative_groups.h>\n"))
     assert "pip install" in text and "nvidia-cuda-runtime" in text
@@ -153,7 +153,7 @@ def has_cccl():
 
 
 @pytest.mark.parametrize("header", [h for h in STANDARD if h not in NEEDS_TOOLKIT])
-def test_standard_header_alone(header, monkeypatch):
+def test_each_standard_header_compiles_without_the_toolkit(header, monkeypatch):
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: ())
     image = compile_source(
         Source(f"#include <{header}>\n{HEAD}__global__ void k() {{}}", kernels=("k",)), GPU
@@ -161,7 +161,7 @@ def test_standard_header_alone(header, monkeypatch):
     assert image.log == ""
 
 
-def test_toolkits_standard_headers():
+def test_standard_headers_of_the_toolkit_compile():
     if not has_cccl():
         pytest.skip("the toolkit's C++ library is not installed")
     text = "".join(f"#include <{name}>\n" for name in STANDARD)

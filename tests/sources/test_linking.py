@@ -139,7 +139,7 @@ def test_a_damaged_cubin_does_not_end_the_process():
         linked(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
 
 
-def test_without_the_linker(monkeypatch):
+def test_missing_nvjitlink_raises(monkeypatch):
     real = os.path.exists
     monkeypatch.setattr(os.path, "exists", lambda path: "nvJitLink" not in str(path) and real(path))
     with pytest.raises(errors.CudaSupportError, match="pip install nvidia-nvjitlink"):

@@ -226,7 +226,7 @@ def test_a_function_of_one_number(nvrtc, loops):
     compiled(nvrtc, loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90)
 
 
-def test_selections_and_runs(nvrtc, loops):
+def test_select_and_by_key_kernels_compile(nvrtc, loops):
     choose = element.element_function(source="x > 0", args="x", what="selection")
     choosing = reduceloops.Loops(lambda dtype: choose, "positive")
     record = np.dtype([("key", "i2"), ("value", "f8", 3)], align=True)

@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
 """
 
 
-def test_a_whole_program(verdict):
+def test_complete_program_gets_one_hint(verdict):
     """One hint explains how to handle the host's part, and no hint mistakes char **argv for
     Python."""
     hints = [line for line in verdict(PROGRAM).split("\n") if line.startswith("hint: ")]

@@ -111,7 +111,7 @@ def test_elements_outside_the_matrix_are_ignored():
     assert (s @ np.ones(3)).copy_to_host().tolist() == a.sum(1).tolist()
 
 
-def test_copies_and_pickles():
+def test_copies_and_pickles_keep_the_dia_format():
     s = sparse.dia_array(np.eye(3))
     for made in (copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.get()):
         assert made.format == "dia" and (made != s).nnz == 0

@@ -190,7 +190,7 @@ def test_full_results_warn():
             assert call().format == "csr"
 
 
-def test_operands_of_scipy():
+def test_scipy_operands_are_converted():
     host = scipy.csr_array(np.array([[0, 2.0], [1, 0]]))
     s = sparse.csr_array(host)
     assert ((s + host).toarray().copy_to_host() == 2 * host.toarray()).all()
@@ -224,7 +224,7 @@ def test_unsupported_operations_raise():
 
 
 @pytest.mark.parametrize("made", [sparse.csr_array, sparse.csc_array, sparse.coo_array])
-def test_scaling_in_place(made):
+def test_in_place_scaling_keeps_the_object(made):
     dense = np.array([[0, 2.0], [3, 0]])
     a = again = made(dense)
     again *= 3

@@ -85,7 +85,7 @@ def test_indices_of_stored_elements():
             form((2, 2)).argmax(explicit=True)
 
 
-def test_counts_of_lines():
+def test_count_nonzero_along_each_axis():
     a = np.array([[0, 1.5, 0], [2, 0, -1]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
         for axis in (0, 1):

@@ -106,7 +106,7 @@ def test_products_with_dense_arrays(both, dtype, order, turned):
 
 @examples(25)
 @given(drawn(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
-def test_two_sparse_arrays(both, dtype, other):
+def test_sums_and_products_of_two_sparse_arrays(both, dtype, other):
     rng, a, s = both
     b = dense(rng, a.shape, dtype)
     t = other(b)
@@ -120,7 +120,7 @@ def test_two_sparse_arrays(both, dtype, other):
 
 @examples(25)
 @given(drawn(), st.integers(-7, 7))
-def test_formats_and_methods(both, k):
+def test_conversions_between_formats_keep_values(both, k):
     rng, a, s = both
     for other in (s.tocsr(), s.tocsc(), s.tocoo(), s.T.T, s.copy(), sparse.csr_array(s)):
         assert (other.shape, other.nnz) == (a.shape, np.count_nonzero(a))
@@ -360,7 +360,7 @@ def test_invalid_arguments_raise():
 
 
 @pytest.mark.parametrize("made", FORMATS)
-def test_copies_and_pickles(made):
+def test_copies_and_pickles_keep_the_format(made):
     a = made(np.array([[0, 2.0, 0], [1, 0, 3]]))
     for again in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a), copy.copy(a)):
         assert type(again) is made

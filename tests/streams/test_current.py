@@ -39,7 +39,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_bound_array(call):
+def test_calls_on_a_bound_array_run_on_its_stream(call):
     """Without a wait for the producer; the stream is not ordered with the default one."""
     stream, e = cuda.stream(non_blocking=True), cuda.to_device(X)
     expected = call(X.copy())
@@ -66,7 +66,7 @@ def test_results_are_bound_to_the_current_stream(call):
         np.testing.assert_allclose(found, call(X.copy()), rtol=2e-3, atol=1e-3)
 
 
-def test_launches_and_events():
+def test_launches_and_events_use_the_current_stream():
     @cuda.jit
     def double(x):
         "x[threadIdx.x] *= 2;"

@@ -153,7 +153,7 @@ def test_ufuncs_that_cast_have_their_own_memory(stream):
         assert (out.copy_to_host()[::2] == n + np.arange(1, 9, 2)).all()
 
 
-def test_copies_and_fills(stream):
+def test_copies_and_fills_are_captured(stream):
     a, b = floats(), floats()
     into = np.zeros(8, "f4")
     source = np.ones(8, "f4")
@@ -264,7 +264,7 @@ def test_a_launcher_of_before_and_after_a_capture(stream, x):
 
 
 # ---- forks --------------------------------------------------------------------------------------------
-def test_fork_and_join(x):
+def test_forked_streams_join_the_capture(x):
     one, two = cuda.stream(), cuda.stream()
     y = cuda.to_device(np.zeros(1, "i4"))
     fork, join = cuda.event(), cuda.event()
@@ -300,7 +300,7 @@ def test_unjoined_streams_raise_at_the_end_of_the_capture(x):
     assert value(x, two) == 1
 
 
-def test_events_from_outside(x):
+def test_wait_for_an_event_outside_the_capture_fails(x):
     one, two = cuda.stream(), cuda.stream()
     outside = cuda.event()
     ADD[1, 1, two](x, 1)
@@ -311,7 +311,7 @@ def test_events_from_outside(x):
     assert not one.is_capturing
 
 
-def test_events_from_inside(x):
+def test_captured_event_cannot_be_synchronized(x):
     stream = cuda.stream()
     inside = cuda.event()
     with pytest.raises(errors.CudaAPIError, match="907"):
@@ -462,7 +462,7 @@ def test_reductions_on_the_device(stream):
     assert out.copy_to_host()[0] == 16
 
 
-def test_an_empty_graph(stream):
+def test_empty_graph_launches(stream):
     with stream.capture() as graph:
         pass
     graph.upload(stream)
@@ -599,7 +599,7 @@ def test_graphs_in_several_threads(x):
     assert all(refused), wrong
 
 
-def test_nothing_is_left():
+def test_graphs_leak_nothing():
     gc.collect()
     before = _core.live()
     for _ in range(20):

@@ -56,7 +56,7 @@ def test_an_event_orders_two_streams(x):
     assert x[0] == 9
 
 
-def test_events_tell_time(x):
+def test_events_measure_elapsed_time(x):
     start, end = cuda.event(), cuda.event()
     stream = cuda.stream()
     start.record(stream)
@@ -166,7 +166,7 @@ def test_auto_synchronize_waits_at_block_end(x):
     assert stream.query() if hasattr(stream, "query") else True
 
 
-def test_repr_of_streams():
+def test_repr_names_the_kind_of_stream():
     assert repr(cuda.default_stream()) == "<Default CUDA stream>"
     assert repr(cuda.legacy_default_stream()) == "<Legacy default CUDA stream>"
     assert repr(cuda.per_thread_default_stream()) == "<Per-thread default CUDA stream>"
@@ -188,7 +188,7 @@ def test_external_stream_uses_the_given_handle(x):
         cuda.external_stream("0")
 
 
-def test_other_libraries_streams(x):
+def test_foreign_streams_are_stream_arguments(x):
     """Anything with __cuda_stream__ is a stream argument."""
 
     class Theirs:

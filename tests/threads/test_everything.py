@@ -76,7 +76,7 @@ def test_a_ufunc_meets_new_types_from_many_threads(together):
     assert results == [([0, 3, 6, 9, 12], [0, 3, 6, 9, 12])] * 5
 
 
-def test_gufuncs_and_reductions(clean):
+def test_gufuncs_and_reductions_in_several_threads(clean):
     def body(seed):
         host = np.arange(24.0).reshape(4, 6) + seed
         device = cuda.to_device(host)
@@ -130,7 +130,7 @@ def test_array_exchange_in_several_threads(clean):
     clean(*(lambda k=k: body(k) for k in (ByInterface, ByDLPack, ByInterface, ByDLPack)))
 
 
-def test_streams_and_events(clean):
+def test_streams_and_events_in_several_threads(clean):
     """Streams and events are made, waited for across threads, and dropped."""
     shared = cuda.stream()
     events = [cuda.event() for _ in range(COUNT)]
@@ -154,7 +154,7 @@ def test_streams_and_events(clean):
     shared.synchronize()
 
 
-def test_assignment_and_views(clean):
+def test_assignment_to_views_in_several_threads(clean):
     shared = cuda.to_device(np.zeros((COUNT, 50)))
 
     def body(row):
@@ -168,7 +168,7 @@ def test_assignment_and_views(clean):
     clean(*(lambda r=r: body(r) for r in range(COUNT)))
 
 
-def test_shared_memory_handles(clean):
+def test_ipc_handles_in_several_threads(clean):
     def body():
         for size in range(1, 12):
             array = cuda.to_device(np.arange(size))

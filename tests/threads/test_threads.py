@@ -78,7 +78,7 @@ def test_arrays_made_and_dropped(together):
     together(*[body] * COUNT)
 
 
-def test_arrays_cross_threads():
+def test_arrays_are_used_and_freed_in_other_threads():
     """Made in one thread, used in a second, dropped in a third."""
     made, used = [], []
     for _ in range(20):
@@ -114,7 +114,7 @@ def test_first_call_compiles_once(together):
 
 
 @pytest.mark.slow
-def test_compiling_different_kernels(together):
+def test_threads_compile_different_kernels(together):
     def body(n):
         kernel = cuda.jit(f"__global__ void k(int* out) {{ out[0] = {n} * 1000 + 7; }}")
         out = cuda.device_array(1, np.int32)

@@ -6,7 +6,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("optimized")
 
 
-def test_import_touches_nothing(run_python):
+def test_import_opens_no_driver_or_compiler(run_python):
     """Importing opens no driver, starts no compiler and does not need NumPy's slow parts again."""
     run_python(
         "import sys, numbalite\n"

@@ -67,7 +67,7 @@ def test_fused_functions_match_numpy(data):
             compare(one, wanted)
 
 
-def test_numbers_stay_weak():
+def test_python_scalars_keep_the_arrays_dtype():
     host = np.arange(6, dtype="f4")
     d = cuda.to_device(host)
     for a in (0.25, 3, np.float64(0.25), np.float32(0.5)):
@@ -149,7 +149,7 @@ def test_reductions_read_strided_operands():
                 compare(fused(d, e[..., :1]), fused.function(x, y[..., :1]))
 
 
-def test_parts_are_rows():
+def test_fused_reductions_of_long_rows():
     """Long rows with gaps between, of one operand or both; and one row for all."""
 
     @numbalite.fuse

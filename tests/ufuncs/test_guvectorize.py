@@ -88,7 +88,7 @@ def host(result):
 # --- the workloads ---------------------------------------------------------------------------------------
 
 
-def test_batch_matrix_mult():
+def test_batched_matmul_matches_numpy():
     r = np.random.default_rng(1)
     a, b = r.random((2, 3, 3)).astype("f4")
     assert np.allclose(batch_matmul(a, b), a @ b)
@@ -196,7 +196,7 @@ def outcome(f, *args, **options):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("which", ["matmul", "vecdot"])
-def test_calls_as_numpys(which, seed):
+def test_matmul_and_vecdot_calls_match_numpy(which, seed):
     theirs = getattr(np, which, None)
     if theirs is None:
         pytest.skip(f"this NumPy has no {which}")
@@ -579,7 +579,7 @@ def test_without_signatures_a_given_output_says_its_dtype():
         mean(x + 0.5, np.zeros(2, int))
 
 
-def test_types_and_casting():
+def test_dtype_and_casting_arguments():
     x = np.ones((2, 2))
     assert batch_matmul(x.astype("f4"), x.astype("f4")).dtype == np.float32
     assert batch_matmul(x.astype("i2"), x.astype("f2")).dtype == np.float32

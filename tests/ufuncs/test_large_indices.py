@@ -52,7 +52,7 @@ def test_elementwise_loops_with_64_bit_indices(last_blocks, size):
     np.testing.assert_array_equal(tail(last_blocks(np.multiply, x, one, out=x)), expected * 6)
 
 
-def test_rows_and_columns(last_blocks, size):
+def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
     """Two dimensions that do not merge: one operand is broadcast, or has gaps."""
     x = array((size // 4, 4))
     expected = tail(x).reshape(-1, 4)

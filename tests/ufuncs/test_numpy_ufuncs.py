@@ -304,7 +304,7 @@ def test_reductions_match_numpy():
 
 @pytest.mark.parametrize("dtype", ["i4", "f8", "c8"])
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
-def test_reductions_of_truths(name, dtype):
+def test_logical_reductions_match_numpy(name, dtype):
     host = np.array(
         [[0.5, 0, 2], [np.nan, -0.0, 4]] if dtype == "f8" else [[1, 0, 2], [0, 0, 4]], dtype
     )
@@ -325,7 +325,7 @@ def test_numbers_of_outer_are_arrays():
     check(np.add.outer(1.5, cuda.to_device(host)), np.add.outer(1.5, host))
 
 
-def test_reductions_without_elements():
+def test_reductions_of_empty_arrays_match_numpy():
     for shape in [(0,), (0, 3), (3, 0), (0, 0), (2, 0, 0), (0, 2, 0)]:
         host = np.zeros(shape, "f4")
         for axis in (None, *range(len(shape))):
@@ -396,7 +396,7 @@ def test_invalid_operands_raise():
         assert d.__rsub__(1).copy_to_host().tolist() == [0, 0, 0]
 
 
-def test_hash_and_truth():
+def test_hash_by_identity_and_truth_of_one_element():
     a, b = cuda.to_device(np.arange(3)), cuda.to_device(np.arange(3))
     assert len({a, b}) == 2 and {a: 1}[a] == 1
     assert isinstance(a == b, cuda.DeviceNDArray)

@@ -43,7 +43,7 @@ def test_masks_initial_numbers_and_order():
     assert int(np.max(d, where=mask, initial=-99)) == x[where].max()
 
 
-def test_streams_at_once(total):
+def test_concurrent_streams_have_separate_counters(total):
     """Streams have counters of their own."""
     d = [cuda.to_device(numbers(150_001)) for _ in range(4)]
     streams = [cuda.stream() for _ in d] + [0]
@@ -71,7 +71,7 @@ def test_graph_has_separate_reduction_counters():
         assert int(aside) == int(out.copy_to_host()) == int(other.copy_to_host()) == expected
 
 
-def test_after_a_reset(total):
+def test_reductions_work_after_a_reset(total):
     d = cuda.to_device(numbers(150_001))
     total(d)
     cuda.close()

@@ -54,7 +54,7 @@ class Test_forms:
 
         assert smallest(np.array([3, 9, 2])) == 2
 
-    def test_a_device_function(self):
+    def test_reduce_from_a_device_function(self):
         @cuda.jit(device=True)
         def both(a, b):
             "return a + b;"
@@ -70,7 +70,7 @@ class Test_forms:
         )
         assert made(np.array([1.0, 7.0, 3.0])) == 7
 
-    def test_a_complete_function(self):
+    def test_reduce_from_a_function_definition(self):
         assert cuda.reduce("__device__ int add(int a, int b) { return a + b; }")(np.arange(5)) == 10
 
     def test_calls_device_functions_and_takes_constants(self):
@@ -119,7 +119,7 @@ class Test_forms:
         total = pickle.loads(pickle.dumps(cuda.reduce("a + b")))
         assert total(np.arange(4.0)) == 6
 
-    def test_shows_its_source(self):
+    def test_inspect_source_contains_the_expression(self):
         assert "a + b" in cuda.reduce("a + b").inspect_source("f4")
 
 
@@ -274,7 +274,7 @@ def product_of(found):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_order_is_kept(size):
+def test_reductions_keep_the_operand_order(size):
     x = np.arange(size, dtype="i4")
     device = cuda.to_device(x)
     assert cuda.reduce(LAST)(device) == size - 1
@@ -283,7 +283,7 @@ def test_order_is_kept(size):
     assert cuda.reduce(MATRICES)(m) == product_of(m)
 
 
-def test_order_of_hashes():
+def test_noncommutative_hash_keeps_the_order():
     text = np.random.default_rng(2).integers(0, 256, 50_000)
     expected = 0
     for letter in text.tolist():
@@ -322,7 +322,7 @@ def order_is_kept_along_axes(code):
             assert ends(d) == expected(a.ravel(), 0)
 
 
-def test_matrices_by_rows():
+def test_noncommutative_matrix_products_along_rows():
     product = cuda.reduce(MATRICES)
     x = matrices(60 * 500).reshape(60, 500)
     np.testing.assert_array_equal(product(x, axis=1), [product_of(row) for row in x])
@@ -344,22 +344,22 @@ def test_the_same_bits_each_time():
 class Test_arguments:
     total = cuda.reduce("a + b")
 
-    def test_init_comes_first(self):
+    def test_init_is_the_first_operand(self):
         m = matrices(100)
         expected = product_of(np.append(m[:1], m[1:]))
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
         assert self.total(np.arange(5), init=-10) == 0
 
-    def test_no_initial_value(self):
+    def test_reduce_without_an_identity(self):
         assert cuda.reduce("a * b")(np.arange(1, 5)) == 24
         assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
 
-    def test_init_with_axis(self):
+    def test_init_applies_to_each_result(self):
         x = values("i", (40, 300))
         for axis in (0, 1, None):
             np.testing.assert_array_equal(self.total(x, axis=axis, init=7), x.sum(axis) + 7)
 
-    def test_init_must_fit(self):
+    def test_init_of_another_type_raises(self):
         with pytest.raises(TypeError, match="init="):
             self.total(np.arange(3), init=1.5)
         with pytest.raises(OverflowError):
@@ -397,7 +397,7 @@ class Test_arguments:
         self.total(x, res=x)
         assert x.copy_to_host()[0] == np.arange(100_000).sum()
 
-    def test_res_with_axis(self):
+    def test_res_receives_results_along_an_axis(self):
         x = values("i", (40, 50))
         res = cuda.to_device(np.zeros((50, 2), "i4"))[:, 1]
         assert self.total(cuda.to_device(x), axis=0, res=res) is None

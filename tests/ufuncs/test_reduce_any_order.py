@@ -86,7 +86,7 @@ def test_exact_numbers(code):
 
 
 @pytest.mark.parametrize("code", "fd")
-def test_errors_are_small(code):
+def test_rounding_errors_grow_slowly_and_are_repeatable(code):
     """No partial sum has many consecutive additions: at most some 40 roundings are between an
     element and the result. And equal calls give equal bits."""
     x = np.random.default_rng(2).random(300_001).astype(code) - np.array(0.25, code)

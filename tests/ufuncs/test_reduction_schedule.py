@@ -91,7 +91,7 @@ def test_dimensions_that_cannot_be_scheduled(dims, error):
         _core.reduction_schedule([], dims, 4, 0, 4, False, True)
 
 
-def test_an_unknown_limit():
+def test_unknown_limit_name_raises():
     with pytest.raises(ValueError, match="no limit LENGTH"):
         _core.reduction_limit("LENGTH", 3)
 

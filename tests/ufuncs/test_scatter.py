@@ -93,7 +93,7 @@ def test_indices_out_of_bounds_change_nothing(indices, repeats):
         np.add.at(table, (cuda.to_device(np.array([0, 1])), np.array([0, 1, 1])), 1)
 
 
-def test_in_a_graph():
+def test_scatter_is_captured_in_a_graph():
     device, indices = cuda.to_device(np.zeros(4)), cuda.to_device(np.array([1, 1, 3, 0, 1]))
     stream = cuda.stream()
     ours = cuda.vectorize(source="a + b", args="a, b")

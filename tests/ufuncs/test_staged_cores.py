@@ -50,7 +50,7 @@ def loops(rng):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_of_rows(dtype):
+def test_staged_row_cores_match_numpy(dtype):
     @staged
     @guvectorize("(n),(n)->(),(n)", target="cuda")
     def both(a, b, total, running):
@@ -201,7 +201,7 @@ def test_a_trial_by_several_threads():
             np.testing.assert_array_equal(result, want)
 
 
-def test_staging_is_decided():
+def test_staged_attribute_selects_the_kernel():
     sums, x = running(), cuda.to_device(np.ones((70, 99), "f4"))
     assert sums.staged is None
     sums.staged = False

@@ -19,7 +19,7 @@ def moments():
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
-def test_times_have_units(target, moments):
+def test_datetime_units_are_converted(target, moments):
     begin, end = moments
 
     @vectorize([(DAY, DAY), (HOUR, HOUR)], target=target)

@@ -180,7 +180,7 @@ def test_empty_operands_match_numpy(add, shape):
     assert add(out, 1, out=out) is out
 
 
-def test_broadcasting_of_several(add):
+def test_operands_broadcast_as_in_numpy(add):
     for one, two in itertools.product([(3, 1), (1, 4), (4,), (2, 1, 1), (2, 3, 4), ()], repeat=2):
         x = np.arange(np.prod(one, dtype=int), dtype="f8").reshape(one)
         y = np.arange(np.prod(two, dtype=int), dtype="f8").reshape(two)
@@ -219,7 +219,7 @@ def test_python_numbers_are_weak(add):
 @pytest.mark.parametrize(
     "x, y", [(1, 2), (1, 2.5), (1j, 2), (True, 3), (np.float32(1), 2), (np.int8(1), np.int16(5))]
 )
-def test_scalars_give_scalars(add, x, y):
+def test_scalar_operands_return_scalars(add, x, y):
     result, expected = add(x, y), np.add(x, y)
     assert type(result) is type(expected) and result == expected
 
@@ -243,7 +243,7 @@ def test_lists_and_sub_classes(add):
         add(np.ma.array([1, 2], mask=[0, 1]), 1)
 
 
-def test_other_byte_order(add):
+def test_byte_swapped_arrays_are_converted(add):
     x = np.arange(5, dtype=">f4")
     assert_array_equal(add(x, x), np.arange(5) * 2)
     out = np.zeros(5, ">f8")
@@ -508,7 +508,7 @@ def test_where_that_is_no_mask(add):
 # ------------------------------------------------------------------------------------ types
 
 
-def test_dtype_and_signature(add):
+def test_dtype_and_signature_select_the_loop(add):
     x = np.arange(4, dtype="i4")
     assert add(x, 1, dtype="f8").dtype == np.float64
     assert add(x, 1, dtype=np.int8, casting="unsafe").dtype == np.int8
@@ -657,7 +657,7 @@ def test_ufunc_attributes(add):
 # ------------------------------------------------------------------------------------ the call path
 
 
-def test_one_driver_call(add):
+def test_repeated_call_needs_one_driver_call(add):
     d = cuda.to_device(np.arange(64, dtype="f4"))
     out = cuda.device_array_like(d)
     add(d, d, out=out)
@@ -695,7 +695,7 @@ def test_calls_run_on_the_given_stream(add):
         add(x, x, stream="x")
 
 
-def test_nothing_is_left(add):
+def test_ufunc_calls_leak_nothing(add):
     def once():
         d = cuda.to_device(np.arange(64, dtype="f4"))
         add(d, d)
@@ -765,7 +765,7 @@ except RuntimeError as error:
 """
 
 
-def test_after_a_reset(run_python):
+def test_arrays_from_before_a_reset_raise(run_python):
     assert "was reset" in run_python(AFTER_A_RESET).stdout
 
 

@@ -208,7 +208,7 @@ class Test_accumulate:
 
     @pytest.mark.sim
     @pytest.mark.parametrize("code", "iD")
-    def test_dtypes_as_simulated(self, code):
+    def test_accumulate_dtypes_of_the_simulator(self, code):
         self.scans_are_numpys(code)
 
     def scans_are_numpys(self, code):
@@ -239,7 +239,7 @@ class Test_accumulate:
         equal(first.accumulate(x), np.zeros_like(x))
         equal(last.accumulate(x), x)
 
-    def test_views_and_out(self):
+    def test_accumulate_of_views_with_out(self):
         x = numbers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
@@ -381,7 +381,7 @@ class Test_outer:
                 assert cuda.is_cuda_array(found)
                 equal(found, np.asarray(np.multiply.outer(x, y)))
 
-    def test_numbers_and_lists(self):
+    def test_outer_of_numbers_and_lists(self):
         equal(multiply.outer([1, 2], [3, 4]), np.multiply.outer([1, 2], [3, 4]))
         equal(multiply.outer(2.0, np.arange(3.0)), np.multiply.outer(2.0, np.arange(3.0)))
         out = np.zeros((2, 2))

@@ -104,7 +104,7 @@ def wrong(error, *texts):
     return pytest.raises(error, match="(?s)" + ".*".join(texts))
 
 
-def test_mistakes_of_form():
+def test_invalid_vectorize_arguments_raise():
     with wrong(errors.SignatureError, "2 parameters", "has 1"):
         vectorize(["f4(f4)"], target="cuda")(_sum)
     with wrong(errors.SignatureError, "guvectorize"):
@@ -180,7 +180,7 @@ def test_inspect_source_returns_each_signature():
 # --- loops -------------------------------------------------------------------------------------------
 
 
-def test_types_of_results():
+def test_result_dtypes_match_the_loops():
     i2, i4, f4 = np.ones(3, "i2"), np.ones(3, "i4"), np.ones(3, "f4")
     assert hypotenuse(i2, i2).dtype == np.float32
     assert hypotenuse(i4, i4).dtype == np.float64
@@ -234,7 +234,7 @@ def test_loops_are_compiled_for_new_dtypes():
     assert f.ntypes == count + 1 and "DD->D" in f.types
 
 
-def test_adding_a_signature():
+def test_add_appends_a_loop():
     f = vectorize(["f4(f4, f4)"], target="cuda")(_sum)
     assert f(np.ones(2), 1.0).dtype == np.float32
     f.add("f8(f8, f8)")
@@ -349,7 +349,7 @@ def some_view(rng, shape):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_views_and_broadcasting(seed):
+def test_random_views_and_broadcasting_match_numpy(seed):
     rng = random.Random(seed)
     shape = [rng.choice((1, 2, 3, 5, 70)) for _ in range(rng.choice((1, 1, 2, 2, 3, 4)))]
     operands = []
