@@ -70,7 +70,8 @@ typedef struct nl_fault {
 /* Initialises a fault: all unspecified fields are 0 or empty. */
 void nl_fault_init(nl_fault *fault, uint32_t kind, nl_fault_head head, const char *kernel);
 /* Sets `what` (printf format). */
-void nl_fault_say(nl_fault *fault, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nl_fault_format(nl_fault *fault, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Sets the source position. file NULL: unknown. */
 void nl_fault_locate(nl_fault_side *side, const char *file, int line);
 /* Sets the location in a toolkit header that the source line calls. file NULL: none. */

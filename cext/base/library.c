@@ -83,7 +83,7 @@ static void keep_open(void *library, int file) {
     }
 }
 
-static void close_kept(const void *library) {
+static void close_extracted(const void *library) {
     nl_mutex_lock(&lock);
     kept_file **at = &kept;
     while (*at && (*at)->library != library)
@@ -160,6 +160,6 @@ void *nl_library_open(const void *bytes, size_t size) {
 void nl_library_close(void *library) {
     if (library == NULL)
         return;
-    close_kept(library);
+    close_extracted(library);
     dlclose(library);
 }

@@ -109,12 +109,12 @@ int nl_bounce_can_lock(size_t size) {
     return size <= nl_hostblock_limit() && (!nl_cu.memory_is_host || nl_atomic_load(&always));
 }
 
-size_t nl_bounce_least(void) {
+size_t nl_bounce_min_size(void) {
     return nl_atomic_load(&least);
 }
 
 int nl_bounce_is_worth(size_t size) {
-    return size >= nl_bounce_least() && nl_bounce_can_lock(nl_bounce_least());
+    return size >= nl_bounce_min_size() && nl_bounce_can_lock(nl_bounce_min_size());
 }
 
 int64_t nl_bounce_shared(void) {
@@ -131,7 +131,7 @@ size_t nl_bounce_round(size_t size) {
 int nl_bounce_is_locked(const void *host) {
     nl_address a;
     nl_error ignored;
-    return nl_device_ask((CUdeviceptr)(uintptr_t)host, &a, &ignored) == 0 &&
+    return nl_device_query_pointer((CUdeviceptr)(uintptr_t)host, &a, &ignored) == 0 &&
            (a.type == CU_MEMORYTYPE_HOST || a.type == CU_MEMORYTYPE_UNIFIED);
 }
 
@@ -288,11 +288,11 @@ static void touch_some(void *job) {
  * reused. Before a new block is page-locked, all threads populate its pages, because locking
  * populates them one by one in one thread. Returns NULL if no block is available; the caller must
  * then copy without the ring. */
-static nl_host_block *take_ring(nl_device *dev, int members) {
+static nl_host_block *acquire_ring(nl_device *dev, int members) {
     nl_host_block *block = NULL;
     nl_error ignored;
     size_t size = nl_atomic_load(&ring_size);
-    if (nl_hostblock_take(dev, size, NL_HOST_RESULT, 0, &block, &ignored) < 0)
+    if (nl_hostblock_alloc(dev, size, NL_HOST_RESULT, 0, &block, &ignored) < 0)
         return NULL;
     if (nl_hostblock_is_locked(block))
         return block;
@@ -300,7 +300,7 @@ static nl_host_block *take_ring(nl_device *dev, int members) {
     share(members, touch_some, touch_some, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
-    nl_hostblock_give(block);
+    nl_hostblock_release(block);
     return NULL;
 }
 
@@ -353,7 +353,7 @@ static uint64_t count_ready(const sending *s) {
     return k == end || first == 0 || k - first >= s->group ? k - first : 0;
 }
 
-static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
+static int submit_copy(sending *s, uint64_t count, nl_error *err) {
     uint64_t first = s->asked, slot = first % s->slot_count;
     const nl_bounce_part *part = &s->parts[part_of(s, first)];
     size_t offset = (size_t)(first - s->first[part - s->parts]) * s->chunk;
@@ -375,12 +375,12 @@ static int put_on_stream(sending *s, uint64_t count, nl_error *err) {
  * again after it clears `asking`. Two threads that fill slots at the same time may each miss the
  * other's slot and return. Such a slot is submitted by the next thread that fills a slot or waits,
  * or by send_shared after all threads have returned. */
-static void ask_to_send(sending *s) {
+static void submit_sends(sending *s) {
     uint64_t count;
     nl_error err;
     while (count_ready(s) > 0 && nl_atomic_swap(&s->asking, 1) == 0) {
         while ((count = count_ready(s)) > 0)
-            if (put_on_stream(s, count, &err) < 0)
+            if (submit_copy(s, count, &err) < 0)
                 fail_to_send(s, &err);
         nl_atomic_swap(&s->asking, 0);
     }
@@ -389,7 +389,7 @@ static void ask_to_send(sending *s) {
 /* Waits until the slot of chunk k is free, or until a thread has failed. */
 static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
     while (nl_atomic_load(&s->asked) + s->slot_count <= k) {
-        ask_to_send(s);
+        submit_sends(s);
         if (nl_atomic_load(&s->failed))
             return 0;
         nl_thread_yield();
@@ -416,7 +416,7 @@ static void send_some_held(sending *s) {
         else
             memcpy(slot, part->host + offset, size);
         nl_atomic_store(&s->filled[k % s->slot_count], k + 1);
-        ask_to_send(s);
+        submit_sends(s);
     }
 }
 
@@ -464,18 +464,18 @@ static int send_shared(sending *s, nl_error *err) {
         return 0;
     if (prepare_stream(s, err) < 0)
         return -1;
-    block = take_ring(s->device, members);
+    block = acquire_ring(s->device, members);
     if (block == NULL)
         return 0;
     s->ring = block->memory;
     share(members, send_some, send_some, s);
-    ask_to_send(s);
+    submit_sends(s);
     if (s->failed) {
         *err = s->error;
-        nl_hostblock_give_after(block, s->device, s->stream);
+        nl_hostblock_release_after(block, s->device, s->stream);
         return -1;
     }
-    nl_hostblock_give_after(block, s->device, s->stream);
+    nl_hostblock_release_after(block, s->device, s->stream);
     marks.sent = NL_CU(&ignored, EventRecord, marks.last, s->stream) == 0;
     return 1;
 }
@@ -523,7 +523,7 @@ static size_t size_of_chunk(const receiving *r, uint64_t k) {
     return smaller(r->size, (size_t)(k + 1) * r->chunk - r->shift) - begin_of_chunk(r, k);
 }
 
-static int ask_for_chunk(receiving *r, nl_error *err) {
+static int submit_chunk(receiving *r, nl_error *err) {
     uint64_t slot = r->asked % r->slot_count;
     if (NL_CU(err, MemcpyDtoHAsync, r->ring + (size_t)slot * r->chunk,
               r->there + begin_of_chunk(r, r->asked), size_of_chunk(r, r->asked),
@@ -540,10 +540,10 @@ static int is_free(const receiving *r, uint64_t k) {
 
 /* Submits copies into all free slots and updates `arrived`, the number of complete chunks. With
  * `wait`, waits for at least one chunk if one is in flight. */
-static int ask_to_receive(receiving *r, int wait, nl_error *err) {
+static int submit_receives(receiving *r, int wait, nl_error *err) {
     uint64_t arrived = r->arrived;
     while (r->asked < r->chunks && is_free(r, r->asked))
-        if (ask_for_chunk(r, err) < 0)
+        if (submit_chunk(r, err) < 0)
             return -1;
     while (arrived < r->asked) {
         CUevent event = marks.events[arrived % r->slot_count];
@@ -559,9 +559,9 @@ static int ask_to_receive(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* Calls ask_to_receive unless another thread is in it; with `wait`, yields in that case. The waits
+/* Calls submit_receives unless another thread is in it; with `wait`, yields in that case. The waits
  * are not interruptible: the earlier work of the stream has already been waited for. */
-static void take_turn(receiving *r, int wait) {
+static void receive_if_free(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
         if (wait)
@@ -569,7 +569,7 @@ static void take_turn(receiving *r, int wait) {
         return;
     }
     nl_wait_hold();
-    if (!nl_atomic_load(&r->failed) && ask_to_receive(r, wait, &err) < 0 &&
+    if (!nl_atomic_load(&r->failed) && submit_receives(r, wait, &err) < 0 &&
         nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
     nl_wait_release();
@@ -620,7 +620,7 @@ static void clear_some(void *job) {
         ;
 }
 
-static void clear_and_ask(void *job) {
+static void clear_pages_and_query(void *job) {
     receiving *r = job;
     while (clear_next(r))
         if (nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
@@ -634,7 +634,7 @@ static void clear_ahead(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
         return;
-    share(*members, clear_and_ask, clear_some, r);
+    share(*members, clear_pages_and_query, clear_some, r);
     if (chunks_of_page(r, r->cleared, &first, &end))
         return;
     r->is_new = 0;
@@ -644,11 +644,11 @@ static void clear_ahead(receiving *r, int *members) {
 
 /* For the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
  * first chunks while the others populate pages. */
-static void ask_first(void *job) {
+static void submit_first_chunks(void *job) {
     receiving *r = job;
     nl_error ignored; /* receive_some finds the error again */
     if (nl_device_bind(r->device, &ignored) == 0)
-        take_turn(r, 0);
+        receive_if_free(r, 0);
     nl_atomic_store(&r->is_ready, 1);
 }
 
@@ -658,10 +658,10 @@ static void fill_page(receiving *r, uint64_t first, uint64_t end) {
         while (k >= nl_atomic_load(&r->arrived)) {
             if (nl_atomic_load(&r->failed))
                 return;
-            take_turn(r, 1);
+            receive_if_free(r, 1);
         }
         empty_slot(r, k);
-        take_turn(r, 0);
+        receive_if_free(r, 0);
     }
 }
 
@@ -677,12 +677,12 @@ static void receive_some(void *job) {
         fill_page(r, k, end);
     }
     while (!nl_atomic_load(&r->failed) && (k = nl_atomic_load(&r->taken)) < r->chunks) {
-        take_turn(r, 0);
+        receive_if_free(r, 0);
         if (k < nl_atomic_load(&r->arrived)) {
             if (nl_atomic_swap_if(&r->taken, k, k + 1))
                 empty_slot(r, k);
         } else {
-            take_turn(r, 1);
+            receive_if_free(r, 1);
         }
     }
 }
@@ -731,12 +731,12 @@ static int receive_shared(receiving *r, nl_error *err) {
     clear_ahead(r, &members);
     if (NL_CU(err, StreamSynchronize, r->before) < 0)
         return -1;
-    if ((block = take_ring(r->device, members)) == NULL)
+    if ((block = acquire_ring(r->device, members)) == NULL)
         return 0;
     r->ring = block->memory;
     if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
-        share(members, ask_first, clear_some, r);
+        share(members, submit_first_chunks, clear_some, r);
     }
     marks.received = 1;
     share(members, receive_some, receive_some, r);
@@ -746,7 +746,7 @@ static int receive_shared(receiving *r, nl_error *err) {
         (void)nl_cu.StreamSynchronize(marks.stream);
         nl_wait_release();
     }
-    nl_hostblock_give(block);
+    nl_hostblock_release(block);
     return r->failed ? -1 : 1;
 }
 

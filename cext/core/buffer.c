@@ -79,7 +79,7 @@ static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err
 
 /* Waits on the host for the fence, because a captured stream cannot wait for an event of another
  * stream. */
-static int settle_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
+static int wait_for_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
     int mode;
     if (nl_capture_relax(&mode, err) < 0)
         return -1;
@@ -99,7 +99,7 @@ static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_
     if (NL_CU(err, StreamIsCapturing, stream, &captured) < 0)
         return -1;
     if (captured != CU_STREAM_CAPTURE_STATUS_NONE)
-        return settle_lock_held(dev, ticket, err);
+        return wait_for_fence_lock_held(dev, ticket, err);
     int old = dev->fence != NULL && dev->fence_ticket >= ticket;
     if (record_fence_lock_held(dev, ticket, err) < 0)
         return -1;
@@ -120,10 +120,10 @@ static void mark(nl_buffer *buffer, uint64_t user) {
         nl_atomic_or(&buffer->users, user);
 }
 
-int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (nl_capture_under_way() && !blocking) { /* launches of the graph will use it */
+int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+    if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will use it */
         nl_buffer_retain(buffer);
-        int noted = nl_capture_note(stream, buffer, err);
+        int noted = nl_capture_keep_alive(stream, buffer, err);
         if (noted != 1)
             nl_buffer_release(buffer);
         if (noted != 0)
@@ -147,7 +147,7 @@ int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl
     return status;
 }
 
-void nl_buffer_note_upload(nl_device *dev) {
+void nl_buffer_record_upload(nl_device *dev) {
     uint64_t ticket = nl_atomic_add(&dev->allocated, 1) + 1, last;
     do
         last = nl_atomic_load(&dev->upload);
@@ -162,7 +162,7 @@ void nl_buffer_fix(nl_buffer *buffer) {
     mark(buffer, NL_BUFFER_NOTED);
 }
 
-void nl_buffer_settle(nl_buffer *buffer) {
+void nl_buffer_forget_users(nl_buffer *buffer) {
     nl_atomic_store(&buffer->users, 0);
 }
 
@@ -184,19 +184,19 @@ static void join_streams(nl_device *dev) {
         status = NL_CU(&ignored, StreamWaitEvent, NULL, dev->fence, 0);
     nl_mutex_unlock(&dev->lock);
     if (status == 0)
-        nl_pool_settle(&dev->cache, NL_POOL_JOIN, stamp);
+        nl_pool_mark_ready(&dev->cache, NL_POOL_JOIN, stamp);
 }
 
 static int wait_until_idle(nl_device *dev, nl_error *err) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
-    nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+    nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
     return 0;
 }
 
-static nl_buffer *take(nl_device *dev, size_t size, size_t capacity) {
-    nl_buffer *buffer = (nl_buffer *)nl_pool_take(&dev->cache, capacity);
+static nl_buffer *reuse_cached(nl_device *dev, size_t size, size_t capacity) {
+    nl_buffer *buffer = (nl_buffer *)nl_pool_reuse(&dev->cache, capacity);
     if (buffer == NULL)
         return NULL;
     begin(buffer, dev, size);
@@ -205,13 +205,13 @@ static nl_buffer *take(nl_device *dev, size_t size, size_t capacity) {
     return buffer;
 }
 
-nl_buffer *nl_buffer_take(nl_device *dev, size_t size) {
+nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size) {
     if (size == 0 || nl_atomic_load_entry(&allocator) != NULL || nl_capture_is_foreign)
         return NULL;
-    return take(dev, size, nl_pool_round(&dev->cache, size));
+    return reuse_cached(dev, size, nl_pool_round(&dev->cache, size));
 }
 
-static void give_back(nl_buffer *buffer) {
+static void release_memory(nl_buffer *buffer) {
     if (buffer->pooled) {
         nl_atomic_add(&buffer->device->returned, buffer->block.capacity);
         nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
@@ -224,7 +224,7 @@ static void give_back(nl_buffer *buffer) {
 static void evict(nl_device *dev, size_t keep) {
     for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
-        give_back((nl_buffer *)b);
+        release_memory((nl_buffer *)b);
         nl_mem_free(b);
     }
 }
@@ -241,15 +241,15 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
 /* Frees all blocks, also those that wait for streams: the frees are in stream order or wait
  * themselves. */
 static void empty(nl_device *dev) {
-    nl_pool_settle(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
+    nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
     evict(dev, 0);
 }
 
 void nl_buffer_exit(void) {
     nl_error ignored;
-    if (!nl_device_usable() || nl_capture_under_way())
+    if (!nl_device_usable() || nl_capture_is_any_active())
         return;
-    for (int i = 0; nl_device_is_known(i); i++) {
+    for (int i = 0; nl_device_exists(i); i++) {
         nl_device *dev = nl_device_is_ready(i) ? nl_device_get(i, &ignored) : NULL;
         if (dev != NULL && nl_device_bind(dev, &ignored) == 0)
             empty(dev);
@@ -276,7 +276,7 @@ static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUd
 }
 
 /* Formats the pool's limit for a message, or "" if there is none. */
-static void put_limit(size_t limit, char *text, size_t size) {
+static void format_limit(size_t limit, char *text, size_t size) {
     text[0] = '\0';
     if (limit != SIZE_MAX)
         snprintf(text, size, ", memory_pool().limit is %zu", limit);
@@ -291,7 +291,7 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     nl_driver_check(status, dev->has_memory_pools ? "cuMemAllocAsync" : "cuMemAlloc", err);
     if (status != CUDA_ERROR_OUT_OF_MEMORY || nl_cu.MemGetInfo(&available, &total) != CUDA_SUCCESS)
         return -1;
-    put_limit(s.limit, limit, sizeof limit);
+    format_limit(s.limit, limit, sizeof limit);
     nl_error_prefix(err,
                     "%zu bytes on device %d (%zu of %zu bytes are free; arrays of this process use "
                     "%zu and %zu more are held for reuse%s)",
@@ -301,10 +301,10 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
 
 /* Takes a block from the cache. If none is ready and enough blocks wait for streams, waits for the
  * device or joins the streams, and tries again. */
-static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
+static nl_buffer *reuse_or_wait(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
-    nl_buffer *buffer = take(dev, size, capacity);
-    if (buffer != NULL || nl_capture_under_way()) /* a capture forbids waiting */
+    nl_buffer *buffer = reuse_cached(dev, size, capacity);
+    if (buffer != NULL || nl_capture_is_any_active()) /* a capture forbids waiting */
         return buffer;
     if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
         if (wait_until_idle(dev, &ignored) < 0)
@@ -314,17 +314,17 @@ static nl_buffer *take_crowded(nl_device *dev, size_t size, size_t capacity) {
     } else {
         return NULL;
     }
-    return take(dev, size, capacity);
+    return reuse_cached(dev, size, capacity);
 }
 
 static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
-    int capturing = nl_capture_under_way(), pooled = dev->has_memory_pools && !capturing;
+    int capturing = nl_capture_is_any_active(), pooled = dev->has_memory_pools && !capturing;
     if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
         status = allocate(capacity, pooled, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
             status = allocate_after_trim(dev, capacity, pooled, &buffer->address);
-        nl_pool_made(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
+        nl_pool_finish_alloc(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
         return refuse(dev, buffer->size, status, err);
@@ -342,15 +342,15 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
                             "its stream, because the graph would use the memory after its release: "
                             "pass out=, and arrays allocated before the capture");
     if (other == NULL || size == 0)
-        return nl_buffer_alloc_own(dev, size, out, err);
+        return nl_buffer_alloc_pooled(dev, size, out, err);
     return nl_device_bind(dev, err) < 0 ? -1 : other(dev, size, out, err);
 }
 
-int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
+int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     size_t capacity = nl_pool_round(&dev->cache, size);
-    nl_buffer *buffer = size != 0 ? take_crowded(dev, size, capacity) : NULL;
+    nl_buffer *buffer = size != 0 ? reuse_or_wait(dev, size, capacity) : NULL;
     if (buffer == NULL) {
         buffer = new_buffer(dev, size, err);
         if (buffer == NULL)
@@ -401,8 +401,8 @@ static int keep(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     if (!nl_device_usable() || buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
-    nl_atomic_sub(&live, 1); /* after nl_pool_put another thread may already use it */
-    if (nl_pool_put(&dev->cache, &buffer->block, waits_for(buffer)))
+    nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use it */
+    if (nl_pool_release(&dev->cache, &buffer->block, waits_for(buffer)))
         return 1;
     nl_atomic_add(&live, 1);
     return 0;
@@ -415,7 +415,7 @@ static void free_memory(nl_buffer *buffer) {
         return;
     if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
         return; /* leaked, because running work may still use it */
-    give_back(buffer);
+    release_memory(buffer);
 }
 
 /* The driver's pool returns memory to the system only when the process synchronizes. Without this
@@ -423,7 +423,7 @@ static void free_memory(nl_buffer *buffer) {
  * library. */
 static void trim_driver_pool(nl_device *dev) {
     if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||
-        nl_capture_under_way() ||
+        nl_capture_is_any_active() ||
         !nl_device_bind_for_release(dev, nl_atomic_load(&dev->generation)))
         return;
     nl_atomic_store(&dev->returned, 0);

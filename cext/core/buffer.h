@@ -39,10 +39,10 @@ struct nl_buffer {
 /* Allocates `size` bytes. Size 0 gives address 0 without a driver call. May wait for the device. */
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
-int nl_buffer_alloc_own(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
  * block. dev must be bound. */
-nl_buffer *nl_buffer_take(nl_device *dev, size_t size);
+nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size);
 /* Makes a buffer for memory of another owner. finalizer(owner) is called when the last reference is
  * released. */
 int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
@@ -55,25 +55,25 @@ void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
 nl_buffer *nl_buffer_drop(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
-int nl_buffer_use_elsewhere(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
+int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
 /* Call before work on `stream` accesses the buffer. `blocking`: the stream is ordered with the
  * legacy default stream. For other streams, makes the stream wait for the allocation of the buffer;
  * the host waits only if the stream is being captured. */
 static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
         return 0;
-    return nl_buffer_use_elsewhere(buffer, stream, blocking, err);
+    return nl_buffer_use_on_other_stream(buffer, stream, blocking, err);
 }
 /* Records that an upload on the default stream may not be complete: the next use of any buffer on a
  * stream that is not ordered with the default stream waits for it. */
-void nl_buffer_note_upload(nl_device *dev);
+void nl_buffer_record_upload(nl_device *dev);
 /* Records that the address was passed to code that may use it on any stream. */
 void nl_buffer_expose(nl_buffer *buffer);
 /* Records that a graph will use the address. The owner of the graph keeps the buffer alive; the
  * buffer must not be moved. */
 void nl_buffer_fix(nl_buffer *buffer);
 /* Records that all work that used the buffer is complete. */
-void nl_buffer_settle(nl_buffer *buffer);
+void nl_buffer_forget_users(nl_buffer *buffer);
 
 /* Returns cached memory to the system until at most `keep` bytes are cached. Waits for the
  * device. */

@@ -41,7 +41,7 @@ static void invalidate_all(CUresult status) {
 unsigned long long nl_capture_of(CUstream stream) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long id = 0;
-    if (!nl_capture_under_way() || stream == NULL || stream == CU_STREAM_LEGACY)
+    if (!nl_capture_is_any_active() || stream == NULL || stream == CU_STREAM_LEGACY)
         return 0;
     CUresult answer = nl_cu.StreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL);
     if (answer != CUDA_SUCCESS) {
@@ -85,7 +85,7 @@ void *nl_capture_owner(CUstream stream, void (*retain)(void *owner)) {
 
 int nl_capture_is_on(const void *device) {
     int found = 0;
-    if (!nl_capture_under_way())
+    if (!nl_capture_is_any_active())
         return 0;
     nl_mutex_lock(&lock);
     for (nl_capture *c = under_way; c != NULL && !found; c = c->next)
@@ -96,7 +96,7 @@ int nl_capture_is_on(const void *device) {
 
 CUstream nl_capture_stream(void) {
     CUstream stream = NULL;
-    if (!nl_capture_under_way())
+    if (!nl_capture_is_any_active())
         return NULL;
     nl_mutex_lock(&lock);
     for (nl_capture *c = under_way; c != NULL && stream == NULL; c = c->next)
@@ -105,7 +105,7 @@ CUstream nl_capture_stream(void) {
     return stream;
 }
 
-int nl_capture_is_here(void) {
+int nl_capture_is_in_thread(void) {
     return nl_capture_stream() != NULL;
 }
 
@@ -146,7 +146,7 @@ static int add_lock_held(nl_capture *c, void *thing, nl_error *err) {
     return 1;
 }
 
-int nl_capture_note(CUstream stream, void *thing, nl_error *err) {
+int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err) {
     unsigned long long id = nl_capture_of(stream);
     if (id == 0)
         return 0;

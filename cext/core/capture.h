@@ -26,7 +26,7 @@ typedef struct nl_capture {
 
 extern uint64_t nl_capture_count;
 /* Returns whether this process is capturing a stream. */
-static inline int nl_capture_under_way(void) {
+static inline int nl_capture_is_any_active(void) {
     return __builtin_expect(nl_atomic_load(&nl_capture_count) != 0, 0);
 }
 
@@ -62,12 +62,12 @@ void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 /* Returns whether this library is capturing a stream of the device, in any thread. */
 int nl_capture_is_on(const void *device);
 /* Returns whether the calling thread has an active capture. */
-int nl_capture_is_here(void);
+int nl_capture_is_in_thread(void);
 /* Returns the stream that the calling thread captures, which is used for work without an explicit
  * stream; NULL if there is none. */
 CUstream nl_capture_stream(void);
 /* Records that work on `stream` uses the object. Returns 1 if it was added, 2 if it was recorded
  * before, 0 if the stream is not being captured, -1 on an error. */
-int nl_capture_note(CUstream stream, void *thing, nl_error *err);
+int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err);
 
 #endif

@@ -227,7 +227,7 @@ static int read_limits(nl_device *dev, nl_error *err) {
 
 /* Lets the other devices access the memory of the pool. Called while the pool is empty: changing a
  * pool's access rights makes copies and kernels fail that use its memory at that time. */
-static void open_pool_to_others(nl_device *dev) {
+static void grant_peer_access(nl_device *dev) {
     nl_error ignored;
     dev->pool_access = 0;
     for (int i = 0; i < device_count; i++) {
@@ -248,7 +248,7 @@ static int open_pool(nl_device *dev, nl_error *err) {
         return 0;
     if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0)
         return -1;
-    open_pool_to_others(dev);
+    grant_peer_access(dev);
     return nl_device_set_cache_limit(dev, nl_pool_read(&dev->cache).cache_limit, err);
 }
 
@@ -382,7 +382,7 @@ int nl_device_wait_for_release(nl_device *dev) {
     if (status == NL_STATUS_FAILED) /* the next wait reports the failed assert */
         status = CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
-        nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+        nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
     return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
 }
 
@@ -415,7 +415,7 @@ void nl_device_callback_end(void) {
 }
 
 void nl_device_release_postponed(void) {
-    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL || nl_capture_under_way())
+    if (here.in_callback || nl_atomic_load_entry(&postponed) == NULL || nl_capture_is_any_active())
         return;
     nl_mutex_lock(&postponed_lock);
     nl_postponed *p = postponed;
@@ -432,7 +432,7 @@ int nl_device_in_callback(void) {
 }
 
 int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
-    if (!here.in_callback && !nl_capture_under_way())
+    if (!here.in_callback && !nl_capture_is_any_active())
         return 0;
     place->release = release;
     place->thing = thing;
@@ -478,7 +478,7 @@ int nl_device_selected(void) {
     return here.selected != 0 ? here.selected - 1 : (int)nl_atomic_load(&first_device);
 }
 
-int nl_device_own_selection(void) {
+int nl_device_thread_selection(void) {
     return here.selected - 1;
 }
 
@@ -509,7 +509,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
-    nl_pool_settle(&dev->cache, NL_POOL_IDLE, stamp);
+    nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
     nl_mutex_lock(&dev->lock);
     if (dev->settled < allocated)
         nl_atomic_store(&dev->settled, allocated);
@@ -565,7 +565,7 @@ int nl_device_synchronize_all(uint64_t ordinals, nl_error *err) {
     return 0;
 }
 
-int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err) {
+int nl_device_query_pointer(CUdeviceptr address, nl_address *answer, nl_error *err) {
     int attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
     *answer = (nl_address){0};
@@ -576,7 +576,7 @@ int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err) {
 nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
     nl_address a;
     nl_error ignored;
-    if (device_count <= 1 || address == 0 || nl_device_ask(address, &a, &ignored) < 0 ||
+    if (device_count <= 1 || address == 0 || nl_device_query_pointer(address, &a, &ignored) < 0 ||
         a.type != CU_MEMORYTYPE_DEVICE || a.managed || a.ordinal == here->ordinal)
         return here;
     nl_device *dev = nl_device_get(a.ordinal, &ignored);
@@ -615,7 +615,7 @@ int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
 
 /* Resets the state that was lost with the context. */
 static void forget_contents(nl_device *dev) {
-    nl_wait_note_reset();
+    nl_wait_count_reset();
     uint64_t bit = UINT64_C(1) << dev->ordinal;
     for (int i = 0; i < device_count; i++) /* the other devices must enable peer access again */
         if (i != dev->ordinal) {
@@ -706,12 +706,12 @@ static int close_context(nl_device *dev, nl_error *err) {
     return status;
 }
 
-int nl_device_is_known(int ordinal) {
+int nl_device_exists(int ordinal) {
     return ordinal >= 0 && ordinal < device_count;
 }
 
 int nl_device_is_ready(int ordinal) {
-    return nl_device_is_known(ordinal) && nl_atomic_load(&ready[ordinal]);
+    return nl_device_exists(ordinal) && nl_atomic_load(&ready[ordinal]);
 }
 
 int nl_device_close(int ordinal, nl_error *err) {

@@ -77,7 +77,7 @@ nl_device *nl_device_current(nl_error *err);
 /* Returns the ordinal of the calling thread's device. */
 int nl_device_selected(void);
 /* Returns the ordinal that the calling thread has selected, or -1. */
-int nl_device_own_selection(void);
+int nl_device_thread_selection(void);
 /* Selects the calling thread's device. */
 int nl_device_select(int ordinal, nl_error *err);
 /* Removes the calling thread's selection. */
@@ -136,7 +136,7 @@ typedef struct nl_address {
     unsigned managed; /* every device and the host can access it */
     int ordinal;      /* of the device, if `type` is not 0 */
 } nl_address;
-int nl_device_ask(CUdeviceptr address, nl_address *answer, nl_error *err);
+int nl_device_query_pointer(CUdeviceptr address, nl_address *answer, nl_error *err);
 /* Returns the device whose memory contains the address; `here` for memory that every device can
  * access (host, managed) and for unknown addresses. Makes no driver call if there is only one
  * device. */
@@ -169,7 +169,7 @@ int nl_device_reset(nl_device *dev, nl_error *err);
  * library in the process holds the context or memory is exported: then nothing is lost. */
 int nl_device_close(int ordinal, nl_error *err);
 /* Returns whether there is such a device. Does not open the driver. */
-int nl_device_is_known(int ordinal);
+int nl_device_exists(int ordinal);
 /* Returns whether its context is retained. */
 int nl_device_is_ready(int ordinal);
 

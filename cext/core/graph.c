@@ -6,7 +6,7 @@
 
 static uint64_t live;
 
-size_t nl_graph_live(void) {
+size_t nl_graph_live_count(void) {
     return nl_atomic_load(&live);
 }
 
@@ -134,7 +134,7 @@ static void stop(nl_graph *g) {
         nl_driver_report(nl_cu.GraphDestroy(none), "cuGraphDestroy");
 }
 
-static void let_go(nl_graph *g) {
+static void end_capture(nl_graph *g) {
     nl_stream *stream = g->stream;
     g->stream = NULL;
     close_capture();
@@ -156,7 +156,7 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
         stop(g);
         status = -1;
     }
-    let_go(g);
+    end_capture(g);
     if (status == 0 && g->capture.invalidated != CUDA_SUCCESS)
         status = nl_driver_check(g->capture.invalidated, "cuStreamGetCaptureInfo", err);
     return status < 0 ? -1 : make_launchable(g, err);
@@ -165,7 +165,7 @@ int nl_graph_end(nl_graph *g, nl_error *err) {
 void nl_graph_abandon(nl_graph *g) {
     if (nl_device_bind_for_release(g->device, g->generation))
         stop(g);
-    let_go(g);
+    end_capture(g);
 }
 
 /* ---- launching ---- */
@@ -229,7 +229,7 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
     return status;
 }
 
-void nl_graph_settle(nl_graph *g) {
+void nl_graph_wait(nl_graph *g) {
     nl_error ignored; /* after a lost context there is nothing to wait for */
     if (g->done != NULL && nl_device_usable())
         (void)nl_event_synchronize(g->done, &ignored);

@@ -39,7 +39,7 @@ void nl_graph_abandon(nl_graph *graph);
 int nl_graph_is_going(nl_graph *graph);
 void nl_graph_retain(nl_graph *graph);
 void nl_graph_release(nl_graph *graph); /* accepts NULL; the capture must be over */
-size_t nl_graph_live(void);             /* for leak tests */
+size_t nl_graph_live_count(void);       /* for leak tests */
 
 /* Sets *node to the last captured operation of this stream. */
 int nl_graph_last_node(CUstream stream, CUgraphNode *node, nl_error *err);
@@ -52,6 +52,6 @@ int nl_graph_upload(nl_graph *graph, CUstream stream, nl_error *err);
 int nl_graph_set_values(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
                         const nl_launch *shape, void **values, nl_error *err);
 /* Waits for earlier launches, if they use host memory. */
-void nl_graph_settle(nl_graph *graph);
+void nl_graph_wait(nl_graph *graph);
 
 #endif

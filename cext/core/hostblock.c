@@ -155,16 +155,16 @@ static int is_done(const nl_host_block *b) {
     return nl_cu.EventQuery(b->event) != CUDA_ERROR_NOT_READY;
 }
 
-static void settle(void) {
+static void mark_idle_blocks_ready(void) {
     nl_block *b;
     nl_mutex_lock(&busy_lock);
     while ((b = nl_pool_first(the_pool(), NL_POOL_IDLE)) != NULL && is_done((nl_host_block *)b))
-        nl_pool_settle(the_pool(), NL_POOL_IDLE, b->sequence);
+        nl_pool_mark_ready(the_pool(), NL_POOL_IDLE, b->sequence);
     nl_mutex_unlock(&busy_lock);
 }
 
 void nl_hostblock_trim(size_t keep) {
-    settle();
+    mark_idle_blocks_ready();
     evict(keep);
 }
 
@@ -196,7 +196,7 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
     }
     /* cannot fail: this pool has no limit on memory in use */
     nl_pool_enter(the_pool(), &b->block, capacity);
-    nl_pool_made(the_pool(), &b->block, 1);
+    nl_pool_finish_alloc(the_pool(), &b->block, 1);
     return b;
 }
 
@@ -213,15 +213,15 @@ static void lock_result(nl_host_block *b, nl_device *dev) {
     b->unlockable = nl_hostblock_lock(b, dev, &ignored) < 0;
 }
 
-static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_block **out,
-                      nl_error *err) {
+static int alloc_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_block **out,
+                       nl_error *err) {
     if (size > SIZE_MAX / 4)
         return nl_error_no_memory(err, size);
     size_t capacity = round_to(nl_pool_round(the_pool(), size != 0 ? size : 1), PAGE);
-    nl_host_block *b = (nl_host_block *)nl_pool_take(&pool, capacity);
+    nl_host_block *b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
     if (b == NULL && nl_pool_first(&pool, NL_POOL_IDLE) != NULL) {
-        settle();
-        b = (nl_host_block *)nl_pool_take(&pool, capacity);
+        mark_idle_blocks_ready();
+        b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
     }
     if (b == NULL)
         b = make_pages(capacity, err);
@@ -235,15 +235,15 @@ static int take_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_bl
         lock_result(b, dev);
     } else if (nl_hostblock_lock(b, dev, err) < 0) {
         b->kind = NL_HOST_RESULT;
-        nl_hostblock_give(b);
+        nl_hostblock_release(b);
         return -1;
     }
     *out = b;
     return 0;
 }
 
-static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                            nl_host_block **out, nl_error *err) {
+static int alloc_by_driver(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
+                           nl_host_block **out, nl_error *err) {
     size_t wanted = size != 0 ? size : 1;
     CUdeviceptr address = 0;
     nl_host_block *b = nl_mem_zalloc(sizeof *b, err);
@@ -274,10 +274,10 @@ static int take_from_driver(nl_device *dev, size_t size, nl_host_kind kind, unsi
     return 0;
 }
 
-int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                      nl_host_block **out, nl_error *err) {
-    return is_pooled(kind) ? take_pages(dev, size, kind, out, err)
-                           : take_from_driver(dev, size, kind, flags, out, err);
+int nl_hostblock_alloc(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
+                       nl_host_block **out, nl_error *err) {
+    return is_pooled(kind) ? alloc_pages(dev, size, kind, out, err)
+                           : alloc_by_driver(dev, size, kind, flags, out, err);
 }
 
 int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl_error *err) {
@@ -296,7 +296,7 @@ int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl
 
 /* Frees managed or write-combined memory. Kernels of every device may be using it, so this waits
  * for all devices; if a kernel still runs, the memory is leaked. */
-static void give_to_driver(nl_host_block *b) {
+static void free_by_driver(nl_host_block *b) {
     int idle = nl_device_wait_for_all();
     if (idle && nl_device_bind_for_release(b->device, b->generation)) {
         if (b->kind == NL_HOST_MANAGED)
@@ -311,24 +311,24 @@ static void give_to_driver(nl_host_block *b) {
 static void destroy(void *thing) {
     nl_host_block *b = thing;
     if (!is_pooled(b->kind)) {
-        give_to_driver(b);
+        free_by_driver(b);
         return;
     }
     if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
         return; /* leaked, because a running kernel may still write to it */
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
-    if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
+    if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
         return;
     if (b->block.capacity <= most) {
         nl_hostblock_trim(most - b->block.capacity);
-        if (nl_pool_put(&pool, &b->block, NL_POOL_READY))
+        if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
             return;
     }
     nl_pool_leave(&pool, &b->block);
     free_pages(b);
 }
 
-void nl_hostblock_give(nl_host_block *b) {
+void nl_hostblock_release(nl_host_block *b) {
     if (b == NULL)
         return;
     nl_atomic_sub(&live, 1);
@@ -354,13 +354,13 @@ static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_err
     return NL_CU(err, EventRecord, b->event, stream);
 }
 
-void nl_hostblock_give_after(nl_host_block *b, nl_device *dev, CUstream stream) {
+void nl_hostblock_release_after(nl_host_block *b, nl_device *dev, CUstream stream) {
     nl_error ignored;
     if (b == NULL)
         return;
     if (mark_stream(b, dev, stream, &ignored) == 0) {
         nl_atomic_sub(&live, 1);
-        if (nl_pool_put(the_pool(), &b->block, NL_POOL_IDLE))
+        if (nl_pool_release(the_pool(), &b->block, NL_POOL_IDLE))
             return;
         nl_atomic_add(&live, 1);
     }
@@ -368,5 +368,5 @@ void nl_hostblock_give_after(nl_host_block *b, nl_device *dev, CUstream stream) 
         nl_atomic_sub(&live, 1);
         return; /* leaked, because a running copy may still read it */
     }
-    nl_hostblock_give(b);
+    nl_hostblock_release(b);
 }

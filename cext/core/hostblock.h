@@ -42,8 +42,8 @@ void nl_hostblock_set_limit(size_t bytes);
 size_t nl_hostblock_limit(void);
 /* Takes a block of at least `size` bytes. dev must be bound. The memory is not initialised.
  * `flags`: of cuMemAllocManaged. */
-int nl_hostblock_take(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
-                      nl_host_block **out, nl_error *err);
+int nl_hostblock_alloc(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
+                       nl_host_block **out, nl_error *err);
 /* Page-locks the block. dev must be bound. */
 int nl_hostblock_lock(nl_host_block *block, nl_device *dev, nl_error *err);
 /* Returns whether the block is page-locked, so that the device can copy from and to it directly. */
@@ -52,10 +52,10 @@ int nl_hostblock_is_locked(const nl_host_block *block);
 int nl_hostblock_device_address(const nl_host_block *block, CUdeviceptr *address, nl_error *err);
 /* Returns the block to the pool or to the driver. Accepts NULL. Never fails. May make driver calls
  * and wait for the devices. */
-void nl_hostblock_give(nl_host_block *block);
-/* Like nl_hostblock_give, while work on a stream of `dev` may still use the block. Waits for the
+void nl_hostblock_release(nl_host_block *block);
+/* Like nl_hostblock_release, while work on a stream of `dev` may still use the block. Waits for the
  * stream only if no event can be recorded or the pool refuses the block. */
-void nl_hostblock_give_after(nl_host_block *block, nl_device *dev, CUstream stream);
+void nl_hostblock_release_after(nl_host_block *block, nl_device *dev, CUstream stream);
 /* Frees unused blocks, the oldest first, until at most `keep` bytes remain. */
 void nl_hostblock_trim(size_t keep);
 nl_pool_statistics nl_hostblock_statistics(size_t *locked);

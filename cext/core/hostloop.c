@@ -56,12 +56,12 @@ int nl_hostloop_guard(void (*run)(void *), void *argument) {
     return status;
 }
 
-void nl_hostloop_take_fault(nl_fault *f) {
+void nl_hostloop_pop_fault(nl_fault *f) {
     if (last) {
         *f = *last;
     } else {
         nl_fault_init(f, 0, NL_FAULT_HEAD_LINE, "");
-        nl_fault_say(f, "an error occurred, and there was no memory for its text");
+        nl_fault_format(f, "an error occurred, and there was no memory for its text");
     }
     free(last);
     last = NULL;
@@ -81,7 +81,7 @@ static void describe(nl_fault *f, const nl_host_fault *what) {
                                                         : 0;
     nl_fault_init(f, kind, NL_FAULT_HEAD_LINE, "");
     nl_fault_locate(&f->at, what->file, what->line);
-    nl_fault_say(f, "%s", what->message);
+    nl_fault_format(f, "%s", what->message);
     if (what->array) {
         nl_fault_name(&f->element, what->array);
         f->element.indices = 1;
@@ -125,7 +125,7 @@ static int is_host_code(uint64_t address) {
     return 0;
 }
 
-static void give_up(int number, const siginfo_t *info) {
+static void end_process(int number, const siginfo_t *info) {
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigaction(number, &action, NULL); /* the instruction traps again and ends the process */
     if (info->si_code <= 0)
@@ -141,7 +141,7 @@ static void handle(int number, siginfo_t *info, void *context) {
         return;
     if (chained || (!(before.sa_flags & SA_SIGINFO) &&
                     (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))) {
-        give_up(number, info);
+        end_process(number, info);
         return;
     }
     chained = 1;
@@ -248,7 +248,7 @@ static void run_chunk(void *argument) {
     j->loop(data, c->count, j->strides, j->extra);
 }
 
-static void note_failure(job *j) {
+static void record_failure(job *j) {
     if (nl_atomic_swap(&j->failed, 1) == 0)
         j->fault = last;
     else
@@ -257,7 +257,7 @@ static void note_failure(job *j) {
     nl_atomic_store(&j->taken, (uint64_t)j->count); /* no more chunks */
 }
 
-static void take_chunks(void *argument) {
+static void run_chunks(void *argument) {
     job *j = argument;
     inside++;
     for (;;) {
@@ -267,7 +267,7 @@ static void take_chunks(void *argument) {
             break;
         c.count = j->count - c.first < j->chunk ? j->count - c.first : j->chunk;
         if (nl_hostloop_guard(run_chunk, &c) < 0)
-            note_failure(j);
+            record_failure(j);
     }
     inside--;
 }
@@ -280,10 +280,10 @@ static void after_fork(void) {
 
 static int run_shared(job *j, int threads) {
     unsigned others = (unsigned)threads - 1;
-    j->shared = (nl_threads_job){.run = take_chunks, .data = j};
+    j->shared = (nl_threads_job){.run = run_chunks, .data = j};
     nl_thread_on_fork(after_fork);
     nl_threads_share(&j->shared, others, others);
-    take_chunks(j);
+    run_chunks(j);
     nl_threads_close(&j->shared);
     if (!j->failed)
         return 0;
@@ -300,7 +300,7 @@ static double read_cost(const uint32_t *place) {
 
 /* Stores the time of an iteration, at most 5% above the stored value: the first measurements
  * include cold code and untouched memory. */
-static void note_cost(uint32_t *place, double nanoseconds, long long count) {
+static void store_cost(uint32_t *place, double nanoseconds, long long count) {
     float cost = (float)(nanoseconds / (double)count), previous = (float)read_cost(place);
     uint32_t bits;
     if (previous > 0 && cost > previous * 1.05f)
@@ -317,7 +317,7 @@ static int run_alone(const job *j, long long first, long long count, uint32_t *p
     int status = nl_hostloop_guard(run_chunk, &c);
     inside--;
     if (status == 0 && count >= SAMPLE)
-        note_cost(place, (double)(nl_clock_ns() - start), count);
+        store_cost(place, (double)(nl_clock_ns() - start), count);
     return status;
 }
 

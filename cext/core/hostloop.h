@@ -10,10 +10,10 @@
 extern const nl_host_ops nl_hostloop_runtime;
 
 /* Calls run(argument). Returns 0, or -1 if host code in it faulted; then call
- * nl_hostloop_take_fault. */
+ * nl_hostloop_pop_fault. */
 int nl_hostloop_guard(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
-void nl_hostloop_take_fault(nl_fault *fault);
+void nl_hostloop_pop_fault(nl_fault *fault);
 /* Sets the function that converts the fault to an exception, for code that calls nl_host_ops.raise.
  * It must return -1. */
 void nl_hostloop_on_raise(int (*raise)(void));

@@ -79,7 +79,7 @@ int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **ou
 
 /* Waits for the device before closing: the driver waits when it frees memory, but not when it
  * unmaps it. */
-static int give_back(nl_ipc_memory *memory, nl_error *err) {
+static int close_memory(nl_ipc_memory *memory, nl_error *err) {
     if (!nl_device_bind_for_release(memory->device, memory->generation))
         return 0;
     if (!memory->opened)
@@ -97,7 +97,7 @@ static void delete_memory(nl_ipc_memory *memory) {
 static void destroy(void *thing) {
     nl_ipc_memory *memory = thing;
     nl_error problem = {0};
-    if (give_back(memory, &problem) < 0)
+    if (close_memory(memory, &problem) < 0)
         nl_driver_report((CUresult)problem.code, problem.call);
     delete_memory(memory);
 }
@@ -108,7 +108,7 @@ void nl_ipc_release(nl_ipc_memory *memory) {
 }
 
 int nl_ipc_close(nl_ipc_memory *memory, nl_error *err) {
-    int status = give_back(memory, err);
+    int status = close_memory(memory, err);
     delete_memory(memory);
     return status;
 }

@@ -188,7 +188,7 @@ int nl_launch_run(const nl_launch *l, nl_kernel *k, void **values, nl_error *err
     const char *call = "cuLaunchKernel";
     CUresult status;
     if (k->module->stop != NULL)
-        nl_stop_note_launch(k->module->stop, k->name, &k->params);
+        nl_stop_record_launch(k->module->stop, k->name, &k->params);
     if (__builtin_expect(l->cooperative || l->cluster[0], 0))
         status = run_extended(l, k, values, &call);
     else

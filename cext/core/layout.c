@@ -280,7 +280,7 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
  * this grid is large enough, they do not overlap: for example one array has the even elements, the
  * other the odd ones. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
-    if (!nl_ranges_meet(nl_layout_range(a), nl_layout_range(b)))
+    if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
         return 0;
     uint64_t grid = grid_of(a, grid_of(b, 0));
     if (grid == 0)

@@ -65,7 +65,7 @@ typedef struct nl_range {
     uint64_t low, high;
 } nl_range;
 nl_range nl_layout_range(const nl_layout_view *array);
-static inline int nl_ranges_meet(nl_range a, nl_range b) {
+static inline int nl_ranges_overlap(nl_range a, nl_range b) {
     return a.low < b.high && b.low < a.high;
 }
 /* Returns whether the two arrays have the same elements in the same order. */

@@ -169,7 +169,7 @@ static int fits_32(const nl_loop *l) {
 
 /* Returns a dimension other than the innermost along which an operand has neighbours in the same
  * sector or the next one, while its innermost stride exceeds a sector; -1 if there is none. */
-static int run_elsewhere(const nl_loop *l, const nl_loop_operand *operands) {
+static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)
         return -1;
@@ -239,7 +239,7 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
         l->dims = l->kind == NL_LOOP_FLAT      ? 0
                   : l->ndim > 1 && has_rows(l) ? padded(l->ndim - 1)
                                                : padded(l->ndim);
-    } else if (aligned && (d = run_elsewhere(l, operands)) >= 0 &&
+    } else if (aligned && (d = find_contiguous_dim(l, operands)) >= 0 &&
                l->count / inner / l->shape[d] <= INT32_MAX) {
         set_tiled(l, operands, d);
     } else {
@@ -250,7 +250,8 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
 
 /* Returns whether every operand in memory has the whole shape, in C order without gaps, the most
  * frequent case. */
-static int is_one_run(const nl_loop_operand *operands, int count, int ndim, const int64_t *shape) {
+static int is_all_contiguous(const nl_loop_operand *operands, int count, int ndim,
+                             const int64_t *shape) {
     for (int i = 0; i < count; i++) {
         const nl_loop_operand *o = &operands[i];
         int64_t expected = o->itemsize;
@@ -267,8 +268,8 @@ static int is_one_run(const nl_loop_operand *operands, int count, int ndim, cons
     return 1;
 }
 
-static void set_one_run(nl_loop *l, const nl_loop_operand *operands, int ndim,
-                        const int64_t *shape) {
+static void set_contiguous(nl_loop *l, const nl_loop_operand *operands, int ndim,
+                           const int64_t *shape) {
     l->ndim = 1;
     for (int d = 0; d < ndim; d++)
         l->count *= shape[d];
@@ -292,7 +293,7 @@ static void simplify(nl_loop *l, const nl_loop_operand *operands, int ndim, cons
         turn_round(l, l->ndim++);
     }
     if (l->ndim == 0)
-        set_one_run(l, operands, 0, shape);
+        set_contiguous(l, operands, 0, shape);
     merge(l);
 }
 
@@ -306,8 +307,8 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
         l->address[i] = operands[i].address;
         l->by_value |= (uint64_t)(operands[i].by_value != 0) << i;
     }
-    if (is_one_run(operands, count, ndim, shape))
-        set_one_run(l, operands, ndim, shape);
+    if (is_all_contiguous(operands, count, ndim, shape))
+        set_contiguous(l, operands, ndim, shape);
     else
         simplify(l, operands, ndim, shape);
     choose(l, operands);
@@ -319,25 +320,26 @@ static int outer_dims(const nl_loop *l) {
     return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
 }
 
-static int64_t pieces_of(int64_t size, int64_t piece) {
+static int64_t count_pieces(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
 /* The first piece of a shifted row may begin before the row. */
-static int64_t pieces_of_row(const nl_loop *l, int64_t piece) {
+static int64_t count_row_pieces(const nl_loop *l, int64_t piece) {
     int64_t inner = l->shape[l->ndim - 1];
-    return pieces_of(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
+    return count_pieces(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
 }
 
 int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
     int64_t inner = l->shape[l->ndim - 1];
     if (l->kind == NL_LOOP_TILED) {
         int64_t outer = l->shape[l->ndim - 2], tile = per_thread >= 16 ? 64 : 32;
-        return l->count / inner / outer * pieces_of(inner, tile) * pieces_of(outer, tile) * BLOCK;
+        return l->count / inner / outer * count_pieces(inner, tile) * count_pieces(outer, tile) *
+               BLOCK;
     }
     if (has_rows(l))
-        return l->count / inner * pieces_of_row(l, per_thread);
-    return pieces_of(l->count, per_thread);
+        return l->count / inner * count_row_pieces(l, per_thread);
+    return count_pieces(l->count, per_thread);
 }
 
 size_t nl_loop_size(const nl_loop *l) {
@@ -348,7 +350,7 @@ size_t nl_loop_size(const nl_loop *l) {
     return (size + 15) / 16 * 16;
 }
 
-static unsigned char *put(unsigned char *at, const void *value) {
+static unsigned char *append_8_bytes(unsigned char *at, const void *value) {
     memcpy(at, value, 8);
     return at + 8;
 }
@@ -358,22 +360,23 @@ static unsigned char *put(unsigned char *at, const void *value) {
 static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
         return (nl_divider){0, 0};
-    return nl_loop_divider((uint32_t)pieces_of_row(l, per_thread));
+    return nl_loop_divider((uint32_t)count_row_pieces(l, per_thread));
 }
 
-static unsigned char *put_head(const nl_loop *l, int64_t per_thread, unsigned char *at) {
+static unsigned char *append_header(const nl_loop *l, int64_t per_thread, unsigned char *at) {
     int64_t columns = l->shape[l->ndim - 1], rows = l->count / columns;
     if (l->kind == NL_LOOP_TILED) {
         int64_t high = l->shape[l->ndim - 2], tiles = rows / high;
-        at = put(put(put(at, &tiles), &columns), &high);
-        return put(put(at, &l->advance), &l->across);
+        at = append_8_bytes(append_8_bytes(append_8_bytes(at, &tiles), &columns), &high);
+        return append_8_bytes(append_8_bytes(at, &l->advance), &l->across);
     }
     if (has_rows(l)) {
         nl_divider by = row_divider(l, per_thread);
-        return put(put(put(put(at, &rows), &columns), &l->advance), &by);
+        return append_8_bytes(
+            append_8_bytes(append_8_bytes(append_8_bytes(at, &rows), &columns), &l->advance), &by);
     }
-    at = put(at, &l->count);
-    return l->kind == NL_LOOP_FLAT ? put(at, &l->advance) : at;
+    at = append_8_bytes(at, &l->count);
+    return l->kind == NL_LOOP_FLAT ? append_8_bytes(at, &l->advance) : at;
 }
 
 void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
@@ -384,17 +387,17 @@ void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
     for (int i = 0; i < l->operands; i++)
         if (!(l->by_value >> i & 1))
             memcpy(block + (size_t)i * NL_LOOP_SLOT, &l->address[i], 8);
-    at = put_head(l, per_thread, at);
+    at = append_header(l, per_thread, at);
     if (l->kind == NL_LOOP_FLAT)
         return;
     for (int d = 0; d < l->dims; d++)
-        at = put(at, d < before ? &one : &l->shape[d - before]);
+        at = append_8_bytes(at, d < before ? &one : &l->shape[d - before]);
     for (int d = 0; d < l->dims; d++) {
         int64_t size = d < before ? 1 : l->shape[d - before];
         nl_divider by = size <= INT32_MAX ? nl_loop_divider((uint32_t)size) : (nl_divider){0, 0};
-        at = put(at, &by);
+        at = append_8_bytes(at, &by);
     }
     for (int i = 0; i < l->operands; i++)
         for (int d = 0; d < steps; d++)
-            at = put(at, d < before ? &nothing : &l->strides[i][d - before]);
+            at = append_8_bytes(at, d < before ? &nothing : &l->strides[i][d - before]);
 }

@@ -54,7 +54,7 @@ static int check(const nl_param *p, nl_error *err) {
 }
 
 /* float2, double2 and the complex types of other libraries are structs to the compiler. */
-static int is_pair(const nl_param *p) {
+static int is_vector_or_complex(const nl_param *p) {
     return p->dtype == NL_OPAQUE && (strstr(p->ctype, "float2") || strstr(p->ctype, "double2") ||
                                      strstr(p->ctype, "omplex"));
 }
@@ -85,7 +85,7 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     *p = *description;
     p->name = name;
     p->ctype = ctype;
-    p->takes_complex = (uint8_t)is_pair(p);
+    p->takes_complex = (uint8_t)is_vector_or_complex(p);
     p->takes_bfloat16 = p->dtype == NL_OPAQUE && p->itemsize == 2 && strstr(ctype, "bfloat16");
     p->element_align = element_align(p);
     if (p->kind == NL_PARAM_POINTER && p->dtype == NL_OPAQUE && strstr(ctype, "void"))
@@ -95,7 +95,7 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
 
 /* Converts the offsets of parts from relative to their struct to relative to the block. A struct
  * precedes its parts in the array, so its own offset is final. */
-static int place_parts(nl_params *params, nl_error *err) {
+static int resolve_part_offsets(nl_params *params, nl_error *err) {
     for (int i = 0; i < params->total; i++) {
         nl_param *p = &params->items[i];
         if (i < params->count)
@@ -125,7 +125,7 @@ int nl_params_finish(nl_params *params, nl_error *err) {
                                 NL_PARAMS_MAX_BYTES);
     }
     params->size = (uint32_t)offset;
-    return place_parts(params, err);
+    return resolve_part_offsets(params, err);
 }
 
 void nl_params_clear(nl_params *params) {

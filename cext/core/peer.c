@@ -80,7 +80,7 @@ static int wait_for(const nl_peer *side, nl_error *err) {
 
 /* At the end of a copy: makes `waiting` wait for `working`, with an event or, if that fails, on the
  * host. */
-static int part(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
+static int wait_after_copy(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
     return join(waiting, working, err) == 0 ? 0 : wait_for(working, err);
 }
 
@@ -98,7 +98,7 @@ static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *giv
         return -1;
     if (send(to, from, by, err) < 0)
         return -1;
-    return part(other, by, err);
+    return wait_after_copy(other, by, err);
 }
 
 /* Makes `packed` a dense block in newly allocated memory. */
@@ -130,7 +130,7 @@ static int copy_packed(const nl_peer *to, const nl_peer *from, const nl_peer *gi
     if (status == 0)
         status = copy_on(to, &in, err);
     if (status == 0)
-        status = part(from, to, err);
+        status = wait_after_copy(from, to, err);
     if (status < 0)
         status = abandon(to, from);
 done:

@@ -69,7 +69,7 @@ static void recover_lock_held(void) {
     }
 }
 
-int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err) {
+int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err) {
     nl_mutex_lock(&lock);
     if (lent > 0)
         recover_lock_held();
@@ -79,14 +79,14 @@ int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err) {
     nl_mutex_unlock(&lock);
     if (b != NULL && !is_live(b) && fill(dev, b, err) < 0) {
         b->device = NULL;
-        nl_pinned_give(b);
+        nl_pinned_release(b);
         return -1;
     }
     *out = b;
     return 0;
 }
 
-void nl_pinned_give(nl_pinned *block) {
+void nl_pinned_release(nl_pinned *block) {
     if (block == NULL)
         return;
     nl_mutex_lock(&lock);
@@ -95,7 +95,7 @@ void nl_pinned_give(nl_pinned *block) {
 }
 
 /* If no event can be created, the block stays taken until the process ends. */
-void nl_pinned_lend(nl_pinned *block, CUstream stream) {
+void nl_pinned_release_after(nl_pinned *block, CUstream stream) {
     nl_error ignored;
     CUevent event;
     if (block == NULL || NL_CU(&ignored, EventCreate, &event, CU_EVENT_DISABLE_TIMING) < 0)
@@ -110,7 +110,7 @@ void nl_pinned_lend(nl_pinned *block, CUstream stream) {
     nl_mutex_unlock(&lock);
 }
 
-static nl_pinned *take_idle(void) {
+static nl_pinned *acquire_idle(void) {
     nl_mutex_lock(&lock);
     int i = 0;
     while (i < MAX_BLOCKS && (blocks[i].taken || !is_live(&blocks[i])))
@@ -123,11 +123,11 @@ static nl_pinned *take_idle(void) {
 
 void nl_pinned_unlock(void) {
     nl_pinned *b;
-    while ((b = take_idle()) != NULL) {
+    while ((b = acquire_idle()) != NULL) {
         if (nl_device_bind_for_release(b->device, b->generation))
             nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
         b->device = NULL;
-        nl_pinned_give(b);
+        nl_pinned_release(b);
     }
 }
 

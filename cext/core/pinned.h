@@ -22,13 +22,13 @@ typedef struct nl_pinned {
 
 /* Takes a block of NL_PINNED_BYTES for `dev`, which must be bound. *out is NULL if all blocks are
  * in use: the caller must then work without one. */
-int nl_pinned_take(nl_device *dev, nl_pinned **out, nl_error *err);
+int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err);
 /* Returns the block. The device must have finished with it. Accepts NULL. */
-void nl_pinned_give(nl_pinned *block);
+void nl_pinned_release(nl_pinned *block);
 
-/* Like nl_pinned_give, after an interrupted wait for the stream: the block becomes available when
- * the work of the stream is complete. */
-void nl_pinned_lend(nl_pinned *block, CUstream stream);
+/* Like nl_pinned_release, after an interrupted wait for the stream: the block becomes available
+ * when the work of the stream is complete. */
+void nl_pinned_release_after(nl_pinned *block, CUstream stream);
 
 /* Unlocks the pages of all unused blocks. A block is page-locked again when it is taken. */
 void nl_pinned_unlock(void);

@@ -32,7 +32,7 @@ size_t nl_pool_round(const nl_pool *pool, size_t size) {
 
 static uint64_t kept; /* blocks in all pools */
 
-size_t nl_pool_kept(void) {
+size_t nl_pool_cached_bytes(void) {
     return nl_atomic_load(&kept);
 }
 
@@ -90,7 +90,7 @@ static int fits_lock_held(const nl_pool *pool, size_t capacity) {
     return capacity <= pool->limit && pool->used <= pool->limit - capacity;
 }
 
-nl_block *nl_pool_take(nl_pool *pool, size_t capacity) {
+nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity) {
     nl_mutex_lock(&pool->lock);
     nl_block *b = fits_lock_held(pool, capacity) ? *bucket_of(pool, capacity) : NULL;
     for (int i = 0; b && b->capacity != capacity; i++)
@@ -116,7 +116,7 @@ int nl_pool_enter(nl_pool *pool, nl_block *b, size_t capacity) {
     return fits ? 0 : -1;
 }
 
-void nl_pool_made(nl_pool *pool, const nl_block *b, int success) {
+void nl_pool_finish_alloc(nl_pool *pool, const nl_block *b, int success) {
     nl_mutex_lock(&pool->lock);
     if (b->epoch == pool->epoch) {
         pool->promised -= b->capacity;
@@ -144,7 +144,7 @@ static size_t cached_lock_held(const nl_pool *pool, size_t *blocks) {
     return bytes;
 }
 
-int nl_pool_put(nl_pool *pool, nl_block *b, nl_pool_state state) {
+int nl_pool_release(nl_pool *pool, nl_block *b, nl_pool_state state) {
     size_t blocks;
     nl_mutex_lock(&pool->lock);
     size_t cached = cached_lock_held(pool, &blocks);
@@ -166,7 +166,7 @@ uint64_t nl_pool_stamp(nl_pool *pool) {
     return stamp;
 }
 
-void nl_pool_settle(nl_pool *pool, nl_pool_state state, uint64_t stamp) {
+void nl_pool_mark_ready(nl_pool *pool, nl_pool_state state, uint64_t stamp) {
     nl_mutex_lock(&pool->lock);
     for (int i = NL_POOL_READY + 1; i <= (int)state; i++) {
         nl_block *b;

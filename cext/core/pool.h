@@ -61,21 +61,21 @@ void nl_pool_init(nl_pool *pool, size_t cache_limit);
 size_t nl_pool_round(const nl_pool *pool, size_t size);
 /* Takes the most recently put ready block of this capacity, and counts it as used. Returns NULL if
  * there is none, or if the limit would be exceeded. */
-nl_block *nl_pool_take(nl_pool *pool, size_t capacity);
+nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity);
 /* Call before a block is allocated: counts it as used, but not in the peak. Returns 0, or -1 if the
  * limit would be exceeded. */
 int nl_pool_enter(nl_pool *pool, nl_block *block, size_t capacity);
 /* Call after nl_pool_enter and the allocation. */
-void nl_pool_made(nl_pool *pool, const nl_block *block, int success);
+void nl_pool_finish_alloc(nl_pool *pool, const nl_block *block, int success);
 /* Call when a used block was freed. */
 void nl_pool_leave(nl_pool *pool, const nl_block *block);
 /* Puts a used block into the pool. Returns 0 if the pool is full or the block is from an older
  * epoch; the block then still counts as used. */
-int nl_pool_put(nl_pool *pool, nl_block *block, nl_pool_state state);
-/* Returns the stamp for nl_pool_settle. Call before the wait begins. */
+int nl_pool_release(nl_pool *pool, nl_block *block, nl_pool_state state);
+/* Returns the stamp for nl_pool_mark_ready. Call before the wait begins. */
 uint64_t nl_pool_stamp(nl_pool *pool);
 /* Makes all blocks up to the stamp ready that wait for `state` or for less. */
-void nl_pool_settle(nl_pool *pool, nl_pool_state state, uint64_t stamp);
+void nl_pool_mark_ready(nl_pool *pool, nl_pool_state state, uint64_t stamp);
 /* Returns the oldest block in `state`, or NULL. The block stays in the pool. */
 nl_block *nl_pool_first(nl_pool *pool, nl_pool_state state);
 /* Returns whether the blocks in `state` have at least this many bytes or this number. */
@@ -90,6 +90,6 @@ void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
 nl_pool_statistics nl_pool_read(nl_pool *pool);
 void nl_pool_reset_peak(nl_pool *pool);
 /* Returns the number of blocks in all pools, for leak tests. */
-size_t nl_pool_kept(void);
+size_t nl_pool_cached_bytes(void);
 
 #endif

@@ -170,7 +170,7 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
 
 /* Returns the number of neighbouring columns per thread, for a few long columns; 0 if the array has
  * no such columns. There may be several groups of columns, if no wide access is possible. */
-static int by_narrow(const dims *kept, const dims *reduced, const traits *t) {
+static int narrow_columns_per_thread(const dims *kept, const dims *reduced, const traits *t) {
     if (!kept->count || reduced->count != 1)
         return 0;
     int64_t columns = last_of(kept)->length;
@@ -183,8 +183,8 @@ static int by_narrow(const dims *kept, const dims *reduced, const traits *t) {
     return reduced->at[0].length >= 4 * THREADS / (columns / width) ? width : 0;
 }
 
-static schedule in_narrow_parts(int width, const dims *kept, const dims *reduced,
-                                int64_t itemsize) {
+static schedule narrow_parts_schedule(int width, const dims *kept, const dims *reduced,
+                                      int64_t itemsize) {
     int64_t length = reduced->at[0].length, row = last_of(kept)->length * itemsize;
     int64_t groups = nl_reducelaunch_product(kept->at, kept->count - 1);
     int64_t parts = max64(
@@ -234,7 +234,7 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
 /* Returns the number of elements of a part, of `elements` in all. There are as many parts as keep
  * the device busy; for more elements, first the parts become larger, because the end of each part
  * costs time, then their number grows. */
-static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
+static int64_t part_length(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger =
         min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
     int64_t least = max64(max64(elements / nl_reducelimit(NL_LIMIT_USUAL_PARTS), larger),
@@ -242,16 +242,17 @@ static int64_t part_of(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     return max64(1, min64(least, most_bytes / itemsize)); /* records may be larger than a part */
 }
 
-static int64_t most_part_bytes(int any_order) {
+static int64_t max_part_bytes(int any_order) {
     return any_order ? nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER) : MAX_PART_BYTES;
 }
 
-int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
-                               int any_order) {
-    int64_t most = most_part_bytes(any_order);
+int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
+                                      int any_order) {
+    int64_t most = max_part_bytes(any_order);
     if (row * itemsize < ROW_BYTES)
         return 0;
-    int64_t first = max64(1, row / part_of(rows * row * results, itemsize, most)), count = first;
+    int64_t first = max64(1, row / part_length(rows * row * results, itemsize, most)),
+            count = first;
     if (rows * first > MAX_ROW_PARTS)
         return 0;
     while (count <= 2 * first && row % count)
@@ -275,8 +276,8 @@ static schedule by_gapped_rows(const dims *kept, const dims *reduced, const trai
         return none;
     int dense = is_dense(kept, reduced, t);
     int lanes = lanes_for(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
-    int64_t part = part_of(rows * row * results, t->itemsize,
-                           nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
+    int64_t part = part_length(rows * row * results, t->itemsize,
+                               nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
     int64_t together =
         results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) ? max64(1, divide_up(part, row)) : rows;
     return (schedule){dense ? NL_REDUCE_GAPPED_PACKED : NL_REDUCE_GAPPED_STEPPED,
@@ -308,7 +309,7 @@ int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int6
 
 /* ---- choice of a schedule ---- */
 
-static schedule one_thread_each(int64_t length, int64_t parts) {
+static schedule serial_schedule(int64_t length, int64_t parts) {
     int64_t chunk = max64(divide_up(length, parts), 1);
     return (schedule){
         NL_REDUCE_SERIAL, 0, 0, SERIAL_THREADS, 1, max64(1, divide_up(length, chunk)), chunk, 1};
@@ -331,11 +332,11 @@ static schedule by_short_axes(const dims *kept, const dims *reduced, const trait
         int ahead = length <= 2 ? 2 : length <= 4 ? 4 : 8;
         return (schedule){NL_REDUCE_STRIPES, width, ahead, THREADS, 1, 1, length, 1};
     }
-    width = t->any_order ? by_narrow(kept, reduced, t) : 0;
-    return width ? in_narrow_parts(width, kept, reduced, t->itemsize) : staged;
+    width = t->any_order ? narrow_columns_per_thread(kept, reduced, t) : 0;
+    return width ? narrow_parts_schedule(width, kept, reduced, t->itemsize) : staged;
 }
 
-static int64_t least_step(const dims *kept) {
+static int64_t min_stride(const dims *kept) {
     int64_t least = INT64_MAX;
     for (int i = 0; i < kept->count; i++)
         if (kept->at[i].input)
@@ -349,22 +350,22 @@ static schedule by_blocks(nl_reduce_kind kind, int64_t parts, int64_t chunk) {
 }
 
 /* Returns a schedule that divides each row into several parts; one block reduces each part. */
-static schedule in_parts(const dims *kept, const dims *reduced, const traits *t, int packed,
-                         int64_t results, int64_t length) {
+static schedule parts_schedule(const dims *kept, const dims *reduced, const traits *t, int packed,
+                               int64_t results, int64_t length) {
     int64_t size = packed ? t->itemsize : max64(t->itemsize, 4);
-    int64_t most = most_part_bytes(t->any_order && !t->masked);
+    int64_t most = max_part_bytes(t->any_order && !t->masked);
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
         int dense = is_dense(kept, reduced, t);
         int64_t rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
-        int64_t chunk = nl_reduceplan_row_part(rows, last_of(reduced)->length,
-                                               dense ? t->itemsize : size, results, t->any_order);
+        int64_t chunk = nl_reduceplan_row_part_length(
+            rows, last_of(reduced)->length, dense ? t->itemsize : size, results, t->any_order);
         if (chunk)
             return by_blocks(dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED, length / chunk, chunk);
     }
     int64_t least = max64(1, nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / size);
     int64_t chunk =
-        max64(part_of(length * results, size, most), divide_up(length * results, MAX_PARTS));
+        max64(part_length(length * results, size, most), divide_up(length * results, MAX_PARTS));
     chunk = divide_up(chunk, least) * least;
     return by_blocks(kind, divide_up(length, chunk), chunk);
 }
@@ -390,7 +391,7 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
     if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) &&
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
             nl_reducelimit(NL_LIMIT_BLOCK_BYTES))
-        return in_parts(kept, reduced, t, packed, results, length);
+        return parts_schedule(kept, reduced, t, packed, results, length);
     int is_small = length <= WARP * LANE_PIECES * width; /* a warp loads the row at once */
     if (!is_small && (results < 64 || !is_for_a_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
@@ -406,13 +407,13 @@ schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const tra
             return found;
     }
     int64_t inner = reduced->count ? llabs(last_of(reduced)->input) : 0;
-    if (!reduced->count || (results > 1 && least_step(kept) < inner) ||
+    if (!reduced->count || (results > 1 && min_stride(kept) < inner) ||
         (results >= WARP && length <= SHORT)) {
         int width = width_of(kept, reduced, t);
         if (width && results >= WARP && !t->masked)
             return by_columns(results, length, width);
         int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
-        return one_thread_each(length, parts);
+        return serial_schedule(length, parts);
     }
     return by_rows(kept, reduced, t, results, length);
 }
@@ -543,8 +544,8 @@ static nl_reduce_step *add_step(nl_reduce_plan *plan, const schedule *s, nl_redu
     return step;
 }
 
-static void in_one_launch(const reduction *f, const schedule *s, int segmented,
-                          nl_reduce_plan *plan) {
+static void plan_one_launch(const reduction *f, const schedule *s, int segmented,
+                            nl_reduce_plan *plan) {
     static const uint8_t slots[] = {NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT,
                                     NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS};
     nl_reduce_plan_options o = {
@@ -592,8 +593,8 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
 /* A launch writes several partial results for each number. Its last block reduces them, or a second
  * launch does, together with the later axes. The parts of neighbouring results are neighbours if
  * the results' elements are. */
-static void in_parts_of_results(const reduction *f, const schedule *s, const dims *kept,
-                                const dims *reduced, nl_reduce_plan *plan) {
+static void plan_partial_results(const reduction *f, const schedule *s, const dims *kept,
+                                 const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
     const traits *t = &r->traits;
     int64_t size = t->accumulator, results = nl_reducelaunch_count(&f->kept);
@@ -650,7 +651,7 @@ static void by_segments(reduction *f, nl_reduce_plan *plan) {
     schedule s = nl_reduceplan_schedule(&f->kept, &usual, &t);
     s.parts = 1;
     s.chunk = (int64_t)1 << 62;
-    in_one_launch(f, &s, 0, plan);
+    plan_one_launch(f, &s, 0, plan);
 }
 
 static void read_dimensions(const nl_reduce_request *r, reduction *f) {
@@ -698,7 +699,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
         nl_reducelaunch_sort(&f.reduced,
                              by_length); /* the longest row without interruption is the last */
     if (s.parts == 1 && !f.later.count)
-        in_one_launch(&f, &s, -1, plan);
+        plan_one_launch(&f, &s, -1, plan);
     else
-        in_parts_of_results(&f, &s, &kept, &f.reduced, plan);
+        plan_partial_results(&f, &s, &kept, &f.reduced, plan);
 }

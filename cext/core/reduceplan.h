@@ -24,8 +24,8 @@ nl_reduce_schedule nl_reduceplan_schedule(const nl_reduce_dims *kept, const nl_r
 int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results);
 /* Returns the number of elements of a part, if each result is reduced from `rows` rows with gaps
  * between them; 0 if rows are short or cannot be divided into equal parts. */
-int64_t nl_reduceplan_row_part(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
-                               int any_order);
+int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
+                                      int any_order);
 int64_t nl_reduceplan_grid(const nl_reduce_schedule *schedule, int64_t results);
 
 /* A reduction of an array along the axes whose bit is set in `axes`. */

@@ -120,7 +120,7 @@ static void join_columns(geometry *g) {
 
 /* ---- choice of a schedule ---- */
 
-static schedule one_part(nl_reduce_kind kind, int64_t threads, int64_t length) {
+static schedule single_part_schedule(nl_reduce_kind kind, int64_t threads, int64_t length) {
     return (schedule){kind, 0, 0, (int)threads, 1, 1, length, 1};
 }
 
@@ -157,7 +157,8 @@ static schedule by_warps(const geometry *g, int64_t width) {
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
            runs * width * g->size.loop <= TILE_BYTES / 4)
         runs *= 2;
-    schedule s = one_part(NL_SCAN_WARPS, nl_reducelimit(NL_LIMIT_TILE_THREADS), g->along.length);
+    schedule s =
+        single_part_schedule(NL_SCAN_WARPS, nl_reducelimit(NL_LIMIT_TILE_THREADS), g->along.length);
     s.width = (int)width;
     s.ahead = (int)runs;
     return s;
@@ -189,7 +190,7 @@ static int64_t pipeline_tile(void) {
 }
 
 /* Returns the number of elements of a piece, if rows should be scanned in a pipeline, else 0. */
-static int64_t piece_of(const geometry *g, int64_t rows) {
+static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
     int64_t pipelines = nl_reducelimit(NL_LIMIT_PIPELINES);
     int64_t item = max64(g->size.stored, g->size.result);
     int64_t tiles = divide_up(g->along.length * item, pipeline_tile());
@@ -242,13 +243,13 @@ static schedule scheduled(const geometry *g) {
                    g->along.input <= 2 * g->size.stored && g->along.output == g->size.result;
     int64_t threads = are_rows ? threads_for_rows(g, rows) : 0, width = width_of(g);
     if (threads)
-        return one_part(NL_SCAN_ROWS, threads, length);
+        return single_part_schedule(NL_SCAN_ROWS, threads, length);
     if (are_rows && rows >= nl_reducelimit(NL_LIMIT_WARP_ROWS) && length > SHORT &&
         length <= WARP_LENGTH)
         return by_warps(g, width);
     if (length <= SHORT || (rows >= WARP && step < llabs(g->along.input)))
         return by_threads(g, rows);
-    int64_t piece = piece_of(g, rows);
+    int64_t piece = pipelined_piece_length(g, rows);
     return piece ? in_pipeline(g, piece) : in_tiles(g, width);
 }
 
@@ -314,7 +315,7 @@ static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
 
 /* Reduces each part of all rows to its total, and scans the totals: each part starts with the sum
  * of the parts before it. Returns the slot of the array with these sums. */
-static uint8_t add_parts_before(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
+static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
     int64_t rows = rows_of(g), size = g->size.loop;
     uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);
     schedule reduce = *s;
@@ -367,7 +368,7 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     }
     uint8_t before = NL_REDUCE_INPUT;
     if (s.kind == NL_SCAN_SERIAL && s.parts > 1)
-        before = add_parts_before(plan, &s, &g);
+        before = add_prefix_of_parts(plan, &s, &g);
     nl_reduce_plan_options o = of_rows;
     o.initial = r->initial;
     o.initial_size = r->initial_size;

@@ -89,7 +89,7 @@ size_t nl_stop_record_size(void) {
 }
 
 static int have_failed(void);
-static int take_failure(nl_fault *fault);
+static int pop_failure(nl_fault *fault);
 static int read_failure(const nl_stop *s, nl_fault *fault);
 
 size_t nl_stop_failure_size(void) {
@@ -148,7 +148,7 @@ int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, n
     if (s->address)
         nl_wait_set_stopper(stop_kernels);
     if (s->failure)
-        nl_wait_set_failures(have_failed, take_failure);
+        nl_wait_set_failures(have_failed, pop_failure);
     *out = s;
     return 0;
 }
@@ -180,7 +180,7 @@ static void list_outputs(const nl_params *params, char *text, size_t size) {
     }
 }
 
-void nl_stop_note_launch(nl_stop *s, const char *kernel, const nl_params *params) {
+void nl_stop_record_launch(nl_stop *s, const char *kernel, const nl_params *params) {
     nl_mutex_lock(&lock);
     if (strncmp(s->kernel, kernel, sizeof s->kernel - 1) != 0) {
         snprintf(s->kernel, sizeof s->kernel, "%s", kernel);
@@ -326,7 +326,7 @@ static int stop_kernels(const nl_wait_end *how, char *text, size_t size) {
 /* ------------------------------------------------------------------------------------ asserts */
 
 static int have_failed(void) {
-    for (int i = 0; i < MAX_DEVICES && nl_device_is_known(i); i++) {
+    for (int i = 0; i < MAX_DEVICES && nl_device_exists(i); i++) {
         const page *p = lines[i].page;
         if (p != NULL && nl_device_is_ready(i) && *(const volatile uint32_t *)&p->failed)
             return 1;
@@ -340,7 +340,7 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
     memcpy(fault->at.block, f->block, sizeof f->block);
     memcpy(fault->at.thread, f->thread, sizeof f->thread);
     nl_fault_locate(&fault->at, f->file, (int)f->line);
-    nl_fault_say(fault, "assertion `%s` failed", f->text);
+    nl_fault_format(fault, "assertion `%s` failed", f->text);
 }
 
 /* Reads the module's failure record and clears it. Returns 1 if an assert has failed. Leaves the
@@ -369,12 +369,12 @@ static int read_failure(const nl_stop *s, nl_fault *fault) {
 
 /* Removes one failure. The `failed` flags are cleared before the records are read: a record written
  * later sets its flag again. */
-static int take_lock_held(nl_fault *fault) {
+static int pop_failure_lock_held(nl_fault *fault) {
     int found = has_kept;
     if (has_kept)
         *fault = kept;
     has_kept = 0;
-    for (int i = 0; i < MAX_DEVICES && nl_device_is_known(i); i++)
+    for (int i = 0; i < MAX_DEVICES && nl_device_exists(i); i++)
         if (lines[i].page != NULL && nl_device_is_ready(i))
             *(volatile uint32_t *)&lines[i].page->failed = 0;
     for (nl_stop *s = first; s != NULL; s = s->next) {
@@ -386,13 +386,13 @@ static int take_lock_held(nl_fault *fault) {
     return found;
 }
 
-static int take_failure(nl_fault *fault) {
+static int pop_failure(nl_fault *fault) {
     CUcontext current = NULL;
     if (!have_failed() || nl_mutex_held > 0 || nl_cu.CtxGetCurrent(&current) != CUDA_SUCCESS)
         return 0;
     nl_wait_hold();
     nl_mutex_lock(&lock);
-    int found = take_lock_held(fault);
+    int found = pop_failure_lock_held(fault);
     nl_mutex_unlock(&lock);
     (void)nl_cu.CtxSetCurrent(current);
     nl_wait_release();

@@ -27,6 +27,6 @@ void nl_stop_remove(nl_stop *stop);
 size_t nl_stop_record_size(void);
 size_t nl_stop_failure_size(void);
 /* Records a launch of a kernel of the module, for messages. */
-void nl_stop_note_launch(nl_stop *stop, const char *kernel, const nl_params *params);
+void nl_stop_record_launch(nl_stop *stop, const char *kernel, const nl_params *params);
 
 #endif

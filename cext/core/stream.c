@@ -9,17 +9,17 @@
 
 static uint64_t live_streams, created_streams;
 
-size_t nl_stream_live(void) {
+size_t nl_stream_live_count(void) {
     return nl_atomic_load(&live_streams);
 }
 
 static uint64_t unordered_seen;
-static void note_unordered(void) {
+static void set_any_unordered(void) {
     nl_atomic_store(&unordered_seen, 1);
-    nl_wait_note_unordered();
+    nl_wait_set_has_unordered();
 }
 
-int nl_stream_unordered_seen(void) {
+int nl_stream_any_unordered(void) {
     return nl_atomic_load(&unordered_seen) != 0;
 }
 
@@ -52,7 +52,7 @@ int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **o
     stream->number = nl_cu.StreamNumber ? nl_cu.StreamNumber(stream->handle) : count;
     stream->order = flags & CU_STREAM_NON_BLOCKING ? UNORDERED : BLOCKING;
     if (stream->order == UNORDERED)
-        note_unordered();
+        set_any_unordered();
     *out = stream;
     return 0;
 }
@@ -65,7 +65,7 @@ int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
     }
     *blocking = !(flags & CU_STREAM_NON_BLOCKING);
     if (!*blocking)
-        note_unordered();
+        set_any_unordered();
     return 0;
 }
 
@@ -120,7 +120,7 @@ int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_err
 
 void nl_stream_assume_unordered(nl_stream *stream) {
     nl_atomic_store(&stream->order, UNORDERED);
-    note_unordered();
+    set_any_unordered();
 }
 
 void nl_stream_retain(nl_stream *stream) {

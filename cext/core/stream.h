@@ -39,7 +39,7 @@ int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_err
 void nl_stream_assume_unordered(nl_stream *stream);
 /* Returns whether this process has used a stream that is not ordered with the legacy default
  * stream. */
-int nl_stream_unordered_seen(void);
-size_t nl_stream_live(void); /* for leak tests */
+int nl_stream_any_unordered(void);
+size_t nl_stream_live_count(void); /* for leak tests */
 
 #endif

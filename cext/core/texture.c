@@ -93,7 +93,7 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
     return status;
 }
 
-static int give_back(nl_texture *texture, nl_error *err) {
+static int destroy_resource(nl_texture *texture, nl_error *err) {
     if (!nl_device_bind_for_release(texture->device, texture->generation) ||
         !nl_device_wait_for_release(texture->device))
         return 0;
@@ -110,7 +110,7 @@ static int give_back(nl_texture *texture, nl_error *err) {
 static void destroy(void *thing) {
     nl_texture *texture = thing;
     nl_error problem = {0};
-    if (give_back(texture, &problem) < 0)
+    if (destroy_resource(texture, &problem) < 0)
         nl_driver_report((CUresult)problem.code, problem.call);
     nl_mem_free(texture);
 }

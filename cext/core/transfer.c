@@ -70,9 +70,9 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
     if (status == 0)
         memcpy(host, block->host, size);
     if (status < 0 && !nl_wait_is_idle(stream))
-        nl_pinned_lend(block, stream);
+        nl_pinned_release_after(block, stream);
     else
-        nl_pinned_give(block);
+        nl_pinned_release(block);
     return status < 0 ? -1 : 1;
 }
 
@@ -85,15 +85,15 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
     nl_error ignored;
     int status = 0;
     if (size <= NL_PINNED_BYTES && nl_bounce_can_lock(size) &&
-        nl_pinned_take(dev, &small, &ignored) == 0 && small != NULL)
+        nl_pinned_acquire(dev, &small, &ignored) == 0 && small != NULL)
         return fetch_small(device, host, small, size, stream, err);
     if (nl_wait_idle(stream, err) < 0)
         return -1;
-    if (size > NL_PINNED_BYTES && size < nl_bounce_least() && nl_bounce_can_lock(size) &&
+    if (size > NL_PINNED_BYTES && size < nl_bounce_min_size() && nl_bounce_can_lock(size) &&
         !nl_bounce_is_locked(host) &&
-        nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
+        nl_hostblock_alloc(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
         status = fetch(device, host, large->memory, size, stream, err);
-    nl_hostblock_give(large);
+    nl_hostblock_release(large);
     return status;
 }
 
@@ -128,9 +128,9 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
         return finish(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
-    if (nl_stream_unordered_seen())
+    if (nl_stream_any_unordered())
         return finish(NULL, 0, err);
-    nl_buffer_note_upload(dev);
+    nl_buffer_record_upload(dev);
     return 0;
 }
 
@@ -173,7 +173,7 @@ static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr 
 }
 
 /* Copies between the device side and the dense host block. */
-static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
+static int copy_piece(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (is_dense(p))
         return copy_block(k->dev, p->direction, p->to, k->dense, bytes, p->stream, err);
@@ -196,13 +196,13 @@ static int move_piece(const packing *k, const nl_plan *p, nl_error *err) {
 static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
     char *host = (char *)(uintptr_t)p->from;
     if (p->direction == NL_DEVICE_TO_HOST) {
-        if (move_piece(k, p, err) < 0)
+        if (copy_piece(k, p, err) < 0)
             return -1;
         nl_pack_scatter(host, k->dense, p->axes, p->rank, p->width);
         return 0;
     }
     nl_pack_gather(k->dense, host, p->axes, p->rank, p->width);
-    return move_piece(k, p, err);
+    return copy_piece(k, p, err);
 }
 
 /* Cuts the copy along its outermost axis until each piece fits into the dense block. */
@@ -259,7 +259,8 @@ static int open_beside(packing *k, int64_t size, nl_error *err) {
  * driver copies page-locked memory faster. */
 static int open_dense(packing *k, size_t size, nl_error *err) {
     if (size >= LOCKED_DENSE && nl_bounce_can_lock(size) &&
-        nl_hostblock_take(k->dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &k->locked, err) == 0) {
+        nl_hostblock_alloc(k->dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &k->locked, err) ==
+            0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -279,11 +280,11 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     if (k.staging != NULL) {
         if (status < 0)
             finish(p->stream, -1, err);
-        nl_buffer_settle(k.staging); /* finish() has waited for the stream */
+        nl_buffer_forget_users(k.staging); /* finish() has waited for the stream */
         nl_buffer_release(k.staging);
     }
     if (k.locked != NULL)
-        nl_hostblock_give(k.locked);
+        nl_hostblock_release(k.locked);
     else
         nl_mem_free(k.dense);
     return status;
@@ -303,11 +304,11 @@ static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
         if (sent != 0)
             return sent;
     }
-    if (nl_hostblock_take(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (nl_hostblock_alloc(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
-    nl_hostblock_give_after(aside, dev, p->stream);
+    nl_hostblock_release_after(aside, dev, p->stream);
     return status < 0 ? -1 : 1;
 }
 
@@ -365,7 +366,7 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
 
 /* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy it:
  * not if it is page-locked, for the device reads such memory directly. */
-static int find_part(const nl_upload *u, nl_bounce_part *part) {
+static int make_contiguous_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;
     if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
@@ -382,7 +383,7 @@ int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUs
     if (nl_device_bind(dev, err) < 0)
         return -1;
     for (int i = 0; i < count && i < NL_BOUNCE_PARTS; i++)
-        if (find_part(&uploads[i], &parts[n])) {
+        if (make_contiguous_part(&uploads[i], &parts[n])) {
             among |= (uint64_t)1 << i;
             n++;
         }

@@ -79,11 +79,11 @@ static int awaited_TakeFault(nl_fault *fault) {
     return inner.TakeFault != NULL && inner.TakeFault(fault);
 }
 
-void nl_wait_note_unordered(void) {
+void nl_wait_set_has_unordered(void) {
     nl_atomic_store(&has_unordered, 1);
 }
 
-void nl_wait_note_reset(void) {
+void nl_wait_count_reset(void) {
     nl_atomic_add(&resets, 1);
 }
 
@@ -101,11 +101,11 @@ void nl_wait_set_process_limit(double seconds) {
     nl_atomic_store(&process_limit, nanoseconds(seconds));
 }
 
-static uint64_t limit_here(void) {
+static uint64_t thread_limit(void) {
     return here.has_limit ? here.limit : nl_atomic_load(&process_limit);
 }
 
-void nl_wait_give_up(void) {
+void nl_wait_end_all(void) {
     nl_atomic_store(&ended, 1);
 }
 
@@ -144,7 +144,7 @@ static CUresult query_event(void *handle) {
  * captures a stream the answer is no, because a query of the driver may invalidate the capture. */
 static int is_endable(void) {
     return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
-           (limit_here() || nl_interrupt_is_possible(0)) && !nl_capture_is_here();
+           (thread_limit() || nl_interrupt_is_possible(0)) && !nl_capture_is_in_thread();
 }
 
 static query_fn drain;
@@ -167,7 +167,7 @@ static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is
     int stopped = stop != NULL && stop(&end, text, sizeof text);
     nl_wait_release();
     if (!stopped)
-        nl_wait_give_up();
+        nl_wait_end_all();
     if (stopped)
         here.busy_since = 0;
     if (!is_timeout) {
@@ -191,7 +191,7 @@ static CUresult wait(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
-        uint64_t time = nl_clock_ns(), limit = limit_here();
+        uint64_t time = nl_clock_ns(), limit = thread_limit();
         if (begun == 0) {
             if (nl_interrupt_is_pending())
                 return NL_STATUS_INTERRUPTED;

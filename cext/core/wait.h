@@ -56,12 +56,12 @@ void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t 
  * NL_STATUS_FAILED. */
 void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault));
 /* Records that there are streams that are not ordered with the default stream. */
-void nl_wait_note_unordered(void);
+void nl_wait_set_has_unordered(void);
 /* Records that a context was reset, so that its events no longer exist. */
-void nl_wait_note_reset(void);
+void nl_wait_count_reset(void);
 
 /* Records that a wait was ended early while its kernel continues. */
-void nl_wait_give_up(void);
+void nl_wait_end_all(void);
 /* Returns whether a wait was ended early and its kernel continues. Then no function waits for the
  * device at the end of the process. */
 int nl_wait_was_ended(void);

@@ -258,7 +258,7 @@ static const meaning meanings[] = {
      "Record it again after the capture.", 0},
 };
 
-static const meaning *find_meaning(CUresult status) {
+static const meaning *find_explanation(CUresult status) {
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; ++i) {
         if (meanings[i].code == status)
             return &meanings[i];
@@ -267,7 +267,7 @@ static const meaning *find_meaning(CUresult status) {
 }
 
 int nl_driver_is_sticky(CUresult status) {
-    const meaning *reason = find_meaning(status);
+    const meaning *reason = find_explanation(status);
     return reason != NULL && reason->sticky;
 }
 
@@ -292,7 +292,7 @@ static void describe(CUresult status, const char *call, const meaning *reason, n
 int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     if (__builtin_expect(status == CUDA_SUCCESS, 1))
         return 0;
-    const meaning *reason = find_meaning(status);
+    const meaning *reason = find_explanation(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
         nl_error_fault(err); /* a driver that reports the fault has not lost the context */
     } else if (status == NL_STATUS_INTERRUPTED) {
@@ -305,7 +305,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, as another thread reports");
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
-        nl_fault_say(&err->fault, "%s. %s", reason->what, restart);
+        nl_fault_format(&err->fault, "%s. %s", reason->what, restart);
         nl_error_fault(err);
     } else {
         describe(status, call, reason, err);
@@ -320,6 +320,6 @@ void nl_driver_report(CUresult status, const char *call) {
         nl_driver_is_ended_wait(status))
         return;
     nl_error err = {0};
-    describe(status, call, find_meaning(status), &err);
+    describe(status, call, find_explanation(status), &err);
     fprintf(stderr, "numbalite: %s\n", err.text);
 }

@@ -46,7 +46,7 @@ static void find_symbol(void *library, const char *name, void *function) {
     copy_pointer(function, &symbol);
 }
 
-static void *ask(const resolver *from, const char *name, int version) {
+static void *get_proc_address(const resolver *from, const char *name, int version) {
     void *function = NULL;
     CUresult status;
     int found = 0;
@@ -107,7 +107,7 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
 
 #define NL_FILL(name, since, parameters, arguments) \
     { \
-        void *function = ask(&from, "cu" #name, since); \
+        void *function = get_proc_address(&from, "cu" #name, since); \
         table->name = missing_##name; \
         if (function != NULL) \
             copy_pointer(&table->name, &function); \

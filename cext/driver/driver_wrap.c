@@ -45,7 +45,7 @@ static int is_failure(CUresult status) {
            status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);
 }
 
-static CUresult note(const char *call, CUresult status) {
+static CUresult record_failure(const char *call, CUresult status) {
     if (!is_failure(status) || !nl_atomic_load(&tracing))
         return status;
     nl_mutex_lock(&trace_lock);
@@ -74,7 +74,7 @@ static int intercept(const char *call, CUresult *status) {
         CUresult injected_status = CUDA_SUCCESS; \
         if (intercept("cu" #name, &injected_status)) \
             return injected_status; \
-        return note("cu" #name, inner.name arguments); \
+        return record_failure("cu" #name, inner.name arguments); \
     }
 NL_DRIVER_CALLS(NL_WRAPPER)
 #undef NL_WRAPPER

@@ -123,14 +123,14 @@ int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err) {
     return 0;
 }
 
-static int need_open(nl_error *err) {
+static int ensure_open(nl_error *err) {
     int major, minor;
     return nl_atomic_load(&is_open) ? 0 : nl_nvrtc_open(NULL, &major, &minor, err);
 }
 
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
     int found = 0;
-    if (need_open(err) < 0 || NVRTC(err, GetNumSupportedArchs, &found) < 0)
+    if (ensure_open(err) < 0 || NVRTC(err, GetNumSupportedArchs, &found) < 0)
         return -1;
     int *all = nl_mem_alloc((size_t)(found > 0 ? found : 1) * sizeof *all, err);
     if (all == NULL)
@@ -146,7 +146,7 @@ int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
 
 int nl_nvrtc_install_headers(const char *folder, nl_error *err) {
     const char *log = NULL;
-    if (need_open(err) < 0)
+    if (ensure_open(err) < 0)
         return -1;
     if (nvrtc.InstallBundledHeaders == NULL) {
         return nl_error_set(err, NL_ERR_SUPPORT, "NVRTC %d.%d contains no headers: 13.3 is needed",
@@ -243,7 +243,7 @@ static int run(nvrtcProgram program, const nl_nvrtc_source *source, nl_nvrtc_res
 int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_error *err) {
     nvrtcProgram program = NULL;
     memset(result, 0, sizeof *result);
-    if (need_open(err) < 0)
+    if (ensure_open(err) < 0)
         return -1;
     if (NVRTC(err, CreateProgram, &program, source->text, source->name, source->header_count,
               source->headers, source->include_names) < 0) {

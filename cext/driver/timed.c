@@ -181,7 +181,7 @@ static launch *pop(uint64_t token) {
     return l;
 }
 
-nl_profile *nl_timed_take(uint64_t token) {
+nl_profile *nl_timed_pop(uint64_t token) {
     launch *l = pop(token);
     if (!l)
         return NULL;

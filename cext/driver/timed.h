@@ -10,7 +10,7 @@
  * launches of the calling thread are timed; other launches are not changed. take waits for the
  * launch. */
 uint64_t nl_timed_open(void);
-nl_profile *nl_timed_take(uint64_t token);
+nl_profile *nl_timed_pop(uint64_t token);
 void nl_timed_close(uint64_t token);
 
 #endif

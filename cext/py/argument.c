@@ -87,7 +87,7 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
 
 /* Returns the object whose type and shape messages describe: the array made from the argument by
  * DLPack, else the argument itself. */
-static PyObject *shown(const nl_py_value *v) {
+static PyObject *object_for_messages(const nl_py_value *v) {
     return v->exported && v->array ? v->array : v->given;
 }
 
@@ -155,19 +155,19 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
     if (p->kind == NL_PARAM_POINTER)
         return is_c ? 0
                     : nl_py_argument_refuse(
-                          call, index, shown(v), PyExc_TypeError,
+                          call, index, object_for_messages(v), PyExc_TypeError,
                           " that is not C-contiguous: a plain pointer has no strides");
     if (v->ndim != p->ndim)
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      p->ndim ? ": it must have %d dimension%s"
                                              : ": pass one element of it",
                                      p->ndim, p->ndim == 1 ? "" : "s");
     /* the copy of an array that is contiguous in neither order is C-contiguous */
     if (p->order == NL_ORDER_C && !is_c && !(is_copied && !is_f))
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      " that is not C-contiguous");
     if (p->order == NL_ORDER_F && !is_f)
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      " that is not Fortran-contiguous");
     return 0;
 }
@@ -192,7 +192,7 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
         return 0;
     if (!call->may_visit || !nl_device_may_visit(call->device, device))
         return nl_py_argument_refuse(
-            call, index, shown(v), PyExc_ValueError,
+            call, index, object_for_messages(v), PyExc_ValueError,
             " on device %d, but the kernel runs on device %d: copy it over", device->ordinal,
             call->device->ordinal);
     call->visited |= UINT64_C(1) << device->ordinal;
@@ -206,21 +206,21 @@ static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mo
     const nl_element *e = &v->element;
     char advice[120];
     if (e->class == NL_ELEMENT_SWAPPED || e->class == NL_ELEMENT_OBJECT || !element_fits(p, e))
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s",
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError, "%s",
                                      element_advice(p, e, advice, sizeof advice));
     if (p->lanes && e->dtype == p->lane && (v->ndim == 0 || v->shape[v->ndim - 1] != p->lanes))
         return nl_py_argument_refuse(
-            call, index, shown(v), PyExc_TypeError,
+            call, index, object_for_messages(v), PyExc_TypeError,
             ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
     if (check_order(call, index, v, mode) < 0)
         return -1;
     if (v->is_readonly && !p->is_const && (!mode || (mode & NL_PY_TRANSFER_OUT)))
         return nl_py_argument_refuse(
-            call, index, shown(v), PyExc_ValueError,
+            call, index, object_for_messages(v), PyExc_ValueError,
             " that is read-only: pass a copy, %sor declare the parameter const",
             call->device ? "or cuda.In(x), " : "");
     if (!mode && ((p->lanes ? v->address : v->misaligned) & (p->element_align - 1)))
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_ValueError,
                                      " whose elements are not aligned to %d bytes: pass a copy",
                                      (int)p->element_align);
     return check_device(call, index, v);
@@ -255,7 +255,7 @@ static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_
         memcpy(at, a->shape, (size_t)p->ndim * step);
 }
 
-static int use_own(const nl_py_call *call, const nl_py_array *a) {
+static int use_device_array(const nl_py_call *call, const nl_py_array *a) {
     nl_error err;
     const nl_device *device = a->buffer->device;
     /* for an array of another device, the launcher waits before and after the kernel */
@@ -269,7 +269,7 @@ static int use_own(const nl_py_call *call, const nl_py_array *a) {
 
 static int write_device(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     if (check_array(call, index, v, 0) < 0 ||
-        (v->array ? use_own(call, (nl_py_array *)v->array)
+        (v->array ? use_device_array(call, (nl_py_array *)v->array)
                   : nl_py_value_wait(v, call->stream, call->blocking)) < 0)
         return -1;
     write_array(&call->params->items[index], at, v->address, v->shape, v->strides);
@@ -289,7 +289,7 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
     if (v->mode == 0)
         call->implicit |= !v->is_record;
     else if (p->is_const && v->mode == NL_PY_TRANSFER_OUT)
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      ": cuda.Out makes no sense for a parameter that is const");
     return p->is_const ? NL_PY_TRANSFER_IN
            : v->mode   ? v->mode
@@ -301,13 +301,13 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
 static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      ": a kernel would not see the mask");
     int mode = mode_of(call, index, v);
     if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
     if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_ValueError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
     nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
     if (!copy)
@@ -322,7 +322,7 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     return 0;
 }
 
-int nl_py_argument_check_apart(const nl_py_call *call) {
+int nl_py_argument_check_overlap(const nl_py_call *call) {
     int first, second, found = nl_py_hostcopy_overlap(&call->hosts, &first, &second);
     if (found <= 0)
         return found;
@@ -361,7 +361,7 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
         return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
                                      ": pass an array, not an address");
     if (address && (nl_device_bind(call->device, &err) < 0 ||
-                    nl_device_ask(address, &pointer, &err) < 0 || pointer.type == 0))
+                    nl_device_query_pointer(address, &pointer, &err) < 0 || pointer.type == 0))
         return nl_py_argument_refuse(
             call, index, value, PyExc_ValueError,
             ", which is no address in device memory: pass an array, or its address "
@@ -379,15 +379,16 @@ static int is_address(const nl_param *p, PyObject *value) {
 }
 
 /* Writes the address of a host array, for a function on the host. */
-static int write_in_place(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+static int write_host_address(nl_py_call *call, int index, const nl_py_value *v,
+                              unsigned char *at) {
     if (v->kind != NL_PY_VALUE_HOST || v->is_record)
         return nl_py_argument_refuse(
-            call, index, shown(v), PyExc_TypeError,
+            call, index, object_for_messages(v), PyExc_TypeError,
             v->kind == NL_PY_VALUE_DEVICE
                 ? ": it is in device memory; copy it over first, x.copy_to_host()"
                 : ": pass a NumPy array, numpy.asarray(x)");
     if (v->is_masked)
-        return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
                                      ": the function would not see the mask");
     if (check_array(call, index, v, 0) < 0)
         return -1;
@@ -407,7 +408,8 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
             ? ": pass an array, also for a single value"
             : ": pass a NumPy array, a device array or an object with __cuda_array_interface__ or "
               "__dlpack__";
-    return nl_py_argument_refuse(call, index, shown(v), PyExc_TypeError, "%s", advice);
+    return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError, "%s",
+                                 advice);
 }
 
 /* Adds the kernel and the parameter to the exception that reading the argument raised. */
@@ -454,9 +456,9 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     return 1;
 }
 
-static int write_other_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
+static int write_foreign_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_value *v;
-    if (call->device && nl_py_dlpack_is_known(call->state, value) &&
+    if (call->device && nl_py_dlpack_is_registered(call->state, value) &&
         !nl_py_values_has(call->values, value)) {
         int written = write_tensor(call, index, value, at);
         if (written)
@@ -469,7 +471,7 @@ static int write_other_array(nl_py_call *call, int index, PyObject *value, unsig
     if (!v)
         return unreadable(call, index);
     if (!call->device)
-        return write_in_place(call, index, v, at);
+        return write_host_address(call, index, v, at);
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
         return write_device(call, index, v, at);
@@ -553,7 +555,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             }
             return write_own(call, index, value, at);
         }
-        return write_other_array(call, index, value, at);
+        return write_foreign_array(call, index, value, at);
     case NL_PARAM_SCALAR:
         if (PyLong_CheckExact(value) && (p->dtype == NL_INT32 || p->dtype == NL_INT64)) {
             int overflow;

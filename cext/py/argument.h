@@ -28,7 +28,7 @@ typedef struct nl_py_call {
  * parameter and both types. Host arrays are added to call->hosts. 0, or -1 with an exception. */
 int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned char *block);
 /* Raises ValueError if host arrays overlap, one of which is written. 0, or -1 with an exception. */
-int nl_py_argument_check_apart(const nl_py_call *call);
+int nl_py_argument_check_overlap(const nl_py_call *call);
 /* Writes the device addresses of the host arrays' copies to the block. Call it after
  * nl_py_hostcopy_enter. */
 void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block);

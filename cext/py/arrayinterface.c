@@ -89,7 +89,7 @@ static int read_shape(PyObject *obj, nl_py_foreign *f) {
 }
 
 /* Reads a typestr such as "<f4" without NumPy. NL_OPAQUE if it is not that simple. */
-static nl_dtype plain_type(PyObject *typestr) {
+static nl_dtype parse_simple_typestr(PyObject *typestr) {
     if (!PyUnicode_IS_ASCII(typestr))
         return NL_OPAQUE;
     const char *t = (const char *)PyUnicode_1BYTE_DATA(typestr);
@@ -107,7 +107,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
     PyObject *fields = NULL;
     if (!PyUnicode_Check(typestr))
         return wrong(PyExc_TypeError, "typestr", "a str");
-    f->element.dtype = plain_type(typestr);
+    f->element.dtype = parse_simple_typestr(typestr);
     if (f->element.dtype != NL_OPAQUE) {
         f->element.class = NL_ELEMENT_PLAIN;
         f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
@@ -218,7 +218,7 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
 }
 
 /* Checks that the address range is valid for all elements. */
-static int check_whole(const nl_py_foreign *f) {
+static int check_address_range(const nl_py_foreign *f) {
     int64_t low, high;
     if (nl_py_geometry_extent(&f->layout, &low, &high) < 0)
         return wrong(PyExc_ValueError, "shape", possible);
@@ -252,7 +252,7 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
         read_shape(values[KEY_SHAPE], f) < 0 ||
         read_type(state, dict, values[KEY_TYPESTR], f) < 0 || read_data(values[KEY_DATA], f) < 0 ||
         read_strides(values[KEY_STRIDES], f) < 0 || read_stream(values[KEY_STREAM], f) < 0 ||
-        check_whole(f) < 0)
+        check_address_range(f) < 0)
         goto done;
     result = 0;
 done:
@@ -299,18 +299,19 @@ void nl_py_arrayinterface_clear(nl_py_foreign *foreign) {
     Py_CLEAR(foreign->descr);
 }
 
-int nl_py_arrayinterface_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstream stream,
+                                            int blocking) {
     if (!foreign->has_stream || foreign->stream == stream ||
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
     /* the program that launches the graph is responsible for the order */
-    return !(nl_capture_under_way() && nl_capture_has(stream));
+    return !(nl_capture_is_any_active() && nl_capture_has(stream));
 }
 
 int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     nl_error err;
     int result;
-    if (!nl_py_arrayinterface_needs_order(foreign, stream, blocking))
+    if (!nl_py_arrayinterface_needs_stream_order(foreign, stream, blocking))
         return 0;
     nl_device *dev = nl_device_current(&err);
     NL_UNLOCKED(result = dev ? nl_stream_order(dev, stream, foreign->stream, &err) : -1);
@@ -333,7 +334,7 @@ static int synchronize(const nl_py_foreign *foreign) {
 }
 
 PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
-    if (!f->descr && !(f->descr = nl_py_hostarray_descr_plain(f->element.dtype)))
+    if (!f->descr && !(f->descr = nl_py_hostarray_descr_of(f->element.dtype)))
         return NULL;
     nl_py_array_parts parts = {.descr = f->descr,
                                .element = f->element,

@@ -10,7 +10,8 @@ int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *
 void nl_py_arrayinterface_clear(nl_py_foreign *foreign);
 /* Is the producer's work on a stream that is not ordered with `stream`? `blocking`: `stream` is
  * ordered with the legacy default stream. */
-int nl_py_arrayinterface_needs_order(const nl_py_foreign *foreign, CUstream stream, int blocking);
+int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstream stream,
+                                            int blocking);
 /* If so, later work on `stream` waits for the producer's work; the host does not wait. 0, or -1
  * with an exception. */
 int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking);

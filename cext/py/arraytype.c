@@ -84,7 +84,7 @@ static PyObject *devarray_nbytes(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromLongLong(nl_py_devarray_count(a) * a->itemsize);
 }
 
-static PyObject *devarray_own_address(PyObject *self, void *Py_UNUSED(closure)) {
+static PyObject *devarray_address_unexposed(PyObject *self, void *Py_UNUSED(closure)) {
     return PyLong_FromUnsignedLongLong(((nl_py_array *)self)->address);
 }
 
@@ -95,7 +95,7 @@ static PyObject *devarray_address(PyObject *self, void *closure) {
     if (nl_device_alive(buffer->device, buffer->generation, &err) < 0)
         return nl_py_raise(&err);
     nl_buffer_expose(((nl_py_array *)self)->buffer);
-    return devarray_own_address(self, closure);
+    return devarray_address_unexposed(self, closure);
 }
 
 static PyObject *devarray_device(PyObject *self, void *Py_UNUSED(closure)) {
@@ -173,7 +173,7 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
     words[1] = (int64_t)(a->address & 15) | (int64_t)nl_device_selected() << 8 |
                (int64_t)a->buffer->device->ordinal << 32;
     words[2] = (int64_t)nl_atomic_load(&a->buffer->device->generation);
-    words[3] = handle == NULL && nl_capture_is_here() ? -1 : (int64_t)(uintptr_t)handle;
+    words[3] = handle == NULL && nl_capture_is_in_thread() ? -1 : (int64_t)(uintptr_t)handle;
     words[4] = a->itemsize;
     memcpy(&words[HEAD], a->shape, 2 * (size_t)a->ndim * sizeof words[0]);
     return PyBytes_FromStringAndSize((const char *)words, (HEAD + 2 * (Py_ssize_t)a->ndim) *
@@ -384,7 +384,7 @@ static PyGetSetDef devarray_getset[] = {
     {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
-    {"_address", devarray_own_address, NULL, "The same, not to be given away.", NULL},
+    {"_address", devarray_address_unexposed, NULL, "The same, not to be given away.", NULL},
     {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
     {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
      NULL},

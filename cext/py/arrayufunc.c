@@ -18,8 +18,8 @@ int nl_py_arrayufunc_is_array_or_number(const nl_py_state *state, PyObject *obj)
 }
 
 /* Are all inputs, and all outputs in the tuple out=, plain arrays or numbers? */
-static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
-                     PyObject *keywords) {
+static int are_plain_operands(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                              PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (!nl_py_arrayufunc_is_array_or_number(state, args[i]))
             return 0;
@@ -34,8 +34,8 @@ static int are_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t
     return 1;
 }
 
-static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *keywords) {
+static PyObject *call_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *keywords) {
     PyObject *module = PyImport_ImportModule("numbalite.ufuncs.protocols");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
@@ -60,7 +60,7 @@ static PyObject *call(PyObject *counterpart, PyObject *method, PyObject *const *
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    return nl_py_error_replace(taken, ask_python("compared_beyond", args, nargs, keywords));
+    return nl_py_error_replace(taken, call_python("compared_beyond", args, nargs, keywords));
 }
 
 static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
@@ -77,11 +77,11 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
     if (nargs < 3 || !PyUnicode_Check(args[1]))
         return PyErr_Format(PyExc_TypeError, "__array_ufunc__ takes a ufunc, a method's name and "
                                              "its inputs");
-    if (are_plain(state, args + 2, nargs - 2, keywords) &&
+    if (are_plain_operands(state, args + 2, nargs - 2, keywords) &&
         PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
         return NULL;
     result = counterpart ? call(counterpart, args[1], args + 2, nargs - 2, keywords)
-                         : ask_python("array_ufunc", args, nargs, keywords);
+                         : call_python("array_ufunc", args, nargs, keywords);
     Py_XDECREF(counterpart);
     if (!result && PyErr_ExceptionMatches(PyExc_OverflowError))
         return compare_beyond(args, nargs, keywords);

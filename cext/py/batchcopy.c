@@ -130,7 +130,7 @@ static PyObject *planned(const nl_py_array *target, const part *parts, int count
     }
     if (ndim > MAX_DIMS)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size)), *given = PyList_New(0);
+    PyObject *descr = nl_py_hostarray_descr_of(word_type(size)), *given = PyList_New(0);
     for (int i = 0; descr && given && i < count; i++) {
         int64_t blocks = append_part(given, target, &parts[i], descr, size, ndim);
         if (blocks < 0)
@@ -184,7 +184,7 @@ enum {
 
 /* Can the driver make the copy in one call? This requires contiguous blocks, or rows with
  * positive strides on both sides. */
-static int is_one_copy(const nl_layout *of, const int64_t *to) {
+static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
     int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
     int count = 0, is_equal = 1, is_forward = 1, is_run = 0;
@@ -257,12 +257,12 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
         return PyErr_Format(PyExc_ValueError, "copy_words() accepts arrays of equal shape");
     nl_py_devarray_layout((nl_py_array *)source, &of);
     const int64_t *to = nl_py_devarray_strides(target);
-    if (nl_layout_count(&of) == 0 || is_one_copy(&of, to))
+    if (nl_layout_count(&of) == 0 || is_single_driver_copy(&of, to))
         return Py_NewRef(Py_None);
     int64_t size = word_of_element(&of, to, source->address | target->address);
     if (!size)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size)), *views[2] = {NULL};
+    PyObject *descr = nl_py_hostarray_descr_of(word_type(size)), *views[2] = {NULL};
     if (descr)
         views[0] = words_view(source, of.strides, size, descr);
     if (views[0])
@@ -377,7 +377,7 @@ static PyObject *gather_planned(gather *g) {
         return PyErr_Format(PyExc_ValueError, "more than %d dimensions", NL_MAX_DIMS);
     for (int i = 0; i < g->count; i++)
         words *= g->lengths[i];
-    PyObject *descr = nl_py_hostarray_descr_plain(word_type(size));
+    PyObject *descr = nl_py_hostarray_descr_of(word_type(size));
     PyObject *given = descr ? gather_arguments(g, descr) : NULL, *result = NULL;
     if (given)
         result = Py_BuildValue("OiLLN", descr, g->count, (long long)words, (long long)(run / size),
@@ -447,7 +447,7 @@ static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssiz
     const nl_layout_view y = nl_layout_at(&layouts[1], b->address);
     if (args[2] == Py_True)
         return PyBool_FromLong(nl_layout_may_overlap(&x, &y));
-    return PyBool_FromLong(nl_ranges_meet(nl_layout_range(&x), nl_layout_range(&y)));
+    return PyBool_FromLong(nl_ranges_overlap(nl_layout_range(&x), nl_layout_range(&y)));
 }
 
 static PyMethodDef functions[] = {

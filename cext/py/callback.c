@@ -214,7 +214,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
 
 /* Removes the callbacks of `dev` (NULL: all) from before its last reset from the list, and
  * returns them as a list. */
-static callback *take_dead(const nl_device *dev) {
+static callback *remove_outdated(const nl_device *dev) {
     callback *dead = NULL;
     nl_mutex_lock(&lock);
     for (callback *c = waiting, *next; c != NULL; c = next) {
@@ -232,7 +232,7 @@ static callback *take_dead(const nl_device *dev) {
 }
 
 static void purge(const nl_device *dev) {
-    for (callback *c = take_dead(dev), *next; c != NULL; c = next) {
+    for (callback *c = remove_outdated(dev), *next; c != NULL; c = next) {
         next = c->next;
         drop(c);
     }

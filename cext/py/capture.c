@@ -49,7 +49,7 @@ int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err) {
 }
 
 int nl_py_capture_check_default(CUstream stream, const char *what) {
-    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_here())
+    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_in_thread())
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "%s on the default stream inside a capture would not be part of the graph: name "

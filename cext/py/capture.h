@@ -20,7 +20,7 @@ typedef struct nl_py_graph {
     PyObject *weakrefs;
 } nl_py_graph;
 
-/* Call these functions only if nl_capture_under_way(), so that ordinary calls make only this
+/* Call these functions only if nl_capture_is_any_active(), so that ordinary calls make only this
  * test. */
 
 /* Returns the graph into which work on the stream is being captured, or NULL. New reference. */

@@ -86,7 +86,7 @@ static const char *label_of(PyObject *filename, const char *file) {
 }
 
 /* Reports the line of the innermost frame outside of the package. */
-static void note_frames(void) {
+static void record_user_frame(void) {
     const char *own = package();
     PyFrameObject *frame = PyEval_GetFrame();
     Py_XINCREF(frame);
@@ -104,17 +104,17 @@ static void note_frames(void) {
     }
 }
 
-void nl_py_checks_note_caller_now(void) {
+void nl_py_checks_record_caller_for_streams(void) {
     if (nl_cu.Checks && nl_cu.Checks() & NL_CHECK_STREAM)
-        nl_py_checks_note_launch();
+        nl_py_checks_record_caller();
 }
 
-void nl_py_checks_note_launch(void) {
+void nl_py_checks_record_caller(void) {
     PyObject *type, *value, *traceback;
     if (!nl_cu.SetCaller)
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    note_frames();
+    record_user_frame();
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
 }
@@ -172,7 +172,7 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *take_verdicts(PyObject *Py_UNUSED(module), PyObject *number) {
+static PyObject *pop_verdicts(PyObject *Py_UNUSED(module), PyObject *number) {
     static const char *const names[] = {
         [NL_VERDICT_NO_RACE] = "no schedule races",
         [NL_VERDICT_DEPENDS] = "depends on atomics",
@@ -215,8 +215,8 @@ static PyMethodDef methods[] = {
      "0 for an exact search for races, whose verdicts are recorded under it; profile: a token of "
      "profile_open; budget: milliseconds "
      "for more schedules of a launch; schedule: the only one to run."},
-    {"take_verdicts", take_verdicts, METH_O,
-     "take_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
+    {"take_verdicts", pop_verdicts, METH_O,
+     "pop_verdicts(record): (kernel, verdict, launches, schedules) of each kernel, which are "
      "then forgotten."},
     {"set_process_checks", set_process_checks, METH_VARARGS,
      "set_process_checks(mask, seed, limit): what launches of threads that say nothing are checked "

@@ -56,8 +56,8 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
 }
 
 /* Creates a part of an array; `record`: a record instead of an array without axes. */
-static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
-                                const nl_layout *layout, int record) {
+static inline PyObject *make_view(const nl_py_array *base, CUdeviceptr address,
+                                  const nl_layout *layout, int record) {
     nl_py_array_parts parts = nl_py_devarray_parts_of(base);
     parts.address = address;
     parts.descr = base->descr;
@@ -69,12 +69,12 @@ static inline PyObject *part_of(const nl_py_array *base, CUdeviceptr address,
 
 PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
                               const nl_layout *layout) {
-    return part_of(base, address, layout, 0);
+    return make_view(base, address, layout, 0);
 }
 
 PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address) {
     nl_layout layout = {.ndim = 0, .itemsize = base->itemsize};
-    return part_of(base, address, &layout, 1);
+    return make_view(base, address, &layout, 1);
 }
 
 /* Finds the bound stream. Returns 0 if there are two. The depth is limited, because a list may
@@ -142,7 +142,7 @@ int64_t nl_py_devarray_count(const nl_py_array *a) {
  * interpreter's lock. */
 int nl_py_devarray_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     int result;
-    *out = nl_buffer_take(dev, size);
+    *out = nl_buffer_reuse(dev, size);
     if (*out)
         return 0;
     NL_UNLOCKED(result = nl_buffer_alloc(dev, size, out, err));

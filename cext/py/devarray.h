@@ -124,7 +124,8 @@ static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int 
     nl_buffer *buffer = a->buffer;
     if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
         return -1;
-    if (nl_capture_under_way() && a->owner && nl_py_capture_keep_owner(stream, a->owner, err) < 0)
+    if (nl_capture_is_any_active() && a->owner &&
+        nl_py_capture_keep_owner(stream, a->owner, err) < 0)
         return -1;
     return nl_buffer_use(buffer, stream, blocking, err);
 }

@@ -26,7 +26,7 @@
 
 /* Reads the array's own stream: its handle (NULL: none, or the default stream), and a new
  * reference to an object that keeps it alive, or NULL. 0, or -1 with an exception. */
-static int own_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
+static int bound_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     *stream = NULL;
     *stream_object = nl_py_lender_array_stream(a);
     if (!*stream_object && PyErr_Occurred())
@@ -78,7 +78,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
  * the array's device. */
 static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
     const nl_py_stream *current = (nl_py_stream *)nl_py_stream_here;
-    if (own_stream(a, stream, blocking, stream_object) < 0)
+    if (bound_stream(a, stream, blocking, stream_object) < 0)
         return -1;
     if (*stream || !current || current->stream->device != a->buffer->device)
         return 0;
@@ -88,7 +88,7 @@ static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObjec
 PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) {
     PyObject *stream_object;
     CUstream stream;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         nl_py_capture_check_asking(nl_capture_stream(), "reading an element") < 0)
         return NULL;
     if (usual_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
@@ -101,7 +101,7 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) 
 PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
         return nl_py_devcopy_read_element(a, a->address);
-    if (nl_capture_under_way() && nl_py_capture_check_asking(stream, "reading an element") < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_check_asking(stream, "reading an element") < 0)
         return NULL;
     return read_element(a, a->address, stream);
 }
@@ -152,11 +152,11 @@ static int parse(nl_py_array *a, PyObject *args, PyObject *kwargs, char *name, P
         return -1;
     if (*stream == NULL && usual_stream(a, stream, blocking, stream_object) < 0)
         return -1;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         nl_py_stream_from(a->state, *stream_object ? *stream_object : argument, stream, blocking) <
             0)
         goto fail;
-    if (nl_capture_under_way() && nl_py_capture_check_default(*stream, "a copy") < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_check_default(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_devarray_use(a, *stream, *blocking, &err) == 0)
         return 0;
@@ -177,7 +177,7 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     if (nl_py_devarray_count(a) == 0)
         return 0;
     nl_py_devarray_layout(a, &device);
-    if (nl_capture_under_way() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
+    if (nl_capture_is_any_active() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
         return -1;
     nl_py_keep_collect();
     int ordinary = stream == NULL || nl_py_hostmemory_is_result(a->state, host->array);
@@ -270,7 +270,7 @@ PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) 
     CUstream stream;
     nl_error err;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (nl_capture_under_way() && (nl_capture_is_here() || nl_capture_is_on(dev)))
+    if (nl_capture_is_any_active() && (nl_capture_is_in_thread() || nl_capture_is_on(dev)))
         Py_RETURN_TRUE;
     if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
         Py_RETURN_FALSE;
@@ -383,7 +383,7 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
 static int share_bytes(const place *a, const place *b) {
     nl_layout_view one = nl_layout_at(a->layout, a->address);
     nl_layout_view other = nl_layout_at(b->layout, b->address);
-    return nl_ranges_meet(nl_layout_range(&one), nl_layout_range(&other));
+    return nl_ranges_overlap(nl_layout_range(&one), nl_layout_range(&other));
 }
 
 /* Copies between devices in the order of the stream of the call, or without one (`asked` is 0) of
@@ -394,9 +394,9 @@ static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int ask
     CUstream stream = to->stream, own = NULL;
     int blocking = to->blocking, own_blocking = 1, result = -1;
     nl_error err;
-    if (!asked && own_stream(source, &own, &own_blocking, &stream_object) < 0)
+    if (!asked && bound_stream(source, &own, &own_blocking, &stream_object) < 0)
         return -1;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         (nl_py_capture_check_waiting(stream, "a copy between devices", "") < 0 ||
          nl_py_capture_check_waiting(own, "a copy between devices", "") < 0 ||
          nl_py_capture_check_default(NULL, "a copy between devices") < 0))
@@ -494,7 +494,7 @@ PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
                             "the value must be a 0-dimensional NumPy array of the same dtype");
         goto done;
     }
-    if (nl_capture_under_way() && nl_py_capture_keep(stream, value, 0) < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_keep(stream, value, 0) < 0)
         goto done;
     nl_py_devarray_layout(a, &layout);
     result = 0;

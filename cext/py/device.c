@@ -74,8 +74,8 @@ static PyObject *end(PyObject *module, PyObject *Py_UNUSED(unused)) {
     Py_RETURN_NONE;
 }
 
-static PyObject *give_up(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    nl_wait_give_up();
+static PyObject *end_all_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    nl_wait_end_all();
     Py_RETURN_NONE;
 }
 
@@ -95,7 +95,7 @@ static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     nl_error err, more;
     int result = 0;
     Py_BEGIN_ALLOW_THREADS;
-    for (int i = 0; nl_device_is_known(i); i++)
+    for (int i = 0; nl_device_exists(i); i++)
         if (nl_device_is_ready(i) &&
             nl_device_synchronize_all(UINT64_C(1) << i, result < 0 ? &more : &err) < 0)
             result = -1;
@@ -109,7 +109,7 @@ static int is_busy(int ordinal) {
     nl_error ignored;
     int mode, busy = 0;
     nl_device *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
-    if (dev == NULL || nl_capture_under_way() || nl_device_bind(dev, &ignored) < 0 ||
+    if (dev == NULL || nl_capture_is_any_active() || nl_device_bind(dev, &ignored) < 0 ||
         nl_capture_relax(&mode, &ignored) < 0)
         return 0;
     busy = nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY;
@@ -126,7 +126,7 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
     if (nl_cu.Progress)
         runs = nl_cu.Progress(&found);
     else
-        for (int i = 0; !runs && nl_device_is_known(i); i++)
+        for (int i = 0; !runs && nl_device_exists(i); i++)
             runs = is_busy(i);
     Py_END_ALLOW_THREADS;
     if (!runs)
@@ -341,7 +341,7 @@ static PyObject *current_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 }
 
 static PyObject *selected_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    int ordinal = nl_device_own_selection();
+    int ordinal = nl_device_thread_selection();
     return ordinal < 0 ? Py_NewRef(Py_None) : PyLong_FromLong(ordinal);
 }
 
@@ -375,7 +375,7 @@ static PyObject *synchronize_(nl_device *dev) {
     int status;
     if (dev == NULL)
         return NULL;
-    if (nl_capture_under_way() && nl_py_capture_check_device(dev, "synchronize()") < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
     return nl_py_none(status, &err);
@@ -532,7 +532,7 @@ static PyMethodDef methods[] = {
     {"end", end, METH_NOARGS,
      "Releases the caches of reductions, and waits for all devices, interruptibly; called when the "
      "interpreter ends, before destructors would wait."},
-    {"give_up", give_up, METH_NOARGS,
+    {"give_up", end_all_waits, METH_NOARGS,
      "Something may run for ever: the end of the process waits for no device."},
     {"set_wait_limit", set_wait_limit, METH_VARARGS,
      "set_wait_limit(seconds, process=False): after so long a wait of the calling thread ends (0: "

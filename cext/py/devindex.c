@@ -29,7 +29,7 @@ static int out_of_bounds(Py_ssize_t index, int axis, int64_t size) {
     return -1;
 }
 
-static int take_integer(cursor *c, Py_ssize_t index) {
+static int apply_integer(cursor *c, Py_ssize_t index) {
     int64_t size = c->array->shape[c->axis];
     Py_ssize_t i = index < 0 ? index + (Py_ssize_t)size : index;
     if (i < 0 || i >= size)
@@ -49,7 +49,7 @@ static int add_dimension(cursor *c, int64_t shape, int64_t stride) {
     return 0;
 }
 
-static int take_slice(cursor *c, PyObject *slice) {
+static int apply_slice(cursor *c, PyObject *slice) {
     Py_ssize_t first, stop, step;
     if (PySlice_Unpack(slice, &first, &stop, &step) < 0)
         return -1;
@@ -62,7 +62,7 @@ static int take_slice(cursor *c, PyObject *slice) {
     return add_dimension(c, length, length > 1 ? stride * step : stride);
 }
 
-static int take_whole(cursor *c, int count) {
+static int keep_axes(cursor *c, int count) {
     for (; count > 0; count--, c->axis++)
         if (add_dimension(c, c->array->shape[c->axis], c->strides[c->axis]) < 0)
             return -1;
@@ -84,7 +84,7 @@ static int read_integer(PyObject *item, Py_ssize_t *index) {
 
 /* Is the item a mask or an array of indices: a list, or an array of any library? Strings are
  * neither. */
-static int is_many(PyObject *item) {
+static int is_index_array(PyObject *item) {
     return nl_py_hostarray_is_bool(item) || nl_py_hostarray_is_array(item) ||
            (PySequence_Check(item) && !PyUnicode_Check(item) && !PyBytes_Check(item)) ||
            PyObject_HasAttrString(item, "__cuda_array_interface__");
@@ -99,20 +99,20 @@ static int refuse(PyObject *item) {
 }
 
 /* d[key] with arrays of indices is a copy: numbalite/ndarray/indexing.py gathers it. */
-static PyObject *subscript_many(const nl_py_array *a, PyObject *key) {
+static PyObject *subscript_by_arrays(const nl_py_array *a, PyObject *key) {
     return PyObject_CallMethod((PyObject *)a, "_by_arrays", "(O)", key);
 }
 
-static int has_many(PyObject *const *items, Py_ssize_t n) {
+static int has_index_array(PyObject *const *items, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!PyLong_CheckExact(items[i]) && !PySlice_Check(items[i]) && is_many(items[i]))
+        if (!PyLong_CheckExact(items[i]) && !PySlice_Check(items[i]) && is_index_array(items[i]))
             return 1;
     return 0;
 }
 
 /* Returns the number of dimensions that the items use; -1 with an exception for an invalid index.
  */
-static int count_taken(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
+static int count_indexed_dims(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
     int taken = 0, ellipses = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *item = items[i];
@@ -147,7 +147,7 @@ static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
 
 static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, Py_ssize_t n) {
     cursor c;
-    int view = 0, ellipsis = 0, taken = count_taken(a, items, n);
+    int view = 0, ellipsis = 0, taken = count_indexed_dims(a, items, n);
     if (taken < 0)
         return NULL;
     start(&c, a);
@@ -155,22 +155,22 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
         PyObject *item = items[i];
         int result, integer = 0;
         if (PySlice_Check(item)) {
-            result = take_slice(&c, item);
+            result = apply_slice(&c, item);
         } else if (item == Py_None) {
             result = add_dimension(&c, 1, 0);
         } else if (item == Py_Ellipsis) {
-            result = take_whole(&c, a->ndim - taken);
+            result = keep_axes(&c, a->ndim - taken);
             ellipsis = 1;
         } else {
             Py_ssize_t index;
             integer = 1;
-            result = read_integer(item, &index) < 0 ? -1 : take_integer(&c, index);
+            result = read_integer(item, &index) < 0 ? -1 : apply_integer(&c, index);
         }
         view |= !integer;
         if (result < 0)
             return NULL;
     }
-    if (!ellipsis && take_whole(&c, a->ndim - taken) < 0)
+    if (!ellipsis && keep_axes(&c, a->ndim - taken) < 0)
         return NULL;
     if (!view && c.layout.ndim == 0)
         return element_at(a, c.address);
@@ -244,14 +244,15 @@ PyObject *nl_py_devindex_subscript(PyObject *self, PyObject *key) {
     if (PyTuple_Check(key)) {
         PyObject *const *items = &PyTuple_GET_ITEM(key, 0);
         Py_ssize_t count = PyTuple_GET_SIZE(key);
-        return has_many(items, count) ? subscript_many(a, key) : subscript_items(a, items, count);
+        return has_index_array(items, count) ? subscript_by_arrays(a, key)
+                                             : subscript_items(a, items, count);
     }
     if (PyUnicode_Check(key))
         return subscript_field(a, key);
     if (PyList_Check(key) && a->class == NL_ELEMENT_RECORD && PyList_GET_SIZE(key) > 0 &&
         PyUnicode_Check(PyList_GET_ITEM(key, 0)))
         return subscript_fields(a, key);
-    return has_many(&key, 1) ? subscript_many(a, key) : subscript_items(a, &key, 1);
+    return has_index_array(&key, 1) ? subscript_by_arrays(a, key) : subscript_items(a, &key, 1);
 }
 
 /* The sequence protocol: the caller has converted negative indices. */
@@ -263,7 +264,7 @@ PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index) {
     }
     cursor c;
     start(&c, a);
-    if (take_integer(&c, index) < 0 || take_whole(&c, a->ndim - 1) < 0)
+    if (apply_integer(&c, index) < 0 || keep_axes(&c, a->ndim - 1) < 0)
         return NULL;
     if (c.layout.ndim == 0)
         return element_at(a, c.address);

@@ -9,7 +9,7 @@
 
 #define INLINE_CODES 64
 
-static int code_of_plain(const nl_py_state *state, PyObject *value, uint32_t *code) {
+static int fast_type_code(const nl_py_state *state, PyObject *value, uint32_t *code) {
     if (nl_py_devarray_check_exact(state, value)) {
         *code = nl_atomic_load32_relaxed(&((nl_py_array *)value)->code);
         return *code != 0;
@@ -32,7 +32,7 @@ static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const 
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         uint32_t code;
-        if (!code_of_plain(read->state, args[i], &code)) {
+        if (!fast_type_code(read->state, args[i], &code)) {
             int found = nl_py_type_code(read, args[i], &code, &reason);
             if (found < 0)
                 PyErr_Clear(); /* the search for another kernel raises it again */
@@ -73,7 +73,7 @@ static const char *name_of(const nl_py_dispatcher *d) {
 }
 
 /* Writes "k(): parameter 1 'x'" to `where`. An exception that is set remains set. */
-static void place_of(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size) {
+static void describe_parameter(nl_py_dispatcher *d, Py_ssize_t i, char *where, size_t size) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyObject *name = d->parameters && i < PyTuple_GET_SIZE(d->parameters)
@@ -92,12 +92,12 @@ static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *
     char where[360];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        if (code_of_plain(d->state, args[i], &codes[i]))
+        if (fast_type_code(d->state, args[i], &codes[i]))
             continue;
         int found = nl_py_type_code(read, args[i], &codes[i], &reason);
         if (found > 0)
             continue;
-        place_of(d, i, where, sizeof where);
+        describe_parameter(d, i, where, sizeof where);
         if (found == 0)
             nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
         else

@@ -111,12 +111,12 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
 
 /* Simulator only: was this address allocated as device memory, and on which device? Returns 1 and
  * *ordinal, 0 or -1 with *err. */
-static int find_given_out(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
+static int find_simulated_device(const nl_dl_tensor *t, int *ordinal, nl_error *err) {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;
     nl_address a;
     if (!address || !nl_cu.memory_is_host)
         return 0;
-    if (nl_device_ask(address, &a, err) < 0)
+    if (nl_device_query_pointer(address, &a, err) < 0)
         return -1;
     if (a.type == 0 || a.type == CU_MEMORYTYPE_HOST)
         return 0;
@@ -131,7 +131,7 @@ static int find_device(const nl_dl_tensor *t, int empty, nl_device **dev) {
     *dev = nl_device_current(&err);
     if (!*dev)
         goto fail;
-    int found = find_given_out(t, &ordinal, &err);
+    int found = find_simulated_device(t, &ordinal, &err);
     if (found < 0)
         goto fail;
     switch (t->device_type) {
@@ -167,7 +167,7 @@ fail:
 
 /* Moves the tensor to a new owner, whose destructor calls the deleter, and renames the producer's
  * capsule, so that it no longer releases the tensor. */
-static PyObject *take(PyObject *capsule, void *managed, int versioned) {
+static PyObject *move_to_owner(PyObject *capsule, void *managed, int versioned) {
     PyObject *owner = PyCapsule_New(managed, owner_names[versioned], NULL);
     if (!owner)
         return NULL;
@@ -223,8 +223,8 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
     if (found <= 0)
         return found;
     *array = NULL;
-    parts.owner = lender ? Py_NewRef(lender) : take(capsule, managed, versioned);
-    parts.descr = parts.owner ? nl_py_hostarray_descr_plain(parts.element.dtype) : NULL;
+    parts.owner = lender ? Py_NewRef(lender) : move_to_owner(capsule, managed, versioned);
+    parts.descr = parts.owner ? nl_py_hostarray_descr_of(parts.element.dtype) : NULL;
     if (parts.descr)
         *array =
             array_over(state, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout, &parts);
@@ -237,7 +237,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
 
 /* Reads the device type from __dlpack_device__. Returns 1, 0 if the object has no such method, -1
  * with an exception. */
-static int ask_device(PyObject *obj, int *type) {
+static int call_dlpack_device(PyObject *obj, int *type) {
     PyObject *method, *name, *pair = NULL;
     int id, found;
     if (PyType_Check(obj))
@@ -263,7 +263,7 @@ static int ask_device(PyObject *obj, int *type) {
 /* Calls __dlpack__(stream=..., max_version=(1, 1)). Producers from before version 1 have no
  * parameter max_version, so after a TypeError the call is repeated without it. Steals the
  * reference to `stream`, which may be NULL with an exception. */
-static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
+static PyObject *call_dlpack(PyObject *obj, PyObject *stream) {
     PyObject *capsule = NULL, *method = NULL, *none = PyTuple_New(0);
     PyObject *keywords =
         stream ? Py_BuildValue("{sOs(ii)}", "stream", stream, "max_version", 1, 1) : NULL;
@@ -285,7 +285,7 @@ static PyObject *ask_capsule(PyObject *obj, PyObject *stream) {
 
 /* Returns the number of a stream in DLPack: 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
-    if (nl_capture_under_way() && nl_capture_has(stream))
+    if (nl_capture_is_any_active() && nl_capture_has(stream))
         return PyLong_FromLong(-1); /* no waiting: the graph's user is responsible */
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
 }
@@ -299,7 +299,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
         nl_py_raise(&err);
         return -1;
     }
-    found = ask_device(obj, &type);
+    found = call_dlpack_device(obj, &type);
     if (found <= 0)
         return found;
     if (!nl_device_current(&err)) {
@@ -309,7 +309,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
     int host = type == NL_DL_CPU || type == NL_DL_CUDA_HOST;
     if (host && !nl_cu.memory_is_host)
         return 0;
-    PyObject *capsule = ask_capsule(obj, host ? Py_NewRef(Py_None) : stream_number(stream));
+    PyObject *capsule = call_dlpack(obj, host ? Py_NewRef(Py_None) : stream_number(stream));
     if (!capsule) {
         /* an array that DLPack cannot export may still be usable as a host array */
         if (host && PyErr_ExceptionMatches(PyExc_BufferError)) {
@@ -330,7 +330,7 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
 
 int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     int type, found = nl_py_dlpack_import(state, obj, stream, array);
-    if (found != 0 || PyCapsule_CheckExact(obj) || (found = ask_device(obj, &type)) <= 0)
+    if (found != 0 || PyCapsule_CheckExact(obj) || (found = call_dlpack_device(obj, &type)) <= 0)
         return found;
     PyObject *numpy = PyImport_ImportModule("numpy");
     *array = numpy ? PyObject_CallMethod(numpy, "from_dlpack", "O", obj) : NULL;
@@ -360,7 +360,7 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
 
 /* Registers a class: its functions, and the descriptor of requires_grad. Reading the attribute
  * through the descriptor takes half as long as by name. */
-static void meet(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
+static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *grad = NULL;
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_REQUIRES_GRAD), &grad) < 0)
         PyErr_Clear();
@@ -372,32 +372,32 @@ static void meet(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
         PyErr_Clear();
 }
 
-int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj) {
+int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == nl_atomic_load_entry(&state->exchange_type);
 }
 
 static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     PyObject *capsule;
-    if (nl_py_dlpack_is_known(state, obj))
+    if (nl_py_dlpack_is_registered(state, obj))
         return functions_of(PyTuple_GET_ITEM(state->exchange_parts, 0));
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
     if (api && !nl_atomic_load_entry(&state->exchange_type))
-        meet(state, type, capsule);
+        register_class(state, type, capsule);
     Py_DECREF(capsule);
     return api;
 }
 
-int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj) {
+int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
     if (!nl_atomic_load_entry(&state->exchange_type) && !exchange_of(state, obj))
         PyErr_Clear();
-    return nl_py_dlpack_is_known(state, obj);
+    return nl_py_dlpack_is_registered(state, obj);
 }
 
 /* Is this attribute of a PyTorch tensor True, or does this method return True? Never raises. */
-static int says_true(const nl_py_state *state, PyObject *obj, int which) {
+static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value = NULL;
     if (nl_py_lookup_attribute(obj, name(state, which), &value) > 0 && !PyBool_Check(value))
         Py_SETREF(value, PyObject_CallNoArgs(value));
@@ -408,10 +408,11 @@ static int says_true(const nl_py_state *state, PyObject *obj, int which) {
 }
 
 static int requires_grad(nl_py_state *state, PyObject *obj) {
-    PyObject *descriptor =
-        nl_py_dlpack_is_known(state, obj) ? PyTuple_GET_ITEM(state->exchange_parts, 1) : Py_None;
+    PyObject *descriptor = nl_py_dlpack_is_registered(state, obj)
+                               ? PyTuple_GET_ITEM(state->exchange_parts, 1)
+                               : Py_None;
     if (!Py_IS_TYPE(descriptor, &PyGetSetDescr_Type))
-        return says_true(state, obj, NAME_REQUIRES_GRAD);
+        return is_attribute_true(state, obj, NAME_REQUIRES_GRAD);
     const PyGetSetDef *functions = ((PyGetSetDescrObject *)descriptor)->d_getset;
     PyObject *value = functions->get(obj, functions->closure);
     Py_XDECREF(value);
@@ -423,11 +424,11 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
     const char *flag = NULL;
     int is_complex = f->element.class == NL_ELEMENT_PLAIN &&
                      (f->element.dtype == NL_COMPLEX64 || f->element.dtype == NL_COMPLEX128);
-    if (is_complex && says_true(state, obj, NAME_IS_CONJ))
+    if (is_complex && is_attribute_true(state, obj, NAME_IS_CONJ))
         flag = "conj";
     /* a negative is the imaginary part of a conjugate, and contiguous if it has one element */
     else if ((!nl_layout_is_c(layout) || nl_layout_count(layout) == 1) &&
-             says_true(state, obj, NAME_IS_NEG))
+             is_attribute_true(state, obj, NAME_IS_NEG))
         flag = "neg";
     if (flag)
         PyErr_Format(PyExc_BufferError,

@@ -99,16 +99,16 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
  * memory contains the elements of the original tensor, so that kernels would read wrong values. *f
  * is the result of reading the object. Returns 1 with an exception if it is one, else 0. */
 int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
-/* Reads the current stream of a device for an object for which nl_py_dlpack_is_known returns 1.
- * Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read only
- * once in the call. */
+/* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered
+ * returns 1. Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read
+ * only once in the call. */
 int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
                          CUstream *stream);
 /* Is the object of the registered class with the exchange API? Only the first such class is
  * registered. */
-int nl_py_dlpack_is_known(nl_py_state *state, PyObject *obj);
-/* Like nl_py_dlpack_is_known, but registers the object's class first, if there is none yet and
+int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj);
+/* Like nl_py_dlpack_is_registered, but registers the object's class first, if there is none yet and
  * this class has the exchange API. Never raises. */
-int nl_py_dlpack_meet(nl_py_state *state, PyObject *obj);
+int nl_py_dlpack_register(nl_py_state *state, PyObject *obj);
 
 #endif

@@ -75,7 +75,7 @@ static void raise_api_error(const nl_error *err, PyObject *text) {
 /* ---- KernelError: fields of a fault ---- */
 
 /* Steals the reference to `value`. */
-static int put(PyObject *fields, const char *name, PyObject *value) {
+static int set_field(PyObject *fields, const char *name, PyObject *value) {
     int status = value ? PyDict_SetItemString(fields, name, value) : -1;
     Py_XDECREF(value);
     return status;
@@ -122,32 +122,34 @@ static PyObject *index_of(const nl_fault_element *element) {
 }
 
 /* names: of the fields access, block, thread, file and line. */
-static int put_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
-    if ((side->access && put(fields, names[0], text_of(side->access)) < 0) ||
-        (side->has_block && put(fields, names[1], dim_of(side->block)) < 0) ||
-        (side->has_thread && put(fields, names[2], dim_of(side->thread)) < 0) ||
-        (side->file[0] && put(fields, names[3], text_of(side->file)) < 0) ||
-        (side->line > 0 && put(fields, names[4], PyLong_FromLong(side->line)) < 0))
+static int set_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
+    if ((side->access && set_field(fields, names[0], text_of(side->access)) < 0) ||
+        (side->has_block && set_field(fields, names[1], dim_of(side->block)) < 0) ||
+        (side->has_thread && set_field(fields, names[2], dim_of(side->thread)) < 0) ||
+        (side->file[0] && set_field(fields, names[3], text_of(side->file)) < 0) ||
+        (side->line > 0 && set_field(fields, names[4], PyLong_FromLong(side->line)) < 0))
         return -1;
     return 0;
 }
 
-static int put_fault(PyObject *fields, const nl_fault *f) {
+static int set_fault(PyObject *fields, const nl_fault *f) {
     static const char *const own[] = {"access", "block", "thread", "file", "line"};
     static const char *const other[] = {"other_access", "other_block", "other_thread", "other_file",
                                         "other_line"};
     const char *kind = name_of(f->kind);
-    if ((*kind && put(fields, "kind", text_of(kind)) < 0) ||
-        (f->kernel[0] && (put(fields, "kernel", text_of(f->kernel)) < 0 ||
-                          put(fields, "others", PyLong_FromUnsignedLongLong(f->others)) < 0)) ||
-        (f->element.array[0] && put(fields, "array", text_of(f->element.array)) < 0) ||
-        (f->element.indices && put(fields, "index", index_of(&f->element)) < 0) ||
-        (f->address && put(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
-        (f->size && put(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0) ||
-        (f->schedule[0] && put(fields, "schedule", text_of(f->schedule)) < 0) ||
-        (f->is_exact && f->kind == NL_CHECK_RACE && put(fields, "verdict", text_of("races")) < 0))
+    if ((*kind && set_field(fields, "kind", text_of(kind)) < 0) ||
+        (f->kernel[0] &&
+         (set_field(fields, "kernel", text_of(f->kernel)) < 0 ||
+          set_field(fields, "others", PyLong_FromUnsignedLongLong(f->others)) < 0)) ||
+        (f->element.array[0] && set_field(fields, "array", text_of(f->element.array)) < 0) ||
+        (f->element.indices && set_field(fields, "index", index_of(&f->element)) < 0) ||
+        (f->address && set_field(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
+        (f->size && set_field(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0) ||
+        (f->schedule[0] && set_field(fields, "schedule", text_of(f->schedule)) < 0) ||
+        (f->is_exact && f->kind == NL_CHECK_RACE &&
+         set_field(fields, "verdict", text_of("races")) < 0))
         return -1;
-    return put_side(fields, &f->at, own) < 0 ? -1 : put_side(fields, &f->other, other);
+    return set_side(fields, &f->at, own) < 0 ? -1 : set_side(fields, &f->other, other);
 }
 
 static void raise_kernel_error(const nl_error *err, PyObject *text) {
@@ -157,7 +159,7 @@ static void raise_kernel_error(const nl_error *err, PyObject *text) {
                                                : "KernelError";
     PyObject *type = nl_py_error_class(name, PyExc_RuntimeError);
     PyObject *args = PyTuple_Pack(1, text), *fields = PyDict_New(), *error = NULL;
-    if (args && fields && (type == PyExc_RuntimeError || put_fault(fields, &err->fault) == 0))
+    if (args && fields && (type == PyExc_RuntimeError || set_fault(fields, &err->fault) == 0))
         error = PyObject_Call(type, args, fields);
     if (error)
         PyErr_SetObject(type, error);

@@ -62,7 +62,7 @@ static int truth(PyObject *value) {
 }
 
 /* Steals the reference to an int, which is an address or a handle. Returns 0 or -1. */
-static int take_address(PyObject *value, CUdeviceptr *address) {
+static int read_stolen_address(PyObject *value, CUdeviceptr *address) {
     if (value == NULL)
         return -1;
     *address = PyLong_Check(value) ? PyLong_AsUnsignedLongLong(value) : (CUdeviceptr)-1;
@@ -72,7 +72,7 @@ static int take_address(PyObject *value, CUdeviceptr *address) {
 
 /* Steals the reference to a tuple of ints that are not negative; multiplies each one by `unit`.
  * Returns 0 or -1. */
-static int take_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit) {
+static int read_stolen_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit) {
     int good = tuple != NULL && PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) <= NL_MAX_DIMS;
     Py_ssize_t n = good ? PyTuple_GET_SIZE(tuple) : 0;
     for (Py_ssize_t i = 0; good && i < n; i++) {
@@ -87,7 +87,7 @@ static int take_ints(PyObject *tuple, int64_t *values, int *count, int64_t unit)
 
 /* The checks that the dictionary of the interface gets: the address range must be valid, unless
  * the array is empty. */
-static int check_whole(nl_py_foreign *f) {
+static int check_address_range(nl_py_foreign *f) {
     int64_t low, high;
     if (nl_layout_count(&f->layout) == 0)
         f->address = 0;
@@ -107,7 +107,7 @@ static int cupy_stream(const nl_py_state *state, CUstream *handle, PyObject **ke
     *keeper = PyObject_CallNoArgs(state->cupy_stream);
     if (*keeper == NULL)
         return -1;
-    if (take_address(get(state, *keeper, NAME_PTR), &value) < 0) {
+    if (read_stolen_address(get(state, *keeper, NAME_PTR), &value) < 0) {
         Py_CLEAR(*keeper);
         return -1;
     }
@@ -133,10 +133,10 @@ static int read_cupy(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) 
     if (f->element.class != NL_ELEMENT_PLAIN)
         goto done;
     f->layout.itemsize = f->element.itemsize;
-    if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0 ||
+    if (read_stolen_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0 ||
         nl_py_geometry_strides(&f->layout, 'C') < 0 ||
         (data = get(state, obj, NAME_DATA)) == NULL ||
-        take_address(get(state, data, NAME_PTR), &f->address) < 0)
+        read_stolen_address(get(state, data, NAME_PTR), &f->address) < 0)
         goto done;
     result = read_cupy_stream(state, f);
 done:
@@ -158,7 +158,7 @@ static int torch_stream(const nl_py_state *state, int device, CUstream *handle) 
     PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);
     if (function == Py_None)
         return 0;
-    if (take_address(PyObject_CallFunction(function, "i", device), &value) < 0)
+    if (read_stolen_address(PyObject_CallFunction(function, "i", device), &value) < 0)
         return -1;
     *handle = value ? (CUstream)(uintptr_t)value : CU_STREAM_LEGACY;
     return 1;
@@ -180,17 +180,17 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
     f->has_stream = torch_stream(state, nl_device_selected(), &f->stream);
     if (f->has_stream < 0)
         return -1;
-    if (take_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0)
+    if (read_stolen_ints(get(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim, 1) < 0)
         return -1;
     int count, contiguous = truth(call(state, obj, NAME_IS_CONTIGUOUS));
     if (contiguous < 0)
         return -1;
     if (contiguous ? nl_py_geometry_strides(&f->layout, 'C') < 0
-                   : take_ints(call(state, obj, NAME_STRIDE), f->layout.strides, &count,
-                               f->layout.itemsize) < 0 ||
+                   : read_stolen_ints(call(state, obj, NAME_STRIDE), f->layout.strides, &count,
+                                      f->layout.itemsize) < 0 ||
                          count != f->layout.ndim)
         return -1;
-    return take_address(call(state, obj, NAME_DATA_PTR), &f->address);
+    return read_stolen_address(call(state, obj, NAME_DATA_PTR), &f->address);
 }
 
 /* ---- registered classes ---- */
@@ -222,7 +222,7 @@ void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject *
         Py_DECREF(helper);
 }
 
-static void meet_cupy(nl_py_state *state, PyTypeObject *type) {
+static void register_cupy(nl_py_state *state, PyTypeObject *type) {
     PyObject *module = module_of(type, "cupy", "ndarray");
     PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
     PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
@@ -260,7 +260,7 @@ static PyObject *torch_stream_function(PyObject *module) {
     return Py_NewRef(Py_None);
 }
 
-static void meet_torch(nl_py_state *state, PyTypeObject *type) {
+static void register_torch(nl_py_state *state, PyTypeObject *type) {
     PyObject *module = module_of(type, "torch", "Tensor");
     PyObject *dtypes = module != NULL ? read_torch_dtypes(module) : NULL;
     PyObject *function = dtypes != NULL ? torch_stream_function(module) : NULL;
@@ -273,7 +273,7 @@ static void meet_torch(nl_py_state *state, PyTypeObject *type) {
 }
 
 /* Registers the class if it is CuPy's or PyTorch's array. Returns 1 if this call registered it. */
-static int meet(nl_py_state *state, PyTypeObject *type) {
+static int register_class(nl_py_state *state, PyTypeObject *type) {
     PyTypeObject **slot;
     if (strcmp(type->tp_name, "ndarray") == 0)
         slot = &state->cupy_array;
@@ -283,7 +283,7 @@ static int meet(nl_py_state *state, PyTypeObject *type) {
         return 0;
     if (nl_atomic_load_entry(slot) != NULL)
         return 0;
-    (slot == &state->cupy_array ? meet_cupy : meet_torch)(state, type);
+    (slot == &state->cupy_array ? register_cupy : register_torch)(state, type);
     PyErr_Clear();
     return nl_atomic_load_entry(slot) == type;
 }
@@ -292,13 +292,13 @@ int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) 
     PyTypeObject *type = Py_TYPE(obj);
     int is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
     if (!is_cupy && type != nl_atomic_load_entry(&state->torch_tensor)) {
-        if (!meet(state, type))
+        if (!register_class(state, type))
             return 0;
         is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
     }
     out->descr = NULL;
     out->readonly = 0;
-    if ((is_cupy ? read_cupy : read_torch)(state, obj, out) == 0 && check_whole(out) == 0)
+    if ((is_cupy ? read_cupy : read_torch)(state, obj, out) == 0 && check_address_range(out) == 0)
         return 1;
     PyErr_Clear();
     return 0;
@@ -308,7 +308,7 @@ int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (type == nl_atomic_load_entry(&state->cupy_array))
         return 1;
-    if (type != nl_atomic_load_entry(&state->torch_tensor) && !meet(state, type))
+    if (type != nl_atomic_load_entry(&state->torch_tensor) && !register_class(state, type))
         return 0;
     return type == nl_atomic_load_entry(&state->cupy_array) ||
            PyTuple_GET_ITEM(state->torch_parts, 1) != Py_None;

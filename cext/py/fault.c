@@ -106,7 +106,7 @@ static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
 /* Held while the record is read and reset, so that two threads do not report the same fault. */
 static nl_mutex record_lock = NL_MUTEX_INIT;
 
-static int take_locked(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     int32_t kind;
     if (copy_record(k, stream, record, err) < 0)
         return -1;
@@ -133,14 +133,14 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     if (failed && nl_driver_is_ended_wait((CUresult)err->code))
         return -1;
     nl_mutex_lock(&record_lock);
-    int found = take_locked(k, stream, record, failed ? &again : err);
+    int found = reset_record(k, stream, record, failed ? &again : err);
     nl_mutex_unlock(&record_lock);
     return failed && found <= 0 ? -1 : found;
 }
 
 /* Reads and resets the record. Returns it as bytes, or NULL: without an exception if there is no
  * fault. */
-static PyObject *take_record(const nl_py_kernel *k, CUstream stream) {
+static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
     int found;
@@ -162,7 +162,7 @@ static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels,
 }
 
 int nl_py_fault_check(const nl_py_kernel *k, CUstream stream, void *const *values) {
-    PyObject *record = take_record(k, stream);
+    PyObject *record = pop_record(k, stream);
     if (!record)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *kernels = Py_BuildValue("(s)", k->kernel->name), *arrays = PyList_New(0);
@@ -219,7 +219,7 @@ int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stre
         const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
         if (was_before(kernels, i))
             continue;
-        PyObject *record = take_record(k, stream);
+        PyObject *record = pop_record(k, stream);
         if (!record && PyErr_Occurred())
             return -1;
         int result = record ? report_graph(k, record, launches) : 0;

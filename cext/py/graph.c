@@ -91,7 +91,7 @@ static int check_faults(nl_py_graph *g, CUstream stream) {
     PyObject *launches = PyList_New(0);
     int result = launches ? 0 : -1;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++) {
-        PyObject *pair = nl_py_graphkernel_pair(PyList_GET_ITEM(g->launches, i));
+        PyObject *pair = nl_py_graphkernel_kernel_and_args(PyList_GET_ITEM(g->launches, i));
         result = pair ? PyList_Append(launches, pair) : -1;
         Py_XDECREF(pair);
     }
@@ -167,12 +167,12 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* Waits for pending launches (nl_graph_settle), then releases all objects: device memory is freed
+/* Waits for pending launches (nl_graph_wait), then releases all objects: device memory is freed
  * in stream order, but host arrays are not. */
 static void drop_all(nl_py_graph *g) {
     if (g->graph) {
         Py_BEGIN_ALLOW_THREADS;
-        nl_graph_settle(g->graph);
+        nl_graph_wait(g->graph);
         nl_graph_release(g->graph);
         Py_END_ALLOW_THREADS;
     }
@@ -199,8 +199,8 @@ static void graph_dealloc(PyObject *self) {
 
 /* ---- types ---- */
 
-static PyObject *capture_here(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyBool_FromLong(nl_capture_is_here());
+static PyObject *is_capturing_in_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(nl_capture_is_in_thread());
 }
 
 static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -211,7 +211,7 @@ static PyMethodDef functions[] = {
     {"capture_stream", capture_stream, METH_NOARGS,
      "The number of the stream that this thread captures, on which work without a stream "
      "runs; or 0."},
-    {"capture_here", capture_here, METH_NOARGS, "Is a capture of this thread active?"},
+    {"capture_here", is_capturing_in_thread, METH_NOARGS, "Is a capture of this thread active?"},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef graph_methods[] = {

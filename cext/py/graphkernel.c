@@ -74,7 +74,7 @@ int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_erro
     return result;
 }
 
-PyObject *nl_py_graphkernel_pair(PyObject *self) {
+PyObject *nl_py_graphkernel_kernel_and_args(PyObject *self) {
     nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     PyObject *pair;
     Py_BEGIN_CRITICAL_SECTION(c);
@@ -136,7 +136,7 @@ static void replace_arguments(nl_py_graphkernel *c, PyObject *args, PyObject *ex
 
 /* Sorts the arguments by parameter. `args` has the keywords' values after the positional ones;
  * `ordered` must be filled with NULL. */
-static int place_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
+static int order_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     const nl_params *params = &kernel->params;
     for (Py_ssize_t i = 0; i < nargs && i < params->count; i++)
@@ -179,7 +179,7 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
     PyObject **ordered = nl_mem_zalloc((size_t)count * sizeof *ordered, &err);
     if (!ordered)
         return nl_py_raise(&err);
-    if (place_keywords(kernel, args, nargs, keywords, ordered) == 0)
+    if (order_keywords(kernel, args, nargs, keywords, ordered) == 0)
         result = update(c, ordered, count);
     nl_mem_free(ordered);
     return result;
@@ -211,7 +211,7 @@ static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t 
     nl_py_hostcopy_init(&call.hosts, 1);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack(args, nargs) : NULL;
-    PyObject *made = tuple ? nl_py_values_made(&read) : NULL;
+    PyObject *made = tuple ? nl_py_values_created_arrays(&read) : NULL;
     fix_arrays(c->state, tuple);
     if (!tuple || PyErr_Occurred() || nl_py_kernel_check(c->kernel, call.epoch) < 0 ||
         set_values(c, values) < 0)

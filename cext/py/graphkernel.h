@@ -14,6 +14,6 @@ PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kerne
  * those of any launch. 0, or -1 with *err. */
 int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_error *err);
 /* (kernel, arguments) */
-PyObject *nl_py_graphkernel_pair(PyObject *self);
+PyObject *nl_py_graphkernel_kernel_and_args(PyObject *self);
 
 #endif

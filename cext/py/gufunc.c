@@ -70,7 +70,7 @@ static PyObject *or_none(PyObject *obj) {
     return obj ? obj : Py_None;
 }
 
-static PyObject *ask_choice(const nl_py_gucall *c) {
+static PyObject *call_choose(const nl_py_gucall *c) {
     PyObject *inputs = types_of(c, 0, c->nin), *outputs = types_of(c, c->nin, c->count);
     PyObject *chosen = NULL;
     if (inputs && outputs)
@@ -100,7 +100,7 @@ static int choose(nl_py_gucall *c) {
     uint8_t key[NL_PY_KEY_CAPACITY(NL_GU_MAX_OPERANDS + 1)];
     size_t size = choice_key(c, key);
     nl_py_overload *cached = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
-    c->chosen = cached ? Py_NewRef(cached->code) : ask_choice(c);
+    c->chosen = cached ? Py_NewRef(cached->code) : call_choose(c);
     if (!c->chosen || (!cached && size && remember_choice(c->g, key, size, c->chosen) < 0))
         return -1;
     c->dtypes = (const uint8_t *)PyBytes_AS_STRING(c->chosen);
@@ -128,7 +128,7 @@ static int run(nl_py_gucall *c) {
 
 /* Copies the result of a replaced operand to the caller's array. Returns this array, borrowed;
  * NULL with an exception. */
-static PyObject *give(nl_py_gucall *c, int i) {
+static PyObject *return_replaced(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
@@ -142,13 +142,13 @@ static PyObject *give(nl_py_gucall *c, int i) {
 static PyObject *result_of(nl_py_gucall *c, int i) {
     if (!c->stands_in[i])
         return nl_py_operand_result(&c->operands[i], !c->keywords.arrays);
-    return Py_XNewRef(give(c, i));
+    return Py_XNewRef(return_replaced(c, i));
 }
 
 static PyObject *results(nl_py_gucall *c) {
     int nout = c->count - c->nin;
     for (int i = 0; i < c->nin; i++)
-        if (nl_gcore_writes(&c->g->core, i) && c->stands_in[i] && !give(c, i))
+        if (nl_gcore_writes(&c->g->core, i) && c->stands_in[i] && !return_replaced(c, i))
             return NULL;
     if (nout == 1)
         return result_of(c, c->nin);

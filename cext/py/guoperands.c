@@ -78,7 +78,7 @@ PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
 
 /* Keeps the caller's array in `outs`; the operand that replaces it is copied there after the
  * call. */
-static void keep_given(nl_py_gucall *c, int i) {
+static void keep_caller_array(nl_py_gucall *c, int i) {
     c->outs[c->replaced++] = c->operands[i]; /* moves the references */
     nl_py_operand_none(&c->operands[i]);
     c->stands_in[i] = c->replaced;
@@ -100,7 +100,7 @@ static int replace(nl_py_gucall *c, int i, PyObject *array) {
         if (c->stands_in[i])
             nl_py_operand_clear(op);
         else
-            keep_given(c, i);
+            keep_caller_array(c, i);
         result = nl_py_operand_read_written(&c->operation, array, i, op);
     }
     Py_DECREF(array); /* the operand has a reference of its own */
@@ -145,7 +145,7 @@ int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t 
 /* Will the core of a host array still be contiguous in its device copy? The copy is contiguous in
  * the array's own axis order. The core stays contiguous only if no loop dimension has a smaller
  * stride than the core's size. */
-static int stays_dense(const nl_py_gucall *c, int i) {
+static int copy_has_dense_core(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
     nl_gloop_core(&c->loop, i, shape, strides);
@@ -164,7 +164,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
     if (c->orders[i] == 'A' || op->place == NL_PY_PLACE_VALUE)
         return 1;
     return nl_py_guoperands_is_dense(c, i, c->orders[i], op->itemsize) &&
-           (op->place != NL_PY_PLACE_HOST || stays_dense(c, i));
+           (op->place != NL_PY_PLACE_HOST || copy_has_dense_core(c, i));
 }
 
 /* Returns the axes of the core, in the core's order: an argument of _lay. */
@@ -183,7 +183,7 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
 
 static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
     const char *method = nl_gcore_writes(&c->g->core, i) ? "_cast_to_write" : "_cast";
-    PyObject *descr = nl_py_hostarray_descr_plain(dtype);
+    PyObject *descr = nl_py_hostarray_descr_of(dtype);
     PyObject *made =
         descr ? PyObject_CallMethod((PyObject *)c->g, method, "OOO", c->operands[i].array, descr,
                                     nl_py_guoperands_stream(c))
@@ -262,7 +262,7 @@ int nl_py_guoperands_outputs(nl_py_gucall *c) {
                 (op->place == NL_PY_PLACE_HOST || is_aligned(c, i, (nl_dtype)op->dtype)))
                 continue;
             device = op->place == NL_PY_PLACE_DEVICE;
-            keep_given(c, i);
+            keep_caller_array(c, i);
         }
         if (make_output(c, i, device) < 0)
             return -1;

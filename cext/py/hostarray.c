@@ -76,7 +76,7 @@ PyObject *nl_py_hostarray_descr_of_new(PyObject *specification) {
     return (PyObject *)sized;
 }
 
-PyObject *nl_py_hostarray_descr_plain(nl_dtype dtype) {
+PyObject *nl_py_hostarray_descr_of(nl_dtype dtype) {
     static const int numbers[NL_DTYPE_COUNT] = {
         NPY_VOID,    NPY_BOOL,    NPY_INT8,    NPY_INT16,     NPY_INT32,
         NPY_INT64,   NPY_UINT8,   NPY_UINT16,  NPY_UINT32,    NPY_UINT64,
@@ -336,7 +336,7 @@ int nl_py_hostarray_is_scalar_type(PyObject *obj) {
     return PyType_Check(obj) && PyType_IsSubtype((PyTypeObject *)obj, &PyGenericArrType_Type);
 }
 
-static int is_one_time(PyObject *obj) {
+static int is_datetime_scalar(PyObject *obj) {
     PyArrayObject *a = (PyArrayObject *)obj;
     return PyArray_Check(obj) && PyArray_NDIM(a) == 0 &&
            nl_py_hostarray_element((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
@@ -346,8 +346,8 @@ int nl_py_hostarray_time_read(PyObject *obj, void *bytes) {
     const void *value = PyArray_IsScalar(obj, Datetime) ? &((PyDatetimeScalarObject *)obj)->obval
                         : PyArray_IsScalar(obj, Timedelta)
                             ? (const void *)&((PyTimedeltaScalarObject *)obj)->obval
-                        : is_one_time(obj) ? PyArray_DATA((PyArrayObject *)obj)
-                                           : NULL;
+                        : is_datetime_scalar(obj) ? PyArray_DATA((PyArrayObject *)obj)
+                                                  : NULL;
     if (value)
         memcpy(bytes, value, sizeof(npy_int64));
     return value != NULL;

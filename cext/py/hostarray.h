@@ -39,7 +39,7 @@ nl_py_hostarray_descr(PyObject *specification); /* numpy.dtype(specification): n
 /* Returns the dtype of a new array: as in NumPy, strings without a length have one character. New
  * reference. */
 PyObject *nl_py_hostarray_descr_of_new(PyObject *specification);
-PyObject *nl_py_hostarray_descr_plain(nl_dtype dtype); /* new reference */
+PyObject *nl_py_hostarray_descr_of(nl_dtype dtype); /* new reference */
 int nl_py_hostarray_is_descr(PyObject *obj);
 nl_element nl_py_hostarray_element(PyObject *descr);
 int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b);

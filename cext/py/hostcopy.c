@@ -65,7 +65,7 @@ static nl_layout_view view_of(const nl_py_hostcopy *item) {
 
 /* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
  * one of the two, they share a copy only if c->shares is set. */
-static int find_same(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     nl_layout_view wanted = view_of(item);
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *other = &c->items[i];
@@ -98,7 +98,7 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
     item->is_locked = 0;
     item->buffer = NULL;
     item->address = 0;
-    item->same = find_same(c, item);
+    item->same = find_shared_copy(c, item);
     if (item->same >= 0)
         c->items[item->same].mode |= item->mode;
     c->modes |= item->mode;
@@ -152,7 +152,7 @@ static int is_copied(const nl_py_hostcopy *item, int mode) {
     return item->same < 0 && item->size > 0 && (item->mode & mode) != 0;
 }
 
-static int comes_back(const nl_py_hostcopies *c) {
+static int is_copied_back(const nl_py_hostcopies *c) {
     return (c->modes & NL_PY_TRANSFER_OUT) != 0;
 }
 
@@ -184,7 +184,7 @@ static int is_checked(void) {
  * no block. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
     int64_t shared = nl_bounce_shared();
-    if (!comes_back(c) || c->is_deferred || is_checked())
+    if (!is_copied_back(c) || c->is_deferred || is_checked())
         return 0;
     if (reads == NL_PY_READS_ANY)
         return nl_bounce_can_lock(MAX_PACKED) ? MAX_PACKED : 0;
@@ -196,7 +196,7 @@ static int64_t aligned(int64_t offset) {
 }
 
 /* Assigns offsets in the block to the arrays of one mode that still fit. Returns 1 if all fit. */
-static int place_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
+static int assign_offsets_of_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
     int all = 1;
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
@@ -215,12 +215,12 @@ static int place_mode(nl_py_hostcopies *c, int mode, int64_t capacity) {
 /* Assigns offsets in the order inputs, in-out arrays, outputs. So the bytes that are copied to
  * the device are one range, and the bytes that are copied back are one range. Returns 1 if all
  * arrays fit. */
-static int place(nl_py_hostcopies *c, int64_t capacity) {
-    int all = place_mode(c, NL_PY_TRANSFER_IN, capacity);
+static int assign_offsets(nl_py_hostcopies *c, int64_t capacity) {
+    int all = assign_offsets_of_mode(c, NL_PY_TRANSFER_IN, capacity);
     c->out_begin = aligned(c->used);
-    all &= place_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, capacity);
+    all &= assign_offsets_of_mode(c, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT, capacity);
     c->in_end = c->used;
-    return all & place_mode(c, NL_PY_TRANSFER_OUT, capacity);
+    return all & assign_offsets_of_mode(c, NL_PY_TRANSFER_OUT, capacity);
 }
 
 static void do_without_block(nl_py_hostcopies *c) {
@@ -237,13 +237,13 @@ static void lock_block(nl_py_hostcopies *c) {
     nl_error ignored;
     size_t size = (size_t)c->used;
     if (size <= NL_PINNED_BYTES) {
-        if (nl_pinned_take(c->device, &c->small, &ignored) == 0 && c->small) {
+        if (nl_pinned_acquire(c->device, &c->small, &ignored) == 0 && c->small) {
             c->block = c->small->host;
             c->address = c->small->address;
         }
     } else if (nl_bounce_can_lock(size) &&
-               nl_hostblock_take(c->device, nl_bounce_round(size), NL_HOST_LOCKED, 0, &c->large,
-                                 &ignored) == 0 &&
+               nl_hostblock_alloc(c->device, nl_bounce_round(size), NL_HOST_LOCKED, 0, &c->large,
+                                  &ignored) == 0 &&
                nl_hostblock_device_address(c->large, &c->address, &ignored) == 0) {
         c->block = c->large->memory;
     }
@@ -263,7 +263,7 @@ static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     int64_t capacity = block_capacity(c, reads);
     if (capacity == 0)
         return 0;
-    if (!place(c, capacity) && reads != NL_PY_READS_ANY)
+    if (!assign_offsets(c, capacity) && reads != NL_PY_READS_ANY)
         do_without_block(c);
     if (c->used == 0)
         return 0;
@@ -321,13 +321,13 @@ static int send_locked(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* Returns whether send_others must copy the item to the device: it is an input, but neither in the
- * block nor copied by send_locked. */
+/* Returns whether send_separately must copy the item to the device: it is an input, but neither in
+ * the block nor copied by send_locked. */
 static int is_sent_alone(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     return item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN) && !is_read_later(c, item);
 }
 
-static int send_others(const nl_py_hostcopies *c, nl_error *err) {
+static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
     nl_upload on_stack[NL_PY_STACK_HOSTCOPIES], *uploads = on_stack;
     int n = 0;
     for (int i = 0; i < c->count; i++)
@@ -354,7 +354,7 @@ static int enter(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (nl_device_bind(c->device, err) < 0 || open_block(c, reads, err) < 0 ||
         get_memory(c, err) < 0 || send_block(c, err) < 0 || send_locked(c, err) < 0)
         return -1;
-    return send_others(c, err);
+    return send_separately(c, err);
 }
 
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
@@ -393,12 +393,12 @@ static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
 }
 
 /* The stream was waited for, so its buffers can be reused without another wait. */
-static void settle(nl_py_hostcopies *c) {
+static void forget_buffer_users(nl_py_hostcopies *c) {
     for (int i = 0; i < c->count; i++)
         if (c->items[i].buffer)
-            nl_buffer_settle(c->items[i].buffer);
+            nl_buffer_forget_users(c->items[i].buffer);
     if (c->packed)
-        nl_buffer_settle(c->packed);
+        nl_buffer_forget_users(c->packed);
 }
 
 static int fetch(nl_py_hostcopies *c, nl_error *err) {
@@ -418,7 +418,7 @@ static int fetch(nl_py_hostcopies *c, nl_error *err) {
         waited = !c->is_deferred;
     }
     if (waited)
-        settle(c);
+        forget_buffer_users(c);
     return waited;
 }
 
@@ -437,9 +437,9 @@ static int keep_arrays(nl_py_hostcopies *c, nl_error *err) {
 int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
     nl_error err;
     int result = 0;
-    if (c->count == 0 || !(comes_back(c) || c->is_deferred))
+    if (c->count == 0 || !(is_copied_back(c) || c->is_deferred))
         return 0;
-    if (comes_back(c)) {
+    if (is_copied_back(c)) {
         c->is_pending |= c->is_deferred;
         NL_UNLOCKED(result = fetch(c, &err));
     }
@@ -461,13 +461,13 @@ static int wait_for_block(const nl_py_hostcopies *c) {
     return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);
 }
 
-static void give_block(nl_py_hostcopies *c, int is_idle) {
+static void release_blocks(nl_py_hostcopies *c, int is_idle) {
     if (is_idle) {
-        nl_pinned_give(c->small);
-        nl_hostblock_give(c->large);
+        nl_pinned_release(c->small);
+        nl_hostblock_release(c->large);
     } else {
-        nl_pinned_lend(c->small, c->stream);
-        nl_hostblock_give_after(c->large, c->device, c->stream);
+        nl_pinned_release_after(c->small, c->stream);
+        nl_hostblock_release_after(c->large, c->device, c->stream);
     }
 }
 
@@ -486,9 +486,9 @@ void nl_py_hostcopy_release(nl_py_hostcopies *c) {
     if (c->packed)
         nl_py_devarray_buffer_release(c->packed);
     if (c->large) {
-        NL_UNLOCKED(give_block(c, is_idle));
+        NL_UNLOCKED(release_blocks(c, is_idle));
     } else {
-        give_block(c, is_idle);
+        release_blocks(c, is_idle);
     }
     if (c->items != c->on_stack)
         nl_mem_free(c->items);

@@ -496,7 +496,7 @@ static PyObject *raise_fault(hostfunction *f) {
     const char *name = PyUnicode_AsUTF8(f->name);
     if (!name)
         return NULL;
-    nl_hostloop_take_fault(&err.fault);
+    nl_hostloop_pop_fault(&err.fault);
     snprintf(err.fault.kernel, sizeof err.fault.kernel, "%s", name);
     nl_error_fault(&err);
     return nl_py_raise(&err);

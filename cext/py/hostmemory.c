@@ -12,24 +12,24 @@ static const char *const kinds[] = {"result", "locked", "mapped", "write-combine
 
 /* ---- the type ---- */
 
-static nl_host_block *take_block(size_t size, nl_host_kind kind, unsigned flags) {
+static nl_host_block *alloc_block(size_t size, nl_host_kind kind, unsigned flags) {
     nl_host_block *block = NULL;
     nl_error err;
     int result;
     nl_device *dev;
     Py_BEGIN_ALLOW_THREADS;
     dev = nl_device_current(&err);
-    result = dev ? nl_hostblock_take(dev, size, kind, flags, &block, &err) : -1;
+    result = dev ? nl_hostblock_alloc(dev, size, kind, flags, &block, &err) : -1;
     Py_END_ALLOW_THREADS;
     if (result < 0)
         nl_py_raise(&err);
     return block;
 }
 
-static void give_block(nl_host_block *block) {
+static void release_block(nl_host_block *block) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    NL_UNLOCKED(nl_hostblock_give(block));
+    NL_UNLOCKED(nl_hostblock_release(block));
     PyErr_Restore(type, value, traceback);
 }
 
@@ -37,7 +37,7 @@ static void give_block(nl_host_block *block) {
 static PyObject *wrap_block(PyTypeObject *type, nl_host_block *block) {
     nl_py_hostmemory *self = (nl_py_hostmemory *)type->tp_alloc(type, 0);
     if (!self) {
-        give_block(block);
+        release_block(block);
         return NULL;
     }
     self->block = block;
@@ -48,7 +48,7 @@ static void hostmemory_dealloc(PyObject *self) {
     nl_py_hostmemory *m = (nl_py_hostmemory *)self;
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
-    give_block(m->block);
+    release_block(m->block);
     nl_py_free(self);
 }
 
@@ -144,14 +144,14 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
         return PyErr_Format(PyExc_ValueError, "no host memory is called '%.40s'", name);
     if (size < 0)
         return PyErr_Format(PyExc_ValueError, "nbytes must not be negative");
-    nl_host_block *block = take_block((size_t)size, (nl_host_kind)kind, flags);
+    nl_host_block *block = alloc_block((size_t)size, (nl_host_kind)kind, flags);
     return block ? wrap_block((PyTypeObject *)class, block) : NULL;
 }
 
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
     size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
     if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
-        nl_host_block *block = take_block(size, NL_HOST_RESULT, 0);
+        nl_host_block *block = alloc_block(size, NL_HOST_RESULT, 0);
         PyObject *memory = block ? wrap_block(state->hostmemory_type, block) : NULL;
         if (!memory)
             return NULL;

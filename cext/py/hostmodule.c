@@ -158,7 +158,7 @@ static PyType_Spec spec = {
  * interpreter's lock. */
 static int raise_fault(void) {
     nl_error err;
-    nl_hostloop_take_fault(&err.fault);
+    nl_hostloop_pop_fault(&err.fault);
     nl_error_fault(&err);
     PyGILState_STATE gil = PyGILState_Ensure();
     nl_py_raise(&err);

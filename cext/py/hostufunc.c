@@ -187,7 +187,7 @@ static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(
 static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **dtypes,
                        char *numbers) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *descr = nl_py_hostarray_descr_plain((nl_dtype)codes[i]);
+        PyObject *descr = nl_py_hostarray_descr_of((nl_dtype)codes[i]);
         if (descr == NULL)
             return -1;
         numbers[i] = (char)((PyArray_Descr *)descr)->type_num;

@@ -27,7 +27,7 @@ static int is_pending(void) {
 }
 
 /* A pending call, for calls that ignored the error. */
-static int raise_kept(void *Py_UNUSED(data)) {
+static int raise_stored(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }
 
@@ -46,7 +46,7 @@ static int is_requested(void) {
         *report = '\0';
         Py_XDECREF(how);
         Py_XDECREF(where);
-        (void)Py_AddPendingCall(raise_kept, NULL);
+        (void)Py_AddPendingCall(raise_stored, NULL);
     }
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(gil);
@@ -58,7 +58,7 @@ static void report_stopped(const char *text) {
         snprintf(report, sizeof report, "%s", text);
 }
 
-static int is_bare(PyObject *exception) {
+static int has_no_arguments(PyObject *exception) {
     PyObject *args = Py_TYPE(exception) == (PyTypeObject *)PyExc_KeyboardInterrupt
                          ? PyObject_GetAttrString(exception, "args")
                          : NULL;
@@ -68,7 +68,7 @@ static int is_bare(PyObject *exception) {
 }
 
 static void attach(PyObject *exception, PyObject *text) {
-    if (is_bare(exception)) {
+    if (has_no_arguments(exception)) {
         PyObject *args = PyTuple_Pack(1, text);
         if (args != NULL)
             (void)PyObject_SetAttrString(exception, "args", args);

@@ -13,7 +13,7 @@ typedef struct {
     PyObject_HEAD nl_ipc_memory *memory; /* NULL after close() */
 } py_ipc;
 
-static nl_ipc_memory *take_memory(py_ipc *self) {
+static nl_ipc_memory *replace_memory(py_ipc *self) {
     nl_ipc_memory *memory;
     Py_BEGIN_CRITICAL_SECTION(self);
     memory = self->memory;
@@ -66,7 +66,7 @@ static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
 static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status = 0;
-    nl_ipc_memory *memory = take_memory((py_ipc *)self);
+    nl_ipc_memory *memory = replace_memory((py_ipc *)self);
     if (memory == NULL)
         Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS;
@@ -79,7 +79,7 @@ static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
 }
 
 static void ipc_dealloc(PyObject *self) {
-    nl_ipc_memory *memory = take_memory((py_ipc *)self);
+    nl_ipc_memory *memory = replace_memory((py_ipc *)self);
     if (memory != NULL) {
         PyObject *kind, *value, *traceback;
         PyErr_Fetch(&kind, &value, &traceback);
@@ -160,7 +160,7 @@ static int is_alone(const nl_py_array *a) {
 
 /* Copies the array's bytes to plain memory, and returns this as a buffer. The device must be
  * idle. */
-static int copy_to_plain(nl_buffer *old, nl_buffer **out, nl_error *err) {
+static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
     moved *m = nl_mem_zalloc(sizeof *m, err);
     if (m == NULL)
         return -1;
@@ -190,7 +190,7 @@ static int move(nl_py_array *a, nl_error *err) {
     Py_BEGIN_ALLOW_THREADS;
     status = nl_device_synchronize(old->device, err);
     if (status == 0)
-        status = copy_to_plain(old, &plain, err);
+        status = copy_to_unshared(old, &plain, err);
     Py_END_ALLOW_THREADS;
     if (status < 0)
         return -1;

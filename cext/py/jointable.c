@@ -100,7 +100,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!ip:join_table", &PyList_Type, &parts, &j.axis, &j.stacks))
         return NULL;
     Py_ssize_t count = PyList_GET_SIZE(parts);
-    if (count < 1 || nl_capture_under_way() ||
+    if (count < 1 || nl_capture_is_any_active() ||
         !nl_py_devarray_check(state, PyList_GET_ITEM(parts, 0)))
         Py_RETURN_NONE;
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);

@@ -411,7 +411,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
 static int run(nl_py_kernel *k, const nl_launch *shape, void **values) {
     nl_error err;
     int result;
-    nl_py_checks_note_launch();
+    nl_py_checks_record_caller();
     if (__builtin_expect(nl_py_callbacks_pending(), 0)) {
         /* the queue may be full, and a callback that empties it may need the interpreter */
         NL_UNLOCKED(result = nl_launch_run(shape, k->kernel, values, &err));
@@ -445,7 +445,7 @@ int nl_py_kernel_refuse(const nl_py_kernel *k) {
 int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uint64_t epoch) {
     if (nl_py_kernel_check(k, epoch) < 0)
         return -1;
-    if (nl_capture_under_way())
+    if (nl_capture_is_any_active())
         return run_capturing(k, shape, values);
     if (run(k, shape, values) < 0)
         return -1;

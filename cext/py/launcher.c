@@ -52,7 +52,7 @@ static int warn_once(PyObject *hook, uint32_t *warned) {
 static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
                           unsigned char *block, void **values) {
     nl_error err;
-    if (nl_py_argument_check_apart(call) < 0)
+    if (nl_py_argument_check_overlap(call) < 0)
         return -1;
     if (call->implicit && warn_once(l->dispatcher->warn_host, &l->dispatcher->warned) < 0)
         return -1;
@@ -88,7 +88,7 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     }
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    PyObject *made = nl_py_values_made(call->values);
+    PyObject *made = nl_py_values_created_arrays(call->values);
     int result = PyErr_Occurred() ? -1 : nl_py_graph_add_launch(k, &l->shape, args, made);
     Py_XDECREF(made);
     return result;
@@ -121,7 +121,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     nl_device *dev = read->device;
     const nl_params *params = &k->kernel->params;
     nl_error err;
-    int result = -1, capturing = nl_capture_under_way();
+    int result = -1, capturing = nl_capture_is_any_active();
     nl_py_call call; /* not initialized as a whole: it is large */
     call.state = l->dispatcher->state;
     call.name = k->kernel->name;
@@ -288,7 +288,7 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
 static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
     if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
         return NULL;
-    if (!l->stream && (nl_capture_under_way() || nl_py_stream_current()))
+    if (!l->stream && (nl_capture_is_any_active() || nl_py_stream_current()))
         return launch_on(NULL, l, args, nargs);
     return launch(l, args, nargs, l->stream != NULL);
 }
@@ -322,7 +322,7 @@ static PyObject *default_of(const nl_py_dispatcher *d, Py_ssize_t i) {
 
 /* Sorts the arguments by parameter and adds defaults. `args` has the keywords' values after the
  * positional ones; `keywords` may be NULL. */
-static int place_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
+static int order_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords, PyObject **ordered) {
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
     for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
@@ -366,7 +366,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
     }
     for (Py_ssize_t i = 0; i < wanted; i++)
         ordered[i] = i < nargs ? args[i] : NULL;
-    if (place_keywords(d, args, nargs, keywords, ordered) == 0)
+    if (order_keywords(d, args, nargs, keywords, ordered) == 0)
         result = launch_any(l, ordered, wanted);
     if (ordered != inline_ordered)
         nl_mem_free(ordered);

@@ -84,7 +84,7 @@ static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObjec
 /* Returns a scratch array. A captured launch never uses a kept one: its graph may run at the same
  * time as later calls. */
 static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, PyObject *stream) {
-    if (!s->is_kept || stream || nl_capture_under_way() || nl_py_stream_here)
+    if (!s->is_kept || stream || nl_capture_is_any_active() || nl_py_stream_here)
         return new_scratch(l->state, s, stream);
     PyObject *kept = l->state->kept_scratch, *array = NULL, *key = PyLong_FromVoidPtr(l->owner);
     if (key && PyDict_GetItemRef(kept, key, &array) >= 0 &&
@@ -246,7 +246,7 @@ static PyType_Spec plan_spec = {
 static PyObject *new_zero(void) {
     nl_layout scalar = {.ndim = 0, .itemsize = sizeof(uint32_t)};
     nl_host_array read;
-    PyObject *descr = nl_py_hostarray_descr_plain(NL_UINT32);
+    PyObject *descr = nl_py_hostarray_descr_of(NL_UINT32);
     PyObject *zero = descr ? nl_py_hostarray_new(descr, &scalar, NULL, NULL) : NULL;
     Py_XDECREF(descr);
     if (zero && nl_py_hostarray_read(zero, &read) == 0)

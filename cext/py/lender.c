@@ -7,13 +7,13 @@
 /* ---- libraries ---- */
 
 int nl_py_lender_is(nl_py_state *state, PyObject *obj) {
-    return nl_py_dlpack_meet(state, obj) || nl_py_fastarray_has_stream(state, obj);
+    return nl_py_dlpack_register(state, obj) || nl_py_fastarray_has_stream(state, obj);
 }
 
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper) {
     *keeper = NULL;
-    if (nl_py_dlpack_is_known(state, obj))
+    if (nl_py_dlpack_is_registered(state, obj))
         return nl_py_dlpack_current(state, obj, dev->ordinal, current, handle);
     return nl_py_fastarray_current(state, obj, dev->ordinal, handle, keeper);
 }
@@ -25,7 +25,7 @@ static nl_mutex lock = NL_MUTEX_INIT; /* of foreign_stream; never held while Pyt
 /* Returns the last Stream that was created for a foreign handle, if it is for this handle, else
  * NULL. That Stream keeps the owner of the handle alive, so no other stream can get the same
  * handle meanwhile. */
-static PyObject *take_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
+static PyObject *adopt_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);
     const nl_py_stream *latest = (nl_py_stream *)state->foreign_stream;
@@ -35,9 +35,9 @@ static PyObject *take_latest(nl_py_state *state, const nl_device *dev, CUstream 
     return stream;
 }
 
-PyObject *nl_py_lender_stream_over(nl_py_state *state, const nl_device *dev, CUstream handle,
-                                   PyObject *keeper) {
-    PyObject *stream = take_latest(state, dev, handle);
+PyObject *nl_py_lender_stream_for_view(nl_py_state *state, const nl_device *dev, CUstream handle,
+                                       PyObject *keeper) {
+    PyObject *stream = adopt_latest(state, dev, handle);
     if (stream)
         return stream;
     stream = nl_py_stream_over(state, handle, keeper);
@@ -64,7 +64,7 @@ PyObject *nl_py_lender_array_stream(nl_py_array *a) {
     const nl_device *dev = a->buffer->device;
     int found = nl_py_lender_stream(a->state, a->owner, dev, &current, &handle, &keeper);
     if (found > 0 && !nl_py_lender_is_default(handle) && dev->ordinal == nl_device_selected())
-        stream = nl_py_lender_stream_over(a->state, dev, handle, keeper);
+        stream = nl_py_lender_stream_for_view(a->state, dev, handle, keeper);
     Py_XDECREF(keeper);
     return stream;
 }

@@ -23,8 +23,8 @@ PyObject *nl_py_lender_array_stream(nl_py_array *a);
 int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper);
 /* Returns a Stream for the stream handle of a library, a new reference. */
-PyObject *nl_py_lender_stream_over(nl_py_state *state, const nl_device *dev, CUstream handle,
-                                   PyObject *keeper);
+PyObject *nl_py_lender_stream_for_view(nl_py_state *state, const nl_device *dev, CUstream handle,
+                                       PyObject *keeper);
 static inline int nl_py_lender_is_default(CUstream handle) {
     return (uintptr_t)handle <= (uintptr_t)CU_STREAM_PER_THREAD;
 }

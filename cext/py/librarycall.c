@@ -119,7 +119,7 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
     nl_device *dev = nl_device_current(&err);
     if (dev == NULL)
         return nl_py_raise(&err);
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         (keep_all(self, args + 1, count, at.stream) < 0 ||
          (self->library == NL_CUBLAS && nl_py_workspace_blas(dev, at.stream, &workspace) < 0)))
         return NULL;

@@ -18,7 +18,7 @@ typedef struct {
     nl_postponed later;
 } destruction;
 
-static void destroy_thing(void *thing) {
+static void destroy_value(void *thing) {
     destruction *d = thing;
     uintptr_t words[NL_CUDALIB_WORDS] = {d->number};
     if (nl_device_bind_for_release(d->device, d->generation))
@@ -35,8 +35,8 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
     d->number = self->number;
     d->device = self->device;
     d->generation = self->generation;
-    if (!nl_device_postpone(&d->later, destroy_thing, d))
-        NL_UNLOCKED(destroy_thing(d));
+    if (!nl_device_postpone(&d->later, destroy_value, d))
+        NL_UNLOCKED(destroy_value(d));
 }
 
 /* Destroys an object of the simulator, which is implemented in Python. */

@@ -173,7 +173,7 @@ static int run(const product *p, const nl_gemm *g) {
     nl_error err;
     nl_workspace workspace = {0};
     int result;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         (keep_all(p) < 0 || nl_py_workspace_blas(dev, p->stream, &workspace) < 0))
         return -1;
     if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
@@ -228,8 +228,8 @@ static PyObject *multiply(product *p) {
     return made ? (PyObject *)made : Py_NewRef((PyObject *)p->out);
 }
 
-static PyObject *ask_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
-                            PyObject *keywords) {
+static PyObject *call_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *keywords) {
     PyObject *module = PyImport_ImportModule("numbalite.linalg.matmul");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
@@ -266,7 +266,7 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
         if (result || PyErr_Occurred())
             return result;
     }
-    return ask_python("operator", args, 2, NULL);
+    return call_python("operator", args, 2, NULL);
 }
 
 /* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL for
@@ -279,8 +279,8 @@ static PyObject *the_output(const nl_py_state *state, PyObject *out) {
 
 /* Computes matmul(a, b[, out], out=). Returns NULL without an exception if Python must compute
  * the product. */
-static PyObject *multiply_given(nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
-                                PyObject *keywords) {
+static PyObject *multiply_operands(nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *keywords) {
     PyObject *out = nargs == 3 ? args[2] : NULL;
     Py_ssize_t named = nl_py_named(keywords);
     int simple = nargs == 2 || nargs == 3;
@@ -307,8 +307,8 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
                         PyObject *keywords) {
     if (nl_py_is_tracing())
         return nl_py_trace_named("numbalite._core", "matmul", args, nargs, keywords);
-    PyObject *result = multiply_given(nl_py_state_of(module), args, nargs, keywords);
-    return result || PyErr_Occurred() ? result : ask_python("matmul", args, nargs, keywords);
+    PyObject *result = multiply_operands(nl_py_state_of(module), args, nargs, keywords);
+    return result || PyErr_Occurred() ? result : call_python("matmul", args, nargs, keywords);
 }
 
 /* The `direct` function of the traced cuda.matmul (py/traced). Only two arguments are accepted,
@@ -316,7 +316,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t narg
 static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     PyObject *result =
-        nargs == 2 ? multiply_given(nl_py_state_of(module), args, nargs, keywords) : NULL;
+        nargs == 2 ? multiply_operands(nl_py_state_of(module), args, nargs, keywords) : NULL;
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 

@@ -220,11 +220,11 @@ static PyObject *own_memory(PyObject *module, PyObject *argument) {
             PyErr_SetString(PyExc_ValueError, "the size of memory must not be negative");
         return NULL;
     }
-    if (!(parts.descr = nl_py_hostarray_descr_plain(NL_UINT8)))
+    if (!(parts.descr = nl_py_hostarray_descr_of(NL_UINT8)))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     dev = nl_device_current(&err);
-    status = dev ? nl_buffer_alloc_own(dev, (size_t)layout.shape[0], &parts.buffer, &err) : -1;
+    status = dev ? nl_buffer_alloc_pooled(dev, (size_t)layout.shape[0], &parts.buffer, &err) : -1;
     Py_END_ALLOW_THREADS;
     if (status < 0) {
         nl_py_raise(&err);

@@ -110,7 +110,7 @@ static int bind_again(const nl_py_operation *call) {
  * the library's later work waits for the call. */
 static int order_with(nl_py_operation *call, const nl_py_value *v) {
     CUstream stream;
-    if (!nl_py_value_needs_order(v, call->stream, call->blocking, &stream))
+    if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
         return 0;
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)
@@ -215,7 +215,7 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
     return found < 0 ? -1 : set_value_of(op);
 }
 
-static int check_apart(nl_py_operation *call, int index, int is_input, const nl_py_operand *op) {
+static int check_overlap(nl_py_operation *call, int index, int is_input, const nl_py_operand *op) {
     nl_layout layout = {.ndim = op->ndim, .itemsize = op->itemsize};
     memcpy(layout.shape, op->shape, (size_t)op->ndim * sizeof(int64_t));
     memcpy(layout.strides, op->strides, (size_t)op->ndim * sizeof(int64_t));
@@ -262,7 +262,7 @@ static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is
     if (op->place == NL_PY_PLACE_DEVICE &&
         ((nl_py_array *)op->array)->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F))
         return 0;
-    return check_apart(call, index, is_input, op);
+    return check_overlap(call, index, is_input, op);
 }
 
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
@@ -292,7 +292,7 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
         break;
     }
     if (op->dtype != NL_OPAQUE)
-        return nl_py_hostarray_descr_plain((nl_dtype)op->dtype);
+        return nl_py_hostarray_descr_of((nl_dtype)op->dtype);
     return op->place == NL_PY_PLACE_DEVICE ? Py_NewRef(((nl_py_array *)op->array)->descr)
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
@@ -354,7 +354,7 @@ static PyObject *current_of(const nl_py_operation *call) {
 static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
                              int64_t size) {
     nl_buffer *buffer = NULL;
-    PyObject *array = NULL, *descr = nl_py_hostarray_descr_plain(dtype);
+    PyObject *array = NULL, *descr = nl_py_hostarray_descr_of(dtype);
     if (descr && alloc(call, size, &buffer) == 0) {
         nl_py_array_parts parts = {.buffer = buffer,
                                    .address = buffer->address,
@@ -388,7 +388,7 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
         op->made = 1;
         return result;
     }
-    PyObject *descr = nl_py_hostarray_descr_plain(dtype);
+    PyObject *descr = nl_py_hostarray_descr_of(dtype);
     PyObject *array = descr ? nl_py_hostmemory_empty(call->state, descr, &layout) : NULL;
     Py_XDECREF(descr);
     if (set_made(op, array) < 0)
@@ -437,7 +437,7 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
             return -1;
     if (hosts->count == 0)
         return 0;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         nl_py_capture_check_waiting(call->stream, "a call with host arrays",
                                     ", because it waits for its copies: pass device arrays") < 0)
         return -1;
@@ -469,7 +469,7 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
     for (int i = 0; i < count; i++) {
         nl_py_operand *op = &ops[i];
         if (op->buffer)
-            nl_buffer_settle(op->buffer);
+            nl_buffer_forget_users(op->buffer);
         /* an output that is not native-endian */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
             nl_py_hostarray_is_array(op->given) && nl_py_hostarray_assign(op->given, op->array) < 0)

@@ -97,7 +97,7 @@ static PyObject *operate(PyObject *self, int place, PyObject *const *args, Py_ss
 
 /* After a TypeError of the ufunc: returns the result of the reflected operator of `other`, which
  * NumPy would call for each element. If it has none, the exception remains set. */
-static PyObject *ask_other(int place, PyObject *self, PyObject *other) {
+static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
     nl_py_exception taken;
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
         return NULL;
@@ -123,7 +123,7 @@ static PyObject *binary(int place, PyObject *left, PyObject *right) {
     if (refused)
         return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
     PyObject *result = operate(self, place, args, 2);
-    return result || is_ours || self != left ? result : ask_other(place, self, other);
+    return result || is_ours || self != left ? result : call_reflected(place, self, other);
 }
 
 static PyObject *in_place(int place, PyObject *self, PyObject *other) {

@@ -127,8 +127,9 @@ static PyObject *refuse(PyObject *ufunc, const asked *a) {
     return NULL;
 }
 
-static PyObject *ask(const nl_py_state *state, PyObject *ufunc, int nin, PyObject *const *args,
-                     Py_ssize_t nargs, PyObject *keywords, const asked *a) {
+static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int nin,
+                               PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
+                               const asked *a) {
     PyObject *result = Py_NewRef(Py_NotImplemented);
     PyObject *kwargs = normalised(nin, args, nargs, keywords);
     for (int i = 0; kwargs && result == Py_NotImplemented && i < a->count; i++) {
@@ -180,7 +181,7 @@ int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyOb
     asked a;
     a.count = 0;
     int status = find(state, args, nargs, keywords, &a) < 0 ? -1 : a.count > 0;
-    *result = status > 0 ? ask(state, ufunc, nin, args, nargs, keywords, &a) : NULL;
+    *result = status > 0 ? call_override(state, ufunc, nin, args, nargs, keywords, &a) : NULL;
     while (a.count > 0)
         Py_DECREF(a.handlers[--a.count]);
     return status != 0;

@@ -235,7 +235,7 @@ static int select_again(int before) {
 
 PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
                                      PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    int before = nl_device_own_selection();
+    int before = nl_device_thread_selection();
     nl_error err;
     if (nl_device_select(ordinal, &err) < 0)
         return nl_py_raise(&err);
@@ -253,8 +253,8 @@ static PyObject *stream_of(const nl_py_owners *owners) {
     PyObject *stream = owners->streams[0].stream;
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class))
         return Py_NewRef(stream);
-    return nl_py_lender_stream_over(owners->state, owners->device, owners->streams[0].handle,
-                                    stream);
+    return nl_py_lender_stream_for_view(owners->state, owners->device, owners->streams[0].handle,
+                                        stream);
 }
 
 static PyObject *run_on(nl_py_owners *owners, vectorcallfunc function, PyObject *callable,
@@ -274,8 +274,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     nl_py_owners owners;
     nl_error err;
-    int elsewhere =
-        nl_capture_is_here() ? NL_PY_DEVICE_IS_CURRENT : nl_py_owners_device(state, args, count);
+    int elsewhere = nl_capture_is_in_thread() ? NL_PY_DEVICE_IS_CURRENT
+                                              : nl_py_owners_device(state, args, count);
     *result = NULL;
     if (elsewhere >= 0) {
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
@@ -290,7 +290,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     }
     /* not nl_device_current, which would count as a device use (nl_device_uses) and invalidate a
      * trace */
-    nl_device *dev = nl_capture_is_here() ? NULL : nl_device_get(nl_device_selected(), &err);
+    nl_device *dev = nl_capture_is_in_thread() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
         return 0; /* the call itself reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;

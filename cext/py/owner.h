@@ -53,7 +53,7 @@ static inline int nl_py_owner_is_possible(const nl_py_state *state, PyObject *ob
 }
 
 /* Returns whether the object is a device array on a device that is not current. */
-static inline int nl_py_owner_is_elsewhere(const nl_py_state *state, PyObject *obj) {
+static inline int nl_py_owner_is_on_other_device(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check_exact(state, obj) &&
            ((nl_py_array *)obj)->buffer->device->ordinal != nl_device_selected();
 }
@@ -62,7 +62,7 @@ static inline int nl_py_owners_are_possible(const nl_py_state *state, PyObject *
                                             Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++)
         if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
-                                 nl_py_owner_is_elsewhere(state, args[i]),
+                                 nl_py_owner_is_on_other_device(state, args[i]),
                              0))
             return 1;
     return 0;

@@ -67,7 +67,7 @@ typedef struct plans {
 } plans;
 
 /* Returns the plans of the calling thread: borrowed; NULL with an exception. */
-static plans *plans_here(const nl_py_state *state) {
+static plans *plans_of_thread(const nl_py_state *state) {
     PyObject *of_thread = PyThreadState_GetDict(), *key = (PyObject *)state->plans_type;
     PyObject *found = of_thread ? PyDict_GetItemWithError(of_thread, key) : NULL;
     if (found)
@@ -177,7 +177,7 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
 /* Returns the work area for a call: that of the graph if the stream is being captured, otherwise
  * the shared one of the location. New reference. */
 static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
-    if (nl_capture_under_way()) {
+    if (nl_capture_is_any_active()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
         if (of_graph != Py_None)
             return of_graph;
@@ -383,7 +383,7 @@ static PyObject *call_plan(const planned *self, plans *p, entry *e, PyObject *co
                            Py_ssize_t count) {
     PyObject *given[MAX_ARGUMENTS + 1], *area = NULL, *result = NULL;
     PyObject *function =
-        nl_capture_under_way() ? Py_NewRef(self->captured) : function_of(self, self->name);
+        nl_capture_is_any_active() ? Py_NewRef(self->captured) : function_of(self, self->name);
     given[0] = args[0];
     given[1] = e->plan;
     for (Py_ssize_t i = 1; i < count; i++)
@@ -408,7 +408,7 @@ static PyObject *planned_vectorcall(PyObject *object, PyObject *const *args, siz
         return PyErr_Format(PyExc_TypeError,
                             "a planned call accepts a stream and up to %d arguments",
                             MAX_ARGUMENTS - 1);
-    plans *here = plans_here(self->state);
+    plans *here = plans_of_thread(self->state);
     if (!here || read_location(self->state, args[0], &at) < 0)
         return NULL;
     entry *e = find_entry(here, self, &at);
@@ -489,7 +489,7 @@ static PyType_Spec planned_spec = {
 };
 
 static PyObject *thread_plans(PyObject *module, PyObject *Py_UNUSED(unused)) {
-    const plans *here = plans_here(nl_py_state_of(module));
+    const plans *here = plans_of_thread(nl_py_state_of(module));
     PyObject *list = here ? PyList_New(here->count) : NULL;
     const entry *e = here ? here->oldest : NULL;
     for (Py_ssize_t i = 0; list && e; i++, e = e->newer)
@@ -498,7 +498,7 @@ static PyObject *thread_plans(PyObject *module, PyObject *Py_UNUSED(unused)) {
 }
 
 static PyObject *thread_work_areas(PyObject *module, PyObject *Py_UNUSED(unused)) {
-    const plans *here = plans_here(nl_py_state_of(module));
+    const plans *here = plans_of_thread(nl_py_state_of(module));
     PyObject *list = here ? PyList_New(0) : NULL;
     for (const work_area *a = here ? here->areas : NULL; list && a; a = a->next)
         if (a->memory && PyList_Append(list, a->memory) < 0)
@@ -515,7 +515,7 @@ static PyObject *limit_work_areas(PyObject *Py_UNUSED(module), PyObject *argumen
 }
 
 static PyObject *thread_plans_clear(PyObject *module, PyObject *Py_UNUSED(unused)) {
-    plans *here = plans_here(nl_py_state_of(module));
+    plans *here = plans_of_thread(nl_py_state_of(module));
     if (!here)
         return NULL;
     clear_plans(here);

@@ -80,7 +80,7 @@ static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
     unsigned long long token = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred())
         return NULL;
-    nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : nl_timed_take(token);
+    nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : nl_timed_pop(token);
     if (!p)
         Py_RETURN_NONE;
     PyObject *lines = make_lines(p), *made = NULL;

@@ -101,7 +101,8 @@ static PyObject *reduction_row_part(PyObject *Py_UNUSED(module), PyObject *args)
                           &any_order) ||
         check_itemsize(itemsize) < 0)
         return NULL;
-    return PyLong_FromLongLong(nl_reduceplan_row_part(rows, row, itemsize, results, any_order));
+    return PyLong_FromLongLong(
+        nl_reduceplan_row_part_length(rows, row, itemsize, results, any_order));
 }
 
 static PyObject *reduction_lanes(PyObject *Py_UNUSED(module), PyObject *args) {

@@ -38,8 +38,8 @@ static uint64_t variant_of(const nl_reduce_step *s, int masked, int exclusive) {
     return number;
 }
 
-static PyObject *ask_python(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
-                            int exclusive) {
+static PyObject *call_python(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
+                             int exclusive) {
     PyObject *kind = nl_py_reduceplan_name(&s->schedule), *found = NULL;
     PyObject *last = kind ? nl_py_reduceplan_name(&s->last) : NULL;
     if (last)
@@ -64,7 +64,7 @@ static PyObject *find_kernel(const nl_py_reducer *r, const nl_reduce_step *s, in
     PyObject *found = NULL;
     PyObject *key = PyLong_FromUnsignedLongLong(variant_of(s, masked, exclusive));
     if (key && PyDict_GetItemRef(r->kernels, key, &found) >= 0 && !found) {
-        found = ask_python(r, s, masked, exclusive);
+        found = call_python(r, s, masked, exclusive);
         if (found && PyDict_SetItem(r->kernels, key, found) < 0)
             Py_CLEAR(found);
     }
@@ -108,7 +108,7 @@ static int add_scratch(nl_py_launches *l, const nl_py_reducer *r, const nl_reduc
     if (s->kind == NL_REDUCE_NUMBERS)
         made->descr = Py_NewRef(r->loop);
     else
-        made->descr = nl_py_hostarray_descr_plain(made->is_zeroed ? NL_UINT32 : NL_BOOL);
+        made->descr = nl_py_hostarray_descr_of(made->is_zeroed ? NL_UINT32 : NL_BOOL);
     if (!made->descr)
         return -1;
     l->scratch_count++;

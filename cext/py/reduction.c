@@ -54,7 +54,7 @@ static int number_of(PyObject *dtype) {
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
 
-static int is_plain(const nl_py_state *state, PyObject *value) {
+static int is_plain_device_array(const nl_py_state *state, PyObject *value) {
     const nl_py_array *a = (const nl_py_array *)value;
     return nl_py_devarray_check_exact(state, value) && a->class == NL_ELEMENT_PLAIN &&
            a->buffer->device->ordinal == nl_device_selected();
@@ -65,11 +65,12 @@ static int is_plain(const nl_py_state *state, PyObject *value) {
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
     int dtype = number_of(r->dtype), out = NO_DTYPE;
-    if (dtype < 0 || !is_plain(state, r->array) || (r->keepdims && !PyBool_Check(r->keepdims)))
+    if (dtype < 0 || !is_plain_device_array(state, r->array) ||
+        (r->keepdims && !PyBool_Check(r->keepdims)))
         return NULL;
     if (is_given(r->out)) {
         const nl_py_array *o = (const nl_py_array *)r->out;
-        if (!is_plain(state, r->out) || o->flags & NL_PY_ARRAY_NO_TARGET)
+        if (!is_plain_device_array(state, r->out) || o->flags & NL_PY_ARRAY_NO_TARGET)
             return NULL;
         out = o->dtype;
     }
@@ -107,7 +108,7 @@ static PyObject *note(PyObject *classes, const nl_py_state *state, char method,
 /* ---- planned calls ---- */
 
 static int share_memory(const nl_py_array *a, const nl_py_array *b) {
-    return nl_ranges_meet(nl_py_devarray_range(a), nl_py_devarray_range(b));
+    return nl_ranges_overlap(nl_py_devarray_range(a), nl_py_devarray_range(b));
 }
 
 static int is_same(const nl_py_array *a, const nl_py_array *b) {
@@ -192,7 +193,7 @@ static int read_start(const request *r, PyObject *class, start *s) {
 static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_py_array *a) {
     const nl_py_array *mask = (const nl_py_array *)where;
     nl_layout layout = {.ndim = a->ndim, .itemsize = 1};
-    if (!is_plain(state, where) || mask->dtype != NL_BOOL ||
+    if (!is_plain_device_array(state, where) || mask->dtype != NL_BOOL ||
         !nl_layout_broadcast(mask->ndim, mask->shape, nl_py_devarray_strides(mask), a->ndim,
                              a->shape, layout.strides))
         return NULL;
@@ -305,8 +306,8 @@ static int read_arguments(const char *const *names, int count, int most_position
     return values[0] != NULL;
 }
 
-static PyObject *ask_python(PyObject *self, const char *method, PyObject *const *args,
-                            Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *call_python(PyObject *self, const char *method, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *keywords) {
     PyObject *bound = PyObject_GetAttrString(self, method);
     PyObject *result = bound ? PyObject_Vectorcall(bound, args, (size_t)nargs, keywords) : NULL;
     Py_XDECREF(bound);
@@ -315,7 +316,7 @@ static PyObject *ask_python(PyObject *self, const char *method, PyObject *const 
 
 /* Reads an array of another library with the CUDA Array Interface once. Returns a DeviceArray
  * over it, or the object itself: a new reference. */
-static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) {
+static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *stream) {
     nl_py_value v;
     CUstream handle;
     int blocking;
@@ -335,8 +336,8 @@ static PyObject *own_array(nl_py_state *state, PyObject *obj, PyObject *stream) 
 }
 
 /* Copies the arguments, and replaces one of them. */
-static void put_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
-                         PyObject *new, PyObject **changed) {
+static void replace_argument(PyObject *const *args, Py_ssize_t count, const PyObject *old,
+                             PyObject *new, PyObject **changed) {
     for (Py_ssize_t i = 0; i < count; i++)
         changed[i] = args[i] == old ? new : args[i];
 }
@@ -397,11 +398,11 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
                           args, (size_t)nargs, keywords, &result))
         return result;
     if (!read_call(u->state, method == 'r', args, nargs, keywords, values))
-        return ask_python(self, otherwise, args, nargs, keywords);
-    array = own_array(u->state, values[ARRAY], values[STREAM]);
+        return call_python(self, otherwise, args, nargs, keywords);
+    array = as_device_array(u->state, values[ARRAY], values[STREAM]);
     if (!array)
         return NULL;
-    put_argument(args, count, values[ARRAY], array, changed);
+    replace_argument(args, count, values[ARRAY], array, changed);
     values[ARRAY] = array;
     zero = PyLong_FromLong(0);
     if (!values[AXIS])
@@ -410,7 +411,7 @@ static PyObject *call(PyObject *self, char method, const char *otherwise, PyObje
     result = zero ? call_planned(u->reductions, u->state, &r) : NULL;
     Py_XDECREF(zero);
     if (!result && !PyErr_Occurred())
-        result = ask_python(self, otherwise, changed, nargs, keywords);
+        result = call_python(self, otherwise, changed, nargs, keywords);
     Py_DECREF(array);
     return result;
 }
@@ -481,11 +482,11 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
         return result;
     if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
                         nargs, keywords, values))
-        return ask_python(self, "_work_out", args, nargs, keywords);
-    PyObject *array = own_array(f->state, values[ARR], values[ON_STREAM]);
+        return call_python(self, "_work_out", args, nargs, keywords);
+    PyObject *array = as_device_array(f->state, values[ARR], values[ON_STREAM]);
     if (!array)
         return NULL;
-    put_argument(args, count, values[ARR], array, changed);
+    replace_argument(args, count, values[ARR], array, changed);
     values[ARR] = array;
     request r = request_of_reduction(values);
     if (!is_given(values[SIZE]) && !is_given(values[INIT]))
@@ -493,7 +494,7 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     if (made)
         result = returned(f->state, &r, made);
     else
-        result = PyErr_Occurred() ? NULL : ask_python(self, "_work_out", changed, nargs, keywords);
+        result = PyErr_Occurred() ? NULL : call_python(self, "_work_out", changed, nargs, keywords);
     Py_DECREF(array);
     return result;
 }

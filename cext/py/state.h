@@ -119,10 +119,10 @@ static inline void nl_py_free(PyObject *self) {
 
 /* Call this before device operations: reports the user's line to a driver that compares streams. */
 extern int nl_py_checks_note_callers;
-void nl_py_checks_note_caller_now(void);
+void nl_py_checks_record_caller_for_streams(void);
 static inline void nl_py_checks_note_caller(void) {
     if (__builtin_expect(nl_py_checks_note_callers, 0))
-        nl_py_checks_note_caller_now();
+        nl_py_checks_record_caller_for_streams();
 }
 
 /* Are the accesses of the calling thread's launches counted? Then the counts must be those of a
@@ -134,7 +134,7 @@ static inline int nl_py_checks_is_profiled(void) {
 }
 
 /* Like nl_py_checks_note_caller, before a launch, for all reports of the simulator. */
-void nl_py_checks_note_launch(void);
+void nl_py_checks_record_caller(void);
 
 /* Runs a statement without the interpreter's lock: `NL_UNLOCKED(status = nl_..._open(&err));`. */
 #define NL_UNLOCKED(...) \

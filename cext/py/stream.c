@@ -100,12 +100,12 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
         return -1;
     if (*handle == NULL && names_none(argument)) {
         PyObject *current = nl_py_stream_current();
-        if (nl_capture_under_way())
+        if (nl_capture_is_any_active())
             *handle = nl_capture_stream();
         if (*handle == NULL && nl_py_stream_read(state, current, handle, blocking) < 0)
             return -1;
     }
-    if (nl_capture_under_way() && blocking != NULL && nl_capture_has(*handle))
+    if (nl_capture_is_any_active() && blocking != NULL && nl_capture_has(*handle))
         *blocking = 0;
     return 0;
 }
@@ -281,7 +281,7 @@ static PyObject *stream_repr(nl_py_stream *self) {
 static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         nl_py_capture_check_asking(self->stream->handle, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
@@ -291,7 +291,8 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
 static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
-    if (nl_capture_under_way() && nl_py_capture_check_asking(self->stream->handle, "query()") < 0)
+    if (nl_capture_is_any_active() &&
+        nl_py_capture_check_asking(self->stream->handle, "query()") < 0)
         return NULL;
     if (nl_stream_query(self->stream, &done, &err) < 0)
         return nl_py_raise(&err);
@@ -308,7 +309,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
     if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
         return nl_py_raise(&err);
     }
-    if (nl_capture_under_way() &&
+    if (nl_capture_is_any_active() &&
         nl_py_capture_check_waiting(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)

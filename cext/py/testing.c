@@ -77,11 +77,11 @@ static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)
 
 static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue(
-        "{sn sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_kept()),
-        "buffers", (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live(), "events",
-        (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(), "host_blocks",
-        (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live(), "ipc",
-        (Py_ssize_t)nl_ipc_live());
+        "{sn sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_cached_bytes()),
+        "buffers", (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live_count(),
+        "events", (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(),
+        "host_blocks", (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live_count(),
+        "ipc", (Py_ssize_t)nl_ipc_live());
 }
 
 /* Runs after the interpreter's finalization: prints resources that no Python object owns. */
@@ -94,7 +94,7 @@ static void report(void) {
         (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
     fprintf(stderr,
             "at exit: %zu buffers, %zu blocks kept, %d locked, %llu bytes of the pool used\n",
-            nl_buffer_live(), nl_pool_kept(), nl_pinned_locked(), (unsigned long long)used);
+            nl_buffer_live(), nl_pool_cached_bytes(), nl_pinned_locked(), (unsigned long long)used);
 }
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {

@@ -63,13 +63,13 @@ NL_THREAD_LOCAL nl_py_tracer *nl_py_trace_current;
 
 /* ---- values ---- */
 
-static void spoil(nl_py_tracer *r) {
+static void invalidate(nl_py_tracer *r) {
     Py_CLEAR(r->made);
 }
 
 void nl_py_trace_invalidate(void) {
     if (nl_py_is_tracing())
-        spoil(nl_py_trace_current);
+        invalidate(nl_py_trace_current);
 }
 
 /* Adds a value. Returns NULL if there are too many. */
@@ -228,7 +228,7 @@ static int was_used(const nl_py_tracer *r) {
  * launch could write to them. The traced function received no host array, because calls with host
  * arrays have no key. So each host array was created by the function, and has the same contents in
  * each call. */
-static int takes(PyObject *callable, PyObject *arg) {
+static int is_replayable_argument(PyObject *callable, PyObject *arg) {
     return !nl_py_hostarray_is_exact_array(arg) || Py_IS_TYPE(callable, &PyMethodDescr_Type);
 }
 
@@ -244,7 +244,7 @@ static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *cons
         return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
         int number = value_of(r, args[i]);
-        if (number < 0 || !takes(callable, args[i]))
+        if (number < 0 || !is_replayable_argument(callable, args[i]))
             return NULL;
         numbers[i] = (int16_t)number;
     }
@@ -283,7 +283,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     nl_py_tracer *r = nl_py_trace_current;
     value *v = NULL;
     if (was_used(r))
-        spoil(r);
+        invalidate(r);
     record_with(NULL);
     PyObject *array = nl_py_devarray_allocate(state, parts, layout);
     record_with(r);
@@ -293,7 +293,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     if (r->made && array && !parts->owner && is_in_order(r, parts->stream) && r->bytes <= MAX_BYTES)
         v = add_value(r->made, NEW, array);
     if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
-        spoil(r);
+        invalidate(r);
     return array;
 }
 
@@ -308,13 +308,13 @@ PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nar
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     traced_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
-        spoil(r);
+        invalidate(r);
     record_with(NULL); /* operations inside the call are part of the call: not recorded */
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
     record_with(r);
     r->uses = nl_device_uses();
     if (r->made && (!result || !add_result(r, call, result)))
-        spoil(r);
+        invalidate(r);
     return result;
 }
 
@@ -356,14 +356,14 @@ done:
 
 /* ---- recording ---- */
 
-static void need(trace *made, int number, int until) {
+static void extend_last_use(trace *made, int number, int until) {
     if (made->values[number].last < until)
         made->values[number].last = until;
 }
 
 /* Releases the objects of the recorded call, except constants. Computes the last use of each value:
  * a value from which others are made is used as long as these. */
-static void settle(trace *made) {
+static void compute_last_uses(trace *made) {
     for (int i = 0; i < made->value_count; i++) {
         made->values[i].last = -1;
         if (made->values[i].kind != CONSTANT)
@@ -372,17 +372,17 @@ static void settle(trace *made) {
     for (int c = 0; c < made->call_count; c++) {
         const traced_call *call = &made->calls[c];
         for (int i = 0; i < call->count; i++)
-            need(made, made->arguments[call->first + i], c);
+            extend_last_use(made, made->arguments[call->first + i], c);
         if (call->result >= 0)
-            need(made, call->result, c);
+            extend_last_use(made, call->result, c);
     }
-    need(made, made->result, made->call_count);
+    extend_last_use(made, made->result, made->call_count);
     for (int i = made->value_count - 1; i >= 0; i--) {
         const value *v = &made->values[i];
         if (v->kind == VIEW)
-            need(made, v->source, v->last);
+            extend_last_use(made, v->source, v->last);
         for (int j = 0; v->kind == TUPLE && j < v->count; j++)
-            need(made, made->arguments[v->source + j], v->last);
+            extend_last_use(made, made->arguments[v->source + j], v->last);
     }
 }
 
@@ -401,7 +401,7 @@ static PyObject *finished(nl_py_tracer *r, PyObject *result) {
     if (made->result < 0 || nl_py_hostarray_is_exact_array(result) ||
         (made->values[made->result].kind == CONSTANT && result != Py_None))
         return NULL;
-    settle(made);
+    compute_last_uses(made);
     made->values = shrunk(made->values, (size_t)made->value_count * sizeof *made->values);
     made->calls = shrunk(made->calls, (size_t)made->call_count * sizeof *made->calls);
     made->arguments =
@@ -450,7 +450,7 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
     record_with(NULL);
     if (result)
         *out = finished(&r, result);
-    spoil(&r);
+    invalidate(&r);
     return result;
 }
 
@@ -526,7 +526,7 @@ static PyObject *make(replay *r, int number) {
     return r->live[number];
 }
 
-static int call_again(replay *r, const traced_call *call) {
+static int replay_call(replay *r, const traced_call *call) {
     PyObject *args[MAX_ARGUMENTS];
     for (int i = 0; i < call->count; i++) {
         args[i] = make(r, r->of->arguments[call->first + i]);
@@ -569,7 +569,7 @@ PyObject *nl_py_trace_replay(PyObject *object, PyObject *const *inputs, PyObject
     r.inputs = inputs;
     r.stream = stream;
     memset(r.live, 0, (size_t)of->value_count * sizeof *r.live);
-    while (done < of->call_count && call_again(&r, &of->calls[done]) == 0) {
+    while (done < of->call_count && replay_call(&r, &of->calls[done]) == 0) {
         for (int i = of->input_count; i < of->value_count; i++)
             if (of->values[i].last == done)
                 Py_CLEAR(r.live[i]);

@@ -80,7 +80,7 @@ static int append_distances(key *k, const nl_py_array *a) {
         return 0;
     for (int i = 0; i < k->count; i++) {
         const nl_py_array *other = (nl_py_array *)k->inputs[i];
-        if (!nl_ranges_meet(k->ranges[k->count], k->ranges[i]))
+        if (!nl_ranges_overlap(k->ranges[k->count], k->ranges[i]))
             continue;
         if (!append_tag(k, (char)i, (int64_t)(a->address - other->address)))
             return 0;
@@ -92,7 +92,7 @@ static int append_distances(key *k, const nl_py_array *a) {
 
 /* Fails if arrays of the call are bound to different streams, or to an object that is not exactly a
  * Stream. */
-static int take_stream(key *k, PyObject *stream) {
+static int check_same_stream(key *k, PyObject *stream) {
     if (!stream)
         return 1;
     if (k->stream && k->stream != stream)
@@ -112,7 +112,7 @@ static int append_array(key *k, PyObject *object) {
                             (uint8_t)a->ndim,
                             (uint8_t)device};
     if (k->count == MAX_INPUTS || a->class != NL_ELEMENT_PLAIN || device != nl_device_selected() ||
-        !take_stream(k, a->stream) || !append(k, head, sizeof head) ||
+        !check_same_stream(k, a->stream) || !append(k, head, sizeof head) ||
         !append(k, a->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) || !append_distances(k, a))
         return 0;
     k->inputs[k->count++] = object;
@@ -273,7 +273,7 @@ static int evict(traced *f) {
     return result;
 }
 
-static int note(traced *f, PyObject *bytes, PyObject *value) {
+static int store_trace(traced *f, PyObject *bytes, PyObject *value) {
     PyObject *before = NULL;
     int result;
     Py_BEGIN_CRITICAL_SECTION((PyObject *)f);
@@ -307,7 +307,7 @@ static PyObject *call_function(traced *f, const key *k, PyObject *bytes, PyObjec
                                     k->count, k->stream, &trace);
     if (!trace && result)
         trace = PyLong_FromLong(before + 1);
-    if (trace && note(f, bytes, trace) < 0)
+    if (trace && store_trace(f, bytes, trace) < 0)
         Py_CLEAR(result);
     Py_XDECREF(trace);
     return result;
@@ -333,7 +333,7 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     key k; /* not initialized: it is large */
     PyObject *bytes, *result;
-    if (nl_capture_under_way() ||
+    if (nl_capture_is_any_active() ||
         nl_py_is_tracing()) /* the capture, or the outer trace, contains it */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
     if (nl_py_owners_call(f->state, traced_vectorcall, self, args, nargsf, keywords, &result))
@@ -355,7 +355,7 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
 /* ---- type ---- */
 
 /* Copies the function's attributes that documentation tools and debuggers read. */
-static int take_attributes(traced *f) {
+static int copy_attributes(traced *f) {
     static const char *const names[] = {"__module__", "__name__", "__qualname__", "__doc__"};
     f->dict = PyDict_New();
     int result = f->dict ? 0 : -1;
@@ -380,7 +380,7 @@ static PyObject *traced_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     f->function = Py_NewRef(function);
     f->direct = direct == Py_None ? NULL : Py_XNewRef(direct);
     f->traces = PyDict_New();
-    if (!f->traces || take_attributes(f) < 0)
+    if (!f->traces || copy_attributes(f) < 0)
         Py_CLEAR(f);
     return (PyObject *)f;
 }

@@ -267,7 +267,8 @@ static int recall(const nl_py_value *v, uint32_t *code, const char **reason) {
     return v->found;
 }
 
-static int other_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason) {
+static int none_or_dtype_code(nl_py_values *values, PyObject *value, uint32_t *code,
+                              const char **reason) {
     if (value == Py_None)
         return object_code(values->state, value, code);
     if (is_dtype(value))
@@ -299,7 +300,7 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
             return numpy_scalar_code(state, obj, code, reason);
         if (PyTuple_Check(obj))
             return tuple_code(values, obj, code, reason, nl_py_type_code, 0);
-        int found = other_code(values, obj, code, reason);
+        int found = none_or_dtype_code(values, obj, code, reason);
         if (found)
             return found;
         if (PyObject_TypeCheck(obj, state->enum_type))

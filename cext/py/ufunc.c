@@ -143,7 +143,7 @@ static PyObject *types_of(const nl_py_operand *operands, int count) {
     return tuple;
 }
 
-static int ask(call *c, const nl_py_ufunc_key *key) {
+static int choose_loop(call *c, const nl_py_ufunc_key *key) {
     PyObject *inputs = types_of(c->operands, c->nin), *outputs = types_of(first_out(c), c->nout);
     nl_error err;
     int result = -1;
@@ -189,7 +189,7 @@ static int find_loop(call *c) {
     c->types = key.remember ? nl_py_ufunc_find_types(c->ufunc, &key) : NULL;
     if (c->types)
         memcpy(c->loop, c->types->loop, (size_t)(c->nin + c->nout));
-    else if (ask(c, &key) < 0 || check_types(c) < 0)
+    else if (choose_loop(c, &key) < 0 || check_types(c) < 0)
         return -1;
     for (int i = 0; i < c->nin; i++) {
         if (c->operands[i].place != NL_PY_PLACE_VALUE)
@@ -277,7 +277,7 @@ static int prefers_fortran(const call *c) {
     return some;
 }
 
-static void find_order(const call *c, int *order) {
+static void compute_axis_order(const call *c, int *order) {
     nl_loop_operand operands[NL_PY_MAX_OPERANDS];
     char letter = c->keywords.order;
     if (letter == 'A')
@@ -297,7 +297,7 @@ static int make_outputs(call *c) {
         if (op->place != NL_PY_PLACE_NONE)
             continue;
         if (!has_order)
-            find_order(c, order);
+            compute_axis_order(c, order);
         has_order = 1;
         nl_loop_dense(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
         if (nl_py_operand_make(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) < 0)
@@ -325,7 +325,7 @@ static int separate_inputs(call *c) {
 
 /* Returns whether the operand has a separate element for each element of the loop, that is, it is
  * not broadcast. */
-static int is_whole(const call *c, const nl_py_operand *op) {
+static int is_not_broadcast(const call *c, const nl_py_operand *op) {
     int offset = c->ndim - op->ndim;
     for (int d = 0; d < c->ndim; d++)
         if (c->shape[d] > 1 &&
@@ -342,7 +342,7 @@ static int enter(call *c) {
         if (op->place != NL_PY_PLACE_HOST)
             continue;
         any = 1;
-        if (!is_whole(c, op))
+        if (!is_not_broadcast(c, op))
             reads = NL_PY_READS_SOME;
         if (i < c->nin + c->nmask)
             op->copied = NL_PY_TRANSFER_IN;
@@ -493,7 +493,7 @@ static int begin(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t narg
     if (nl_py_keywords_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
         return -1;
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
-    if ((stream || nl_capture_under_way() || nl_py_stream_here) &&
+    if ((stream || nl_capture_is_any_active() || nl_py_stream_here) &&
         nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
         return -1;
     c->op.device = nl_device_current(&err);

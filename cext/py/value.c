@@ -155,8 +155,10 @@ int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
     return 0;
 }
 
-int nl_py_value_needs_order(const nl_py_value *v, CUstream stream, int blocking, CUstream *other) {
-    if (!is_foreign(v) || !nl_py_arrayinterface_needs_order(&v->memory.foreign, stream, blocking))
+int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int blocking,
+                                   CUstream *other) {
+    if (!is_foreign(v) ||
+        !nl_py_arrayinterface_needs_stream_order(&v->memory.foreign, stream, blocking))
         return 0;
     *other = v->memory.foreign.stream;
     return 1;
@@ -237,7 +239,7 @@ int nl_py_value_read_number(PyObject *obj, nl_scalar *s) {
 }
 
 /* Steals the reference. */
-static int take_number(PyObject *number, nl_scalar *s) {
+static int read_stolen_number(PyObject *number, nl_scalar *s) {
     int result = number ? nl_py_value_read_number(number, s) : -1;
     Py_XDECREF(number);
     return result;
@@ -256,7 +258,7 @@ static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
     if (nl_py_value_wait(v, values->stream, values->blocking) < 0 ||
         !nl_py_value_array(values->state, v))
         return -1;
-    return take_number(nl_py_values_element(values, v->array), s);
+    return read_stolen_number(nl_py_values_element(values, v->array), s);
 }
 
 /* Converts an object by __index__ or __float__. */
@@ -266,8 +268,8 @@ static int convert(nl_py_values *values, PyObject *obj, nl_scalar *s) {
         return 0;
     values->runs++;
     if (PyIndex_Check(obj))
-        return take_number(PyNumber_Index(obj), s);
-    return methods && methods->nb_float ? take_number(PyNumber_Float(obj), s) : 0;
+        return read_stolen_number(PyNumber_Index(obj), s);
+    return methods && methods->nb_float ? read_stolen_number(PyNumber_Float(obj), s) : 0;
 }
 
 int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
@@ -308,7 +310,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
 /* ---- the values of a call ---- */
 
 /* Returns memory for one more value, uninitialized. NULL with an exception. */
-static nl_py_value *take(nl_py_values *values) {
+static nl_py_value *alloc_value(nl_py_values *values) {
     nl_error err;
     nl_py_value *v = values->count < NL_PY_STACK_VALUES ? &values->on_stack[values->count]
                                                         : nl_mem_alloc(sizeof *v, &err);
@@ -317,7 +319,7 @@ static nl_py_value *take(nl_py_values *values) {
     return v;
 }
 
-static void give(nl_py_values *values, nl_py_value *v) {
+static void free_value(nl_py_values *values, nl_py_value *v) {
     if (v < values->on_stack || v >= values->on_stack + NL_PY_STACK_VALUES)
         nl_mem_free(v);
 }
@@ -339,12 +341,12 @@ nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj) {
         v->runs = values->runs;
         return v;
     }
-    v = take(values);
+    v = alloc_value(values);
     if (!v)
         return NULL;
     if (nl_py_value_read(values->state, obj, v) < 0) {
         values->runs++;
-        give(values, v);
+        free_value(values, v);
         return NULL;
     }
     values->runs += !is_quiet(v);
@@ -366,7 +368,7 @@ nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj) {
     return v;
 }
 
-PyObject *nl_py_values_made(const nl_py_values *values) {
+PyObject *nl_py_values_created_arrays(const nl_py_values *values) {
     PyObject *made = NULL;
     for (const nl_py_value *v = values->first; v; v = v->next)
         if (v->array && v->array != v->object) {
@@ -390,7 +392,7 @@ void nl_py_values_release(nl_py_values *values) {
         next = v->next;
         PyObject *given = v->given;
         nl_py_value_clear(v);
-        give(values, v);
+        free_value(values, v);
         Py_DECREF(given);
     }
     values->first = NULL;

@@ -60,7 +60,8 @@ void nl_py_value_of_array(nl_py_value *v, PyObject *array);
 int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream);
 /* For DEVICE: is the producer's work on a stream that is not ordered with `stream`? Returns 1 and
  * *other, or 0. */
-int nl_py_value_needs_order(const nl_py_value *v, CUstream stream, int blocking, CUstream *other);
+int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int blocking,
+                                   CUstream *other);
 /* For DEVICE: later work on `stream` waits for the producer's earlier work. */
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking);
 /* For HOST and DEVICE: the array, a borrowed reference. It is created if necessary. NULL with an
@@ -119,7 +120,7 @@ int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *number);
 PyObject *nl_py_values_element(nl_py_values *values, PyObject *array);
 /* Returns a new list of the arrays that were created for this call, or NULL: without an exception
  * if there are none. */
-PyObject *nl_py_values_made(const nl_py_values *values);
+PyObject *nl_py_values_created_arrays(const nl_py_values *values);
 void nl_py_values_release(nl_py_values *values);
 /* Releases all values. Call it on every path, with or without an exception. An exception that is
  * set remains set. */

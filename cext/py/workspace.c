@@ -12,7 +12,7 @@ static PyObject *new_bytes(nl_py_state *state, size_t size) {
     nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
     nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};
     PyObject *descr =
-        nl_py_geometry_strides(&layout, 'C') < 0 ? NULL : nl_py_hostarray_descr_plain(NL_UINT8);
+        nl_py_geometry_strides(&layout, 'C') < 0 ? NULL : nl_py_hostarray_descr_of(NL_UINT8);
     PyObject *made = descr ? nl_py_devarray_empty(state, descr, element, &layout) : NULL;
     Py_XDECREF(descr);
     return made;
@@ -43,7 +43,7 @@ PyObject *nl_py_workspace_new(nl_py_state *state, size_t size) {
 }
 
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size) {
-    nl_py_graph *g = nl_capture_under_way() ? nl_py_capture_graph(stream) : NULL;
+    nl_py_graph *g = nl_capture_is_any_active() ? nl_py_capture_graph(stream) : NULL;
     PyObject *found = g ? workspace_of(g, stream, size) : Py_NewRef(Py_None);
     Py_XDECREF(g);
     return found;

@@ -14,7 +14,7 @@ PyObject *nl_py_workspace_new(nl_py_state *state, size_t size);
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size);
 
 /* Sets *out to the workspace for a cuBLAS call on a stream of the current device; unchanged if the
- * stream is not being captured. Call it only if nl_capture_under_way(). 0, or -1 with an
+ * stream is not being captured. Call it only if nl_capture_is_any_active(). 0, or -1 with an
  * exception. */
 int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out);
 

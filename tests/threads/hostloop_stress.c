@@ -62,7 +62,7 @@ static void *run(void *unused) {
         nl_fault fault;
         char text[200] = "";
         if (status == -1) {
-            nl_hostloop_take_fault(&fault);
+            nl_hostloop_pop_fault(&fault);
             nl_fault_sentence(&fault, text, sizeof text);
         }
         check(status == -1 && strstr(text, "stress.c(7): found it") != NULL,

@@ -33,7 +33,7 @@ static struct nl_sim_arena *make(void) {
 }
 
 /* Allocates `size` bytes, after an inaccessible gap of at least the same size. */
-static int place(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
+static int alloc_after_gap(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
     uintptr_t base = a->at + (size > ZONE ? size : ZONE);
     base = (base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (base + size + ZONE > a->low + SIZE)
@@ -52,7 +52,7 @@ int nl_sim_arena_open(nl_sim_worker *w) {
     a->at = a->low;
     a->count = 0;
     a->dynamic.variable = NULL;
-    if (place(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
+    if (alloc_after_gap(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
         return -1;
     w->shared = (void *)a->dynamic.base;
     return 0;
@@ -67,7 +67,7 @@ void nl_sim_arena_block(nl_sim_worker *w) {
         nl_sim_shadow_set(a->all[i].base, a->all[i].size, NL_SIM_THERE);
 }
 
-_Noreturn static void too_much(nl_sim_worker *w) {
+_Noreturn static void raise_too_much_shared(nl_sim_worker *w) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, NL_CHECK_STACK,
                        "the shared variables of the block need more memory than there is",
                        w->current, (nl_sim_site){.file = NULL});
@@ -85,8 +85,8 @@ static void *shared_address(nl_sim_worker *w, const nl_sim_shared *variable) {
         if (a->all[i].variable == variable)
             return (void *)a->all[i].base;
     }
-    if (!a || a->count == MOST || place(a, variable->size, &a->all[a->count]) < 0)
-        too_much(w);
+    if (!a || a->count == MOST || alloc_after_gap(a, variable->size, &a->all[a->count]) < 0)
+        raise_too_much_shared(w);
     nl_sim_arena_entry *entry = &a->all[a->count++];
     entry->variable = variable;
     nl_sim_shadow_set(entry->base, entry->size, w->cluster_ended ? 0 : NL_SIM_THERE);
@@ -147,8 +147,8 @@ static int ends_with(const nl_sim_shared *v, unsigned ndim, const unsigned long 
     return memcmp(v->extents + (v->ndim - ndim), extents, ndim * sizeof *extents) == 0;
 }
 
-int nl_sim_arena_has_part(const nl_sim_worker *w, unsigned ndim,
-                          const unsigned long long *extents) {
+int nl_sim_arena_has_subarray(const nl_sim_worker *w, unsigned ndim,
+                              const unsigned long long *extents) {
     const struct nl_sim_arena *a = w->arena;
     for (unsigned i = 0; a && i < a->count; i++) {
         if (ends_with(a->all[i].variable, ndim, extents))

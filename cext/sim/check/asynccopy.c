@@ -111,7 +111,7 @@ static void mark(const copy *c, unsigned bits, int on) {
 }
 
 /* Records the copy's accesses as made by the running thread now. */
-static void note(nl_sim_worker *w, const copy *c) {
+static void record_accesses(nl_sim_worker *w, const copy *c) {
     if (c->from)
         nl_sim_racereport_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
     if (c->to)
@@ -120,13 +120,13 @@ static void note(nl_sim_worker *w, const copy *c) {
 }
 
 /* Removes *at from its list and returns it. */
-static copy *take(copy **at) {
+static copy *unlink_at(copy **at) {
     copy *c = *at;
     *at = c->next;
     return c;
 }
 
-static void put(copy **list, copy *c) {
+static void push(copy **list, copy *c) {
     c->next = *list;
     *list = c;
 }
@@ -157,12 +157,12 @@ static void begin(nl_sim_worker *w, const nl_sim_copying *what) {
     }
 }
 
-static void made(nl_sim_worker *w, const nl_sim_copying *what, const void *pc) {
+static void add_copy(nl_sim_worker *w, const nl_sim_copying *what, const void *pc) {
     block *b = find_block(w, 1);
     if (!b || !what->size)
         return;
     nl_sim_asynccopies *all = w->job->check->copies;
-    copy *c = all->spare ? take(&all->spare) : nl_mem_zalloc(sizeof *c, NULL);
+    copy *c = all->spare ? unlink_at(&all->spare) : nl_mem_zalloc(sizeof *c, NULL);
     if (!c)
         return;
     *c = (copy){.to = (uintptr_t)what->to,
@@ -174,7 +174,7 @@ static void made(nl_sim_worker *w, const nl_sim_copying *what, const void *pc) {
                 .thread = w->current,
                 .group = b->committed[w->current][what->bulk],
                 .bulk = what->bulk};
-    put(c->barrier ? &all->counted : &b->first[w->current], c);
+    push(c->barrier ? &all->counted : &b->first[w->current], c);
     mark(c, MARKS, 1);
 }
 
@@ -192,10 +192,10 @@ static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
             c->from = 0;
             at = &c->next;
         } else {
-            take(at);
+            unlink_at(at);
             mark(c, MARKS, 0);
-            note(w, c);
-            put(&all->spare, c);
+            record_accesses(w, c);
+            push(&all->spare, c);
         }
     }
 }
@@ -207,9 +207,9 @@ static void bind(nl_sim_worker *w, block *b, const void *barrier) {
             at = &c->next;
             continue;
         }
-        take(at);
+        unlink_at(at);
         c->barrier = barrier;
-        put(&w->job->check->copies->counted, c);
+        push(&w->job->check->copies->counted, c);
     }
 }
 
@@ -232,7 +232,7 @@ void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
         c->landed = 1;
         c->block = block_number(w);
         c->thread = w->current;
-        note(w, c);
+        record_accesses(w, c);
     }
 }
 
@@ -244,9 +244,9 @@ static void drop(nl_sim_asynccopies *all, const void *barrier, uint64_t of_block
             at = &c->next;
             continue;
         }
-        take(at);
+        unlink_at(at);
         mark(c, MARKS, 0);
-        put(&all->spare, c);
+        push(&all->spare, c);
     }
 }
 
@@ -255,7 +255,7 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
     if (!w->race)
         return;
     if (what->step == NL_SIM_COPY_MADE) {
-        made(w, what, pc);
+        add_copy(w, what, pc);
         return;
     }
     nl_sim_asynccopies *all = w->job->check->copies;
@@ -293,9 +293,9 @@ void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
             continue;
         for (unsigned i = 0; i < w->threads; i++) {
             while (b->first[i]) {
-                copy *c = take(&b->first[i]);
+                copy *c = unlink_at(&b->first[i]);
                 mark(c, MARKS, 0);
-                put(&all->spare, c);
+                push(&all->spare, c);
             }
         }
         *at = b->next;
@@ -307,7 +307,7 @@ void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
 
 /* Accesses */
 
-static int meets(uintptr_t at, size_t length, uintptr_t address, size_t size) {
+static int ranges_overlap(uintptr_t at, size_t length, uintptr_t address, size_t size) {
     return at && at < address + size && address < at + length;
 }
 
@@ -319,14 +319,15 @@ static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t addr
         if (c->landed && (c->block != index || c->thread != w->current))
             /* for other threads, the race check compares the access with the recorded accesses */
             continue;
-        if (meets(c->to, c->size, address, size) ||
-            (kind & NL_SIM_ACCESS_WRITE && meets(c->from, c->size, address, size)))
+        if (ranges_overlap(c->to, c->size, address, size) ||
+            (kind & NL_SIM_ACCESS_WRITE && ranges_overlap(c->from, c->size, address, size)))
             return c;
     }
     return NULL;
 }
 
-static const copy *find_any(const nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind) {
+static const copy *find_conflict(const nl_sim_worker *w, uintptr_t address, size_t size,
+                                 unsigned kind) {
     const nl_sim_asynccopies *all = w->job->check->copies;
     const copy *found = find(w, all->counted, address, size, kind);
     for (const block *b = all->blocks; b && !found; b = b->next) {
@@ -341,14 +342,15 @@ int nl_sim_asynccopy_forbids(nl_sim_worker *w, uintptr_t address, size_t size, u
     unsigned bits = kind & NL_SIM_ACCESS_WRITE ? MARKS : NL_SIM_COMING;
     if (!w->job->check->copies || !nl_sim_shadow_any(address, size, bits))
         return 0;
-    const copy *c = find_any(w, address, size, kind);
+    const copy *c = find_conflict(w, address, size, kind);
     if (!c)
         return 0;
-    nl_sim_racereport_early(w, address, size, kind, pc,
-                            &(nl_sim_race_side){.block = c->block,
-                                                .thread = c->thread,
-                                                .pc = c->pc,
-                                                .write = meets(c->to, c->size, address, size)});
+    nl_sim_racereport_early(
+        w, address, size, kind, pc,
+        &(nl_sim_race_side){.block = c->block,
+                            .thread = c->thread,
+                            .pc = c->pc,
+                            .write = ranges_overlap(c->to, c->size, address, size)});
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
     return 1;

@@ -32,7 +32,7 @@ typedef struct parameter {
 /* The allocation and variable that an address was probably meant for. */
 typedef struct place {
     nl_sim_memory_info memory;
-    int allocation; /* the result of nl_sim_memory_near */
+    int allocation; /* the result of nl_sim_memory_find_nearest */
     int is_ours;    /* `parameter` is the variable that was found */
     /* the worker of another block whose shared memory it is; otherwise NULL */
     const nl_sim_worker *owner;
@@ -120,7 +120,7 @@ static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found
         parameter p;
         nl_sim_memory_info memory;
         uintptr_t low, high;
-        if (!read_parameter(w, all, i, &p) || nl_sim_memory_near(p.base, &memory) != 1)
+        if (!read_parameter(w, all, i, &p) || nl_sim_memory_find_nearest(p.base, &memory) != 1)
             continue;
         extent(&p, &memory, &low, &high);
         uintptr_t far = distance(address - ((uintptr_t)p.item << 32), low, high);
@@ -160,7 +160,7 @@ static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found
 
 /* The last identifier of a mangled name: "count" for _ZN2ns5countE, _ZN2nsL5countE, _ZL5count and
  * count. */
-static void plain_name(const char *symbol, char *name, size_t size) {
+static void last_identifier(const char *symbol, char *name, size_t size) {
     snprintf(name, size, "%s", symbol);
     if (strncmp(symbol, "_Z", 2) != 0)
         return;
@@ -188,7 +188,7 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
     found->memory.address = p->base = w->image_low + v.address;
     found->memory.size = p->item = v.size;
     p->is_shared = 1;
-    plain_name(v.name, p->name, sizeof p->name);
+    last_identifier(v.name, p->name, sizeof p->name);
     return 1;
 }
 
@@ -214,7 +214,7 @@ static void locate(const nl_sim_worker *w, uintptr_t address, place *found) {
     memset(found, 0, sizeof *found);
     if (locate_shared(w, address, found) || locate_variable(w, address, found))
         return;
-    found->allocation = nl_sim_memory_near(address, &found->memory);
+    found->allocation = nl_sim_memory_find_nearest(address, &found->memory);
     uintptr_t low = found->memory.address;
     if (found->allocation && !find_named(w, address, low, low + found->memory.size, found))
         find_parameter(w, address, found);
@@ -332,7 +332,7 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     locate(w, address, &found);
     /* If an access begins inside a variable and ends outside, the message names the first element
      * outside. */
-    size_t there = nl_sim_shadow_there(address, f->size);
+    size_t there = nl_sim_shadow_valid_length(address, f->size);
     if (found.owner && found.owner->cluster_ended) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
         add_owner(&found, element, sizeof element);
@@ -439,7 +439,7 @@ uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) 
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
     if (nl_sim_arena_find(owner ? owner : w, address, &entry))
         return entry.base;
-    return nl_sim_memory_near(address, &info) ? info.id : 0;
+    return nl_sim_memory_find_nearest(address, &info) ? info.id : 0;
 }
 
 /* Outside of the simulated memory */

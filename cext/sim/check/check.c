@@ -173,7 +173,7 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
                         const void *pc) {
     if (is_plain(address, size))
         return 1;
-    if (nl_sim_shadow_there(address, size) < size)
+    if (nl_sim_shadow_valid_length(address, size) < size)
         forbid(w, address, size, kind, pc);
     if (!(kind & NL_SIM_ACCESS_RANGE) && address % size)
         misaligned(w, address, size, kind, pc);
@@ -227,10 +227,10 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     require_stack(w, pc);
     int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
     int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
-    if (from_ours ? nl_sim_shadow_there(source, size) < size
+    if (from_ours ? nl_sim_shadow_valid_length(source, size) < size
                   : !nl_sim_attribution_is_allowed(w, source, size))
         forbid(w, source, size, NL_SIM_ACCESS_RANGE, pc);
-    if (to_ours ? nl_sim_shadow_there(target, size) < size
+    if (to_ours ? nl_sim_shadow_valid_length(target, size) < size
                 : !nl_sim_attribution_is_allowed(w, target, size))
         forbid(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
@@ -296,7 +296,7 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
     for (const char *at = strchr(type, '['); at && ndim < 4; at = strchr(at + 1, '['))
         extents[ndim++] = strtoull(at + 1, NULL, 10);
     if (!ndim || !nl_sim_launch_check_is_on(w, NL_CHECK_MEMORY) ||
-        nl_sim_arena_has_part(w, ndim, extents))
+        nl_sim_arena_has_subarray(w, ndim, extents))
         return;
     if (!is_reported(w, NL_CHECK_MEMORY, pc, 0)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc};
@@ -331,7 +331,7 @@ void nl_sim_check_misaligned(void *at, unsigned align, int kind, const void *pc)
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
     if (address - nl_sim_shadow.low >= nl_sim_shadow.span || address % align == 0 ||
-        !nl_sim_shadow_there(address, 1))
+        !nl_sim_shadow_valid_length(address, 1))
         return;
     if (kind == NL_SIM_ASSUMED_ALIGNMENT)
         assumed(w, address, align, pc);

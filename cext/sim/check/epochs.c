@@ -106,11 +106,11 @@ void nl_sim_epochs_close(nl_sim_epochs *e) {
     nl_mem_free(e);
 }
 
-void nl_sim_epochs_note_fence(nl_sim_epochs *e, uint32_t block) {
+void nl_sim_epochs_mark_fenced(nl_sim_epochs *e, uint32_t block) {
     e->block[block] |= HAS_FENCED;
 }
 
-void nl_sim_epochs_note_end(nl_sim_epochs *e, uint32_t block) {
+void nl_sim_epochs_mark_ended(nl_sim_epochs *e, uint32_t block) {
     e->block[block] |= HAS_ENDED;
 }
 
@@ -210,7 +210,7 @@ static int concerns(const nl_sim_visit *v, const segment *s) {
 
 /* The first item that does not happen before the access and is not compatible with it; with
  * `strong`, compatible items count as well. NULL: none. */
-static const item *find_unordered(const nl_sim_visit *v, const segment *s, int strong) {
+static const item *find_first_unordered(const nl_sim_visit *v, const segment *s, int strong) {
     if (is_over(v, s))
         return NULL;
     for (unsigned n = 0; n < s->count; n++) {
@@ -258,7 +258,7 @@ static int enlarge(nl_sim_epochs *e, segment **at, unsigned threads) {
 }
 
 /* Stores the access in the segment of its block and kind; -1 without memory. */
-static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
+static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     item made = {v->mark.time, v->mark.pc, v->thread};
     segment *s = *at;
     if (s->barrier < v->order->barrier) {
@@ -281,7 +281,7 @@ static int put(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
     if (s->count == s->capacity) {
         if (enlarge(e, at, v->order->threads) < 0)
             return -1;
-        return put(e, v, at);
+        return store_access(e, v, at);
     }
     s->items[s->count++] = made;
     return 0;
@@ -294,7 +294,8 @@ static void prune(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kin
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
         int same = s->kind == kind && s->operation == v->operation && s->block != v->mark.block;
-        int drops = same && ((is_fixed(e, s->block) && has_fixed) || !find_unordered(v, s, 1));
+        int drops =
+            same && ((is_fixed(e, s->block) && has_fixed) || !find_first_unordered(v, s, 1));
         if (same && is_fixed(e, s->block))
             has_fixed = 1;
         if (drops)
@@ -315,7 +316,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
             s->next = c->more;
             c->more = s;
         }
-        return put(e, v, &c->more);
+        return store_access(e, v, &c->more);
     }
     if (c->more)
         prune(e, v, c, kind);
@@ -330,7 +331,7 @@ static int record(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
                    .operation = v->operation,
                    .capacity = FEW};
     c->more = s;
-    return put(e, v, &c->more);
+    return store_access(e, v, &c->more);
 }
 
 /* Accesses */
@@ -348,7 +349,7 @@ static void compare_segments(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr
             drop(e, at);
             continue;
         }
-        const item *i = concerns(v, s) ? find_unordered(v, s, 0) : NULL;
+        const item *i = concerns(v, s) ? find_first_unordered(v, s, 0) : NULL;
         if (i)
             conflict(v, mark_of(s, i), address);
         at = &s->next;
@@ -422,7 +423,7 @@ static nl_sim_competition competition_in(const nl_sim_visit *v, const cell *c) {
         if (same && (v->operation & OPERATION) <= NL_SIM_OPERATION_EXACT)
             continue;
         if (!(s->kind & STRONG) || !((s->kind | v->mark.who) & NL_SIM_MARK_WRITE) ||
-            s->era != v->mark.era || !find_unordered(v, s, 1))
+            s->era != v->mark.era || !find_first_unordered(v, s, 1))
             continue;
         if (!same)
             return NL_SIM_COMPETES;

@@ -32,8 +32,8 @@ typedef enum nl_sim_competition {
 nl_sim_competition nl_sim_epochs_compete(nl_sim_epochs *epochs, const nl_sim_visit *visit);
 /* note_fence: a thread of the block makes a fence, so accesses of the block can later become
  * ordered before accesses of others. note_end: the block has ended. */
-void nl_sim_epochs_note_fence(nl_sim_epochs *epochs, uint32_t block);
-void nl_sim_epochs_note_end(nl_sim_epochs *epochs, uint32_t block);
+void nl_sim_epochs_mark_fenced(nl_sim_epochs *epochs, uint32_t block);
+void nl_sim_epochs_mark_ended(nl_sim_epochs *epochs, uint32_t block);
 /* The memory was allocated anew: drops its accesses. -1 without memory. */
 int nl_sim_epochs_renew(nl_sim_epochs *epochs, uintptr_t address, size_t size);
 /* Drops all accesses. */

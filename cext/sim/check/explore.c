@@ -100,7 +100,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
 }
 
 /* The first choice with so many switches that was not taken; NULL: none. */
-static const choice *take(nl_sim_explorer *e, unsigned switches) {
+static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
     while (e->next[switches] < e->count) {
         const choice *c = &e->choices[e->next[switches]++];
         if (c->count == switches)
@@ -116,9 +116,9 @@ static unsigned switches_of(unsigned turn) {
 }
 
 int nl_sim_explorer_next(nl_sim_explorer *e, nl_sim_schedule *s) {
-    const choice *c = take(e, switches_of(++e->turn));
+    const choice *c = next_choice(e, switches_of(++e->turn));
     for (unsigned i = 1; i <= NL_SIM_SWITCHES && !c; i++)
-        c = take(e, i);
+        c = next_choice(e, i);
     if (!c)
         return 0;
     memset(s, 0, sizeof *s);

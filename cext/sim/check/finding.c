@@ -93,21 +93,21 @@ static int precedes(const nl_sim_finding *a, const nl_sim_finding *b) {
     return a->order < b->order;
 }
 
-static void put_dim(unsigned to[3], nl_sim_dim from) {
+static void copy_dim(unsigned to[3], nl_sim_dim from) {
     to[0] = from.x;
     to[1] = from.y;
     to[2] = from.z;
 }
 
-static void put_side(nl_fault_side *side, const char *access, nl_sim_dim block, nl_sim_dim thread) {
+static void set_side(nl_fault_side *side, const char *access, nl_sim_dim block, nl_sim_dim thread) {
     side->access = access;
     side->has_block = side->has_thread = 1;
-    put_dim(side->block, block);
-    put_dim(side->thread, thread);
+    copy_dim(side->block, block);
+    copy_dim(side->thread, thread);
 }
 
 /* "k.cu, line 17" */
-static void add_place(nl_text *t, const place *p) {
+static void add_location(nl_text *t, const place *p) {
     if (p->site.file)
         nl_text_add(t, "%s", p->site.file);
     if (p->site.file && p->site.line > 0)
@@ -116,16 +116,16 @@ static void add_place(nl_text *t, const place *p) {
         nl_text_add(t, " (in %s, line %d)", p->header.file, p->header.line);
 }
 
-static void put_place(nl_fault_side *side, const place *p) {
+static void set_location(nl_fault_side *side, const place *p) {
     nl_fault_locate(side, p->site.file, p->site.line);
     nl_fault_locate_header(side, p->header.file, p->header.line);
 }
 
-static void add_what(nl_text *t, const nl_sim_finding *f, const place *other) {
+static void add_text(nl_text *t, const nl_sim_finding *f, const place *other) {
     const char *mark = strstr(f->text, "%o");
     if (mark) {
         nl_text_add(t, "%.*s", (int)(mark - f->text), f->text);
-        add_place(t, other);
+        add_location(t, other);
         nl_text_add(t, "%s", mark + 2);
     } else {
         nl_text_add(t, "%s", f->text);
@@ -143,11 +143,11 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
     place at = resolve(image, first->pc, first->site, first->call);
     place other = resolve(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
     nl_fault_init(fault, first->kind, NL_FAULT_HEAD_FINDING, kernel);
-    put_side(&fault->at, first->access, first->block, first->thread);
-    put_place(&fault->at, &at);
+    set_side(&fault->at, first->access, first->block, first->thread);
+    set_location(&fault->at, &at);
     if (first->other.access) {
-        put_side(&fault->other, first->other.access, first->other.block, first->other.thread);
-        put_place(&fault->other, &other);
+        set_side(&fault->other, first->other.access, first->other.block, first->other.thread);
+        set_location(&fault->other, &other);
     }
     fault->element = first->element;
     fault->address = first->address;
@@ -155,5 +155,5 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
     fault->others = f->total - 1;
     fault->places = f->count;
     nl_text t = nl_text_in(fault->what, sizeof fault->what);
-    add_what(&t, first, &other);
+    add_text(&t, first, &other);
 }

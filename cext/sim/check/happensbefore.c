@@ -299,7 +299,7 @@ void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
 
 /* Release and acquire */
 
-static nl_sim_handed *place(const nl_sim_happensbefore_handover *h, uintptr_t address) {
+static nl_sim_handed *find_slot(const nl_sim_happensbefore_handover *h, uintptr_t address) {
     uint64_t at = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 24;
     for (;; at++) {
         nl_sim_handed *p = &h->table[at & (h->capacity - 1)];
@@ -316,7 +316,7 @@ static int grow(nl_sim_happensbefore_handover *h) {
         return -1;
     for (size_t i = 0; i < h->capacity; i++) {
         if (h->table[i].address)
-            *place(&larger, h->table[i].address) = h->table[i];
+            *find_slot(&larger, h->table[i].address) = h->table[i];
     }
     nl_mem_free(h->table);
     *h = larger;
@@ -330,7 +330,7 @@ static nl_sim_handed *hand(nl_sim_happensbefore *o, nl_sim_happensbefore_handove
         *o->starved = 1;
         return NULL;
     }
-    nl_sim_handed *p = place(h, address);
+    nl_sim_handed *p = find_slot(h, address);
     h->count += p->address == 0;
     p->address = address;
     p->maker = o->block;
@@ -339,7 +339,7 @@ static nl_sim_handed *hand(nl_sim_happensbefore *o, nl_sim_happensbefore_handove
 
 nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *h,
                                          uintptr_t address) {
-    nl_sim_handed *p = h->count ? place(h, address) : NULL;
+    nl_sim_handed *p = h->count ? find_slot(h, address) : NULL;
     return p && p->address ? p : NULL;
 }
 
@@ -368,7 +368,7 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
                                   const nl_sim_happensbefore_handover *h, uintptr_t address) {
     if (!h->count)
         return;
-    const nl_sim_handed *p = place(h, address);
+    const nl_sim_handed *p = find_slot(h, address);
     nl_sim_happensbefore_acquire_from(o, thread, p->clock);
     if (p->block == o->block)
         nl_sim_happensbefore_acquire_from(o, thread, p->of_block);

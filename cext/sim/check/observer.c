@@ -68,7 +68,7 @@ static void end_block(nl_sim_worker *w) {
 
 /* A thread that ends counts as arrived at the barrier of its cluster from then on. */
 static void end_thread(nl_sim_worker *w, unsigned thread) {
-    nl_sim_shuffle_settle(w, thread);
+    nl_sim_shuffle_finish(w, thread);
     if (w->race && w->cluster)
         nl_sim_race_arrive(w, thread,
                            (uintptr_t)w->cluster + nl_sim_cluster_next_parity(w, thread));
@@ -90,7 +90,7 @@ static void barrier(nl_sim_worker *w) {
     nl_sim_convergence_at_barrier(w);
     for (unsigned i = 0; i < w->threads; i++) {
         w->thread[i].worked = 1;
-        nl_sim_shuffle_settle(w, i);
+        nl_sim_shuffle_finish(w, i);
     }
     nl_sim_profile_barrier(w, 1);
     order_all(w);
@@ -136,7 +136,7 @@ static void active(nl_sim_worker *w) {
 
 static void pass(nl_sim_worker *w) {
     if (w->race)
-        nl_sim_race_settle(w);
+        nl_sim_race_finish_write(w);
 }
 
 static void allocated(nl_sim_worker *w, uintptr_t address, size_t size) {
@@ -178,7 +178,7 @@ const nl_sim_observer nl_sim_observer_of_checks = {
     .cross_grid = cross_grid,
     .cluster_arrive = cluster_arrive,
     .cluster_wait = cluster_wait,
-    .exchange = nl_sim_shuffle_look,
+    .exchange = nl_sim_shuffle_check_sources,
     .exchanged = exchanged,
     .active = active,
     .pass = pass,

@@ -45,7 +45,7 @@ static granule **chunks, untold;
 static note *notes;
 static uint32_t kept;
 
-int nl_sim_overlap_is_kept(void) {
+int nl_sim_overlap_is_recorded(void) {
     return (int)nl_atomic_load32_relaxed(&kept);
 }
 
@@ -114,7 +114,7 @@ static granule *find_chunk(uintptr_t address) {
 }
 
 void nl_sim_overlap_drop(uintptr_t address, size_t size) {
-    if (!nl_sim_overlap_is_kept() || address - low >= span || !size)
+    if (!nl_sim_overlap_is_recorded() || address - low >= span || !size)
         return;
     nl_mutex_lock(&lock);
     for (size_t i = (address - low) / CHUNK; i <= (address - low + size - 1) / CHUNK; i++) {

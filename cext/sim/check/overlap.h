@@ -34,7 +34,7 @@ typedef struct nl_sim_overlap_clash {
 } nl_sim_overlap_clash;
 
 /* Is the check enabled? Enables it; 0, or -1 without memory. */
-int nl_sim_overlap_is_kept(void);
+int nl_sim_overlap_is_recorded(void);
 int nl_sim_overlap_keep(void);
 
 /* Creates an operation; release it with free(). `number` counts all operations; the operation is

@@ -269,7 +269,7 @@ typedef enum answer {
     MAY_BE_OVER,
 } answer;
 
-static answer find_answer(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
+static answer test_phase(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
     if (phase >= b->phase)
         return GOES_ON;
     return knows(b, u, phase) ? IS_OVER : MAY_BE_OVER;
@@ -321,17 +321,17 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
     }
     q->of[u->thread].state = state;
     if (found == MAY_BE_OVER && u->worker->job->schedule) /* the thread's loop can end */
-        nl_sim_schedule_note_progress(u->worker->job->schedule);
+        nl_sim_schedule_count_progress(u->worker->job->schedule);
     return 0;
 }
 
-int nl_sim_phases_ask(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
-                      int by_parity, unsigned value) {
+int nl_sim_phases_test(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
+                       int by_parity, unsigned value) {
     barrier *b = find(p, u);
     if (!b)
         return 0;
     int64_t phase = by_parity ? phase_of_parity(p, b, u, value & 1) : phase_of_token(b, value);
-    answer found = find_answer(b, u, phase);
+    answer found = test_phase(b, u, phase);
     if (q ? !answer_once_more(p, u, q, phase, found) : found == GOES_ON)
         return 0;
     if (phase >= b->first && phase > b->phase - CLOCKS)
@@ -343,8 +343,8 @@ int nl_sim_phases_ask(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_
     return 1;
 }
 
-void nl_sim_phases_must_ask(nl_sim_phases *p, const nl_sim_phase_use *u,
-                            nl_sim_phase_questions *q) {
+void nl_sim_phases_begin_test(nl_sim_phases *p, const nl_sim_phase_use *u,
+                              nl_sim_phase_questions *q) {
     barrier *b = find(p, u);
     if (!b)
         return;

@@ -71,14 +71,14 @@ void nl_sim_phases_complete(nl_sim_phases *phases, const nl_sim_phase_use *use);
  * the lower bits, or, with by_parity, for the latest phase of the parity `value`. Returns the
  * answer that the thread gets, which is not 1 earlier than the phase ends. questions: NULL if the
  * order in other schedules does not matter, or if the thread asks until the answer is 1. */
-int nl_sim_phases_ask(nl_sim_phases *phases, const nl_sim_phase_use *use,
-                      nl_sim_phase_questions *questions, int by_parity, unsigned value);
+int nl_sim_phases_test(nl_sim_phases *phases, const nl_sim_phase_use *use,
+                       nl_sim_phase_questions *questions, int by_parity, unsigned value);
 /* The thread must ask for the current phase, which is about to end, before it does anything else.
  */
-void nl_sim_phases_must_ask(nl_sim_phases *phases, const nl_sim_phase_use *use,
-                            nl_sim_phase_questions *questions);
+void nl_sim_phases_begin_test(nl_sim_phases *phases, const nl_sim_phase_use *use,
+                              nl_sim_phase_questions *questions);
 /* The thread does something else. Returns the barrier of its question, or 0 if it has none. */
-static inline uintptr_t nl_sim_phases_go_on(nl_sim_phase_questions *questions, unsigned thread) {
+static inline uintptr_t nl_sim_phases_end_test(nl_sim_phase_questions *questions, unsigned thread) {
     uintptr_t barrier = questions->count ? questions->of[thread].barrier : 0;
     questions->count -= barrier != 0;
     questions->of[thread].barrier = 0;

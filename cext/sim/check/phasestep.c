@@ -53,8 +53,8 @@ int nl_sim_phasestep_take(const nl_sim_phase *what, const void *pc) {
         break;
     case NL_SIM_PHASE_TOKEN:
     case NL_SIM_PHASE_PARITY:
-        return nl_sim_race_ask(w, &barrier, what->step == NL_SIM_PHASE_PARITY, what->value,
-                               what->blocks);
+        return nl_sim_race_test_phase(w, &barrier, what->step == NL_SIM_PHASE_PARITY, what->value,
+                                      what->blocks);
     }
     return 0;
 }

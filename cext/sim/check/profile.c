@@ -80,7 +80,7 @@ uint64_t nl_sim_profile_open(void) {
     return token;
 }
 
-nl_profile *nl_sim_profile_take(uint64_t token) {
+nl_profile *nl_sim_profile_pop(uint64_t token) {
     nl_mutex_lock(&lock);
     session *s = find_lock_held(token);
     nl_profile *p = s ? s->first : NULL;
@@ -95,7 +95,7 @@ nl_profile *nl_sim_profile_take(uint64_t token) {
 
 void nl_sim_profile_close(uint64_t token) {
     nl_profile *p;
-    while ((p = nl_sim_profile_take(token)))
+    while ((p = nl_sim_profile_pop(token)))
         nl_mem_free(p);
     nl_mutex_lock(&lock);
     session **at = &sessions;
@@ -396,7 +396,7 @@ static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigne
 }
 
 /* The size of the largest GPU access at the address, at most `size` bytes. */
-static size_t piece_of(uintptr_t address, size_t size) {
+static size_t largest_access(uintptr_t address, size_t size) {
     size_t piece = MAX_ACCESS;
     while (piece > 1 && (address % piece || piece > size))
         piece /= 2;
@@ -406,7 +406,7 @@ static size_t piece_of(uintptr_t address, size_t size) {
 static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                          const void *pc, nl_sim_request_space space) {
     for (unsigned i = 0; size && i < PIECES; i++) {
-        size_t piece = piece_of(address, size);
+        size_t piece = largest_access(address, size);
         while (access_once(w, address, piece, kind, pc, space))
             nl_sim_scheduler_preempt(w);
         address += piece;

@@ -16,7 +16,7 @@ uint64_t nl_sim_profile_open(void);
 void nl_sim_profile_close(uint64_t token);
 /* The result of the oldest finished launch; the caller must free it with nl_mem_free. NULL if there
  * is none. */
-nl_profile *nl_sim_profile_take(uint64_t token);
+nl_profile *nl_sim_profile_pop(uint64_t token);
 
 /* Call before and after a launch whose job->check is set. begin returns -1 without memory. */
 int nl_sim_profile_begin(nl_sim_job *job);

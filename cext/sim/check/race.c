@@ -190,10 +190,10 @@ static cell *split(nl_sim_race *race, cell *c) {
 /* Dependence on the schedule */
 
 /* The order of what threads do with the barrier at this address depends on the schedule. */
-static void note_dependence(nl_sim_worker *w, uintptr_t barrier) {
+static void record_dependence(nl_sim_worker *w, uintptr_t barrier) {
     w->race->depends = 1;
     if (w->job->schedule)
-        nl_sim_schedule_note_contention(w->job->schedule, barrier);
+        nl_sim_schedule_add_contended(w->job->schedule, barrier);
 }
 
 /* The operation of nl_sim_visit. */
@@ -204,7 +204,7 @@ static unsigned operation_of(unsigned kind, size_t size) {
 }
 
 /* Does the schedule determine the order of the access and others of its memory? */
-static void note_competition(nl_sim_worker *w, const visit *v) {
+static void record_competition(nl_sim_worker *w, const visit *v) {
     nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
     if (found == NL_SIM_COMPETES_FOR_VALUE)
         w->race->starved |= nl_sim_uncertain_mark(&w->race->uncertain, v->address, v->size, 1) < 0;
@@ -212,14 +212,14 @@ static void note_competition(nl_sim_worker *w, const visit *v) {
         return;
     w->race->depends = 1;
     if (w->job->schedule)
-        nl_sim_schedule_note_competition(w->job->schedule);
+        nl_sim_schedule_mark_competing(w->job->schedule);
 }
 
 /* The thread does something else than to wait for a phase. */
-static void go_on(nl_sim_worker *w, unsigned thread) {
-    uintptr_t barrier = nl_sim_phases_go_on(&w->race_block->questions, thread);
+static void end_phase_test(nl_sim_worker *w, unsigned thread) {
+    uintptr_t barrier = nl_sim_phases_end_test(&w->race_block->questions, thread);
     if (barrier)
-        note_dependence(w, barrier);
+        record_dependence(w, barrier);
 }
 
 /* Reports */
@@ -251,7 +251,7 @@ static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
 }
 
 /* The write that waited has been executed: reports the conflict if the write changed the bytes. */
-static void settle_write(nl_sim_worker *w) {
+static void report_pending_write(nl_sim_worker *w) {
     nl_sim_race_block *b = w->race_block;
     if (!b->write.on)
         return;
@@ -274,7 +274,7 @@ static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
     return c->later.atomic ? &c->earlier : &c->later;
 }
 
-static void settle_read(nl_sim_worker *w, unsigned thread) {
+static void report_pending_read(nl_sim_worker *w, unsigned thread) {
     nl_sim_race_block *b = w->race_block;
     nl_sim_race_conflict *c = &b->reads[thread].conflict;
     if (!b->reads[thread].on)
@@ -285,20 +285,20 @@ static void settle_read(nl_sim_worker *w, unsigned thread) {
         report(w, c);
 }
 
-static void settle_reads(nl_sim_worker *w, unsigned first, unsigned end) {
+static void report_pending_reads(nl_sim_worker *w, unsigned first, unsigned end) {
     nl_sim_race_block *b = w->race_block;
     for (unsigned i = first; i < end && b->reads_on; i++)
-        settle_read(w, i);
+        report_pending_read(w, i);
 }
 
 /* The thread writes to an address that it read and that another thread changed in the meantime. */
-static void settle_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
+static void report_lost_update(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size) {
     waiting *wait = &w->race_block->reads[thread];
     if (!wait->on || !wait->plain || wait->granule + GRANULE <= address ||
         wait->granule >= address + size)
         return;
     wait->conflict.updates = 1;
-    settle_read(w, thread);
+    report_pending_read(w, thread);
 }
 
 /* The thread's latest plain read of these four bytes, or NULL. */
@@ -329,8 +329,8 @@ static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned threa
 /* Stores that the instruction at `pc` writes to the address that `read` has read, if both belong to
  * one statement: the thread has not synchronized since the read, and the same instruction has not
  * read another element since, as in a loop over several elements. */
-static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
-                        const latest *read, int32_t pc) {
+static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
+                         const latest *read, int32_t pc) {
     if (read->time != nl_sim_happensbefore_now(&b->order, thread))
         return;
     for (unsigned i = 1; i <= LATEST; i++) {
@@ -350,7 +350,7 @@ static void note_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned 
 
 /* Are the read and the write parts of one statement, as in `if (x > *p) *p = x`? Then the two
  * threads execute the same statement for the same element. */
-static int are_one_update(const nl_sim_race *race, mark read, mark write) {
+static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
             return 1;
@@ -411,18 +411,18 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         }
     } else if ((m.who & ATOMIC) && !(v->mark.who & (ATOMIC | WRITE))) {
         wait = &b->reads[v->thread];
-        settle_read(v->w, v->thread);
+        report_pending_read(v->w, v->thread);
     } else if ((v->mark.who & ATOMIC) && plain_earlier && mine && !(m.who & WRITE)) {
         wait = &b->reads[nl_sim_mark_thread(m)];
-        settle_read(v->w, nl_sim_mark_thread(m));
+        report_pending_read(v->w, nl_sim_mark_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
         wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
         if (wait->on) /* one conflict is enough for the report */
             return;
     }
     if (one_reads && !one_atomic)
-        c.updates = (m.who & WRITE) ? are_one_update(v->race, v->mark, m)
-                                    : are_one_update(v->race, m, v->mark);
+        c.updates = (m.who & WRITE) ? is_one_statement(v->race, v->mark, m)
+                                    : is_one_statement(v->race, m, v->mark);
     if (wait) {
         int plain = !((m.who | v->mark.who) & ATOMIC);
         *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
@@ -450,13 +450,13 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
     if (!one_reads)
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
     else if (!((m.who ^ v->mark.who) & ATOMIC))
-        c.updates = (m.who & WRITE) ? are_one_update(v->race, v->mark, m)
-                                    : are_one_update(v->race, m, v->mark);
+        c.updates = (m.who & WRITE) ? is_one_statement(v->race, v->mark, m)
+                                    : is_one_statement(v->race, m, v->mark);
     report(v->w, &c);
 }
 
 /* Stores a read. Reads that happen before it are replaced. */
-static void note_read(const visit *v, cell *c) {
+static void store_read(const visit *v, cell *c) {
     for (unsigned i = 0; i < 2; i++) {
         mark *m = &c->read[i];
         /* a stored plain read covers an atomic read of the same thread */
@@ -481,7 +481,7 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
     if (!mine && !nl_sim_visit_follows(v, old) && !nl_sim_visit_is_compatible(v, old))
         conflict(v, old, address);
     if (!(v->mark.who & WRITE)) {
-        note_read(v, c);
+        store_read(v, c);
         return;
     }
     for (unsigned i = 0; i < 2; i++) {
@@ -505,7 +505,7 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
         c->write.who |= old.who & UPDATE;
 }
 
-static uint16_t who(const nl_sim_race_block *b, unsigned thread, unsigned kind) {
+static uint16_t pack_thread_and_kind(const nl_sim_race_block *b, unsigned thread, unsigned kind) {
     uint16_t result = (uint16_t)thread;
     if (kind & NL_SIM_ACCESS_WRITE)
         result |= WRITE;
@@ -556,9 +556,9 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     nl_sim_race_block *b = w->race_block;
     int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
     int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_have(race->phases, address);
-    settle_write(w);
+    report_pending_write(w);
     if (!is_phase)
-        go_on(w, thread);
+        end_phase_test(w, thread);
     visit v = {.w = w,
                .race = race,
                .b = b,
@@ -566,7 +566,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .mark = {.block = b->order.block,
                         .time = nl_sim_happensbefore_now(&b->order, thread),
                         .pc = (int32_t)((uintptr_t)pc - race->code),
-                        .who = who(b, thread, kind),
+                        .who = pack_thread_and_kind(b, thread, kind),
                         .era = race->era},
                .thread = thread,
                .kind = kind,
@@ -576,11 +576,11 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .size = size,
                .pc = pc};
     if (strong && !is_phase && race->epochs)
-        note_competition(w, &v);
+        record_competition(w, &v);
     if (!v.operation && (strong || !(kind & NL_SIM_ACCESS_WRITE))) {
         uintptr_t found = nl_sim_uncertain_find(&race->uncertain, address, size);
         if (found)
-            note_dependence(w, found);
+            record_dependence(w, found);
     }
     if (is_phase) {
         ; /* the order of phases, not of accesses */
@@ -604,14 +604,14 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code),
                      nl_sim_happensbefore_now(&b->order, thread)};
     } else if (b->reads_on) {
-        settle_update(w, thread, address, size);
+        report_lost_update(w, thread, address, size);
     }
     const latest *own = !strong && (kind & NL_SIM_ACCESS_WRITE)
                             ? find_latest(b, thread, address / GRANULE * GRANULE)
                             : NULL;
     if (own) {
         v.mark.who |= UPDATE;
-        note_update(race, b, thread, own, v.mark.pc);
+        store_update(race, b, thread, own, v.mark.pc);
     }
     if (race->epochs) {
         if (nl_sim_epochs_access(race->epochs, &v, conflict_exactly) < 0)
@@ -648,7 +648,7 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
 }
 
 /* Does the access happen before the current access of some thread of the block? */
-static int is_known_to_any(const nl_sim_worker *w, mark m) {
+static int happens_before_any_thread(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m),
                                         m.time, !(m.who & WRITE)))
@@ -660,7 +660,7 @@ static int is_known_to_any(const nl_sim_worker *w, mark m) {
 static int is_late(const nl_sim_worker *w, mark m) {
     return m.era == w->race->era && !(m.who & SPLIT) && m.block != w->race_block->order.block &&
            nl_sim_visit_share_cluster(w, m.block, w->race_block->order.block) &&
-           !is_known_to_any(w, m);
+           !happens_before_any_thread(w, m);
 }
 
 typedef struct late_search {
@@ -709,48 +709,48 @@ int nl_sim_race_find_access_after_end(nl_sim_worker *w, uintptr_t low, size_t si
 void nl_sim_race_end_block(nl_sim_worker *w) {
     if (!w->race_block)
         return;
-    settle_write(w);
-    settle_reads(w, 0, w->threads);
+    report_pending_write(w);
+    report_pending_reads(w, 0, w->threads);
     if (w->race->epochs)
-        nl_sim_epochs_note_end(w->race->epochs, w->race_block->order.block);
+        nl_sim_epochs_mark_ended(w->race->epochs, w->race_block->order.block);
     nl_sim_happensbefore_end(&w->race_block->order);
 }
 
-static void note_release(nl_sim_worker *w) {
+static void record_fence(nl_sim_worker *w) {
     if (w->race->epochs)
-        nl_sim_epochs_note_fence(w->race->epochs, w->race_block->order.block);
+        nl_sim_epochs_mark_fenced(w->race->epochs, w->race_block->order.block);
 }
 
 void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
-    settle_write(w);
-    go_on(w, thread);
-    note_release(w);
+    report_pending_write(w);
+    end_phase_test(w, thread);
+    record_fence(w);
     w->race->has_narrow_fences |= scope == NL_SIM_ORDER_NARROW;
     nl_sim_happensbefore_fence(&w->race_block->order, thread, scope);
 }
 
 void nl_sim_race_barrier(nl_sim_worker *w) {
-    settle_write(w);
-    settle_reads(w, 0, w->threads);
+    report_pending_write(w);
+    report_pending_reads(w, 0, w->threads);
     for (unsigned i = 0; i < w->threads && w->race_block->questions.count; i++)
-        go_on(w, i);
+        end_phase_test(w, i);
     nl_sim_happensbefore_barrier(&w->race_block->order);
 }
 
 void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
-    settle_write(w);
+    report_pending_write(w);
     for (uint32_t left = lanes; left && w->race_block->reads_on; left &= left - 1)
-        settle_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
+        report_pending_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
     for (uint32_t left = lanes; left && w->race_block->questions.count; left &= left - 1)
-        go_on(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
+        end_phase_test(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
     nl_sim_happensbefore_warp(&w->race_block->order, warp, lanes);
 }
 
 void nl_sim_race_tile(nl_sim_worker *w, unsigned first, unsigned count) {
-    settle_write(w);
-    settle_reads(w, first, first + count);
+    report_pending_write(w);
+    report_pending_reads(w, first, first + count);
     for (unsigned i = first; i < first + count && w->race_block->questions.count; i++)
-        go_on(w, i);
+        end_phase_test(w, i);
     nl_sim_happensbefore_tile(&w->race_block->order, first, count);
 }
 
@@ -767,25 +767,25 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 /* The barrier of a cluster */
 
 /* Drops what an earlier cluster has released there. */
-static void drop_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
+static void drop_release_of_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
     nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
     if (handed && !nl_sim_visit_share_cluster(w, handed->maker, w->race_block->order.block))
         nl_sim_happensbefore_drop(handed);
 }
 
 void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
-    settle_write(w);
-    settle_read(w, thread);
-    go_on(w, thread);
-    note_release(w);
-    drop_other_cluster(w, barrier);
+    report_pending_write(w);
+    report_pending_read(w, thread);
+    end_phase_test(w, thread);
+    record_fence(w);
+    drop_release_of_other_cluster(w, barrier);
     nl_sim_happensbefore_release_all(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
 void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
-    settle_write(w);
-    go_on(w, thread);
-    drop_other_cluster(w, barrier);
+    report_pending_write(w);
+    end_phase_test(w, thread);
+    drop_release_of_other_cluster(w, barrier);
     nl_sim_happensbefore_acquire(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
@@ -814,19 +814,19 @@ void nl_sim_race_forget_barrier(nl_sim_worker *w, uintptr_t address) {
     nl_sim_phases_forget(w->race->phases, address);
 }
 
-static void settle_dependence(nl_sim_worker *w, uintptr_t barrier) {
+static void check_dependence(nl_sim_worker *w, uintptr_t barrier) {
     if (nl_sim_phases_depend(w->race->phases))
-        note_dependence(w, barrier);
+        record_dependence(w, barrier);
 }
 
 void nl_sim_race_arrive_in_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     nl_sim_phase_use use = use_of(w, barrier);
-    settle_write(w);
-    settle_read(w, w->current);
-    go_on(w, w->current);
-    note_release(w);
+    report_pending_write(w);
+    report_pending_read(w, w->current);
+    end_phase_test(w, w->current);
+    record_fence(w);
     nl_sim_phases_arrive(w->race->phases, &use);
-    settle_dependence(w, barrier->address);
+    check_dependence(w, barrier->address);
 }
 
 void nl_sim_race_begin_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
@@ -840,44 +840,44 @@ void nl_sim_race_begin_completion(nl_sim_worker *w, const nl_sim_race_phase *bar
 void nl_sim_race_end_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
                                 nl_sim_vectorclock **begun) {
     nl_sim_phase_use use = use_of(w, barrier);
-    settle_write(w);
+    report_pending_write(w);
     nl_sim_phases_release(w->race->phases, &use);
     if (begun)
         nl_sim_happensbefore_reset_clock(use.order, use.thread, *begun);
     else if (w->race->epochs)
-        nl_sim_phases_must_ask(w->race->phases, &use, &w->race_block->questions);
+        nl_sim_phases_begin_test(w->race->phases, &use, &w->race_block->questions);
 }
 
 void nl_sim_race_complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     nl_sim_phase_use use = use_of(w, barrier);
     nl_sim_phases_complete(w->race->phases, &use);
-    settle_dependence(w, barrier->address);
+    check_dependence(w, barrier->address);
 }
 
-int nl_sim_race_ask(nl_sim_worker *w, const nl_sim_race_phase *barrier, int by_parity,
-                    unsigned value, int blocks) {
+int nl_sim_race_test_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier, int by_parity,
+                           unsigned value, int blocks) {
     nl_sim_phase_use use = use_of(w, barrier);
     nl_sim_phase_questions *questions = w->race->epochs ? &w->race_block->questions : NULL;
-    settle_write(w);
+    report_pending_write(w);
     if (blocks && questions) { /* its answers are no part of the program's decisions */
-        uintptr_t asked = nl_sim_phases_go_on(questions, use.thread);
+        uintptr_t asked = nl_sim_phases_end_test(questions, use.thread);
         if (asked && asked != barrier->address)
-            note_dependence(w, asked);
+            record_dependence(w, asked);
         questions = NULL;
     }
-    int is_over = nl_sim_phases_ask(w->race->phases, &use, questions, by_parity, value);
-    settle_dependence(w, barrier->address);
+    int is_over = nl_sim_phases_test(w->race->phases, &use, questions, by_parity, value);
+    check_dependence(w, barrier->address);
     return is_over;
 }
 
 void nl_sim_race_end_thread(nl_sim_worker *w, unsigned thread) {
-    settle_write(w);
-    settle_read(w, thread);
-    go_on(w, thread);
+    report_pending_write(w);
+    report_pending_read(w, thread);
+    end_phase_test(w, thread);
 }
 
-void nl_sim_race_settle(nl_sim_worker *w) {
-    settle_write(w);
+void nl_sim_race_finish_write(nl_sim_worker *w) {
+    report_pending_write(w);
 }
 
 void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {

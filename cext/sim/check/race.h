@@ -89,7 +89,7 @@ void nl_sim_race_tile(struct nl_sim_worker *worker, unsigned first, unsigned cou
 /* All blocks have synchronized. */
 void nl_sim_race_cross_grid(nl_sim_race *race);
 /* Called before another block runs: checks a write whose value is still to be compared. */
-void nl_sim_race_settle(struct nl_sim_worker *worker);
+void nl_sim_race_finish_write(struct nl_sim_worker *worker);
 /* The memory was allocated anew: drops its accesses. */
 void nl_sim_race_renew(struct nl_sim_worker *worker, uintptr_t address, size_t size);
 /* Finds an access of another block of the cluster to the shared memory of this block that is not
@@ -118,9 +118,9 @@ void nl_sim_race_begin_completion(struct nl_sim_worker *worker, const nl_sim_rac
 void nl_sim_race_end_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
                                 nl_sim_vectorclock **begun);
 void nl_sim_race_complete_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
-/* Has a phase ended? See nl_sim_phases_ask. blocks: the thread asks until the answer is 1. */
-int nl_sim_race_ask(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier, int by_parity,
-                    unsigned value, int blocks);
+/* Has a phase ended? See nl_sim_phases_test. blocks: the thread asks until the answer is 1. */
+int nl_sim_race_test_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
+                           int by_parity, unsigned value, int blocks);
 void nl_sim_race_end_thread(struct nl_sim_worker *worker, unsigned thread);
 
 #endif

@@ -226,7 +226,7 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
     if (wanted && (!job->check->race || nl_sim_race_is_starved(job->check->race))) {
         nl_fault fault;
         nl_fault_init(&fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-        nl_fault_say(&fault, "there is no memory to look for races");
+        nl_fault_format(&fault, "there is no memory to look for races");
         nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
     job->check->depends = job->check->race && nl_sim_race_depends(job->check->race);
@@ -314,9 +314,9 @@ void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, 
         compare_streams(w, address, size, kind, pc);
     space where = w->race ? find_space(w, address) : PRIVATE;
     if (where != PRIVATE && w->job->schedule)
-        nl_sim_deadlock_note_access(w, address, size, kind & NL_SIM_ACCESS_WRITE);
+        nl_sim_deadlock_record_access(w, address, size, kind & NL_SIM_ACCESS_WRITE);
     if (where == GLOBAL && w->job->check->undo && (kind & NL_SIM_ACCESS_WRITE))
-        nl_sim_undo_note(w->job->check->undo, address, size);
+        nl_sim_undo_record(w->job->check->undo, address, size);
     if (where != PRIVATE)
         nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
 }

@@ -77,7 +77,7 @@ int nl_sim_reals_are_trapped(const nl_sim_job *job) {
 /* Is the instruction an addition, subtraction, multiplication, division, square root or fused
  * multiply-add? The encodings: SSE: prefixes, 0F, opcode; AVX: C5 and one byte or C4 and two bytes,
  * opcode; AVX-512: 62 and three bytes, opcode. */
-static int makes_number(const unsigned char *p) {
+static int is_arithmetic(const unsigned char *p) {
     unsigned map = 1, code;
     while (*p == 0x66 || *p == 0xf2 || *p == 0xf3)
         p++;
@@ -110,7 +110,7 @@ static int follows_call(const unsigned char *p) {
 
 /* The operation's position as a return address: the address after the operation, or, in a library
  * function, the return address of the user's call, which is searched on the stack. */
-static const void *find_place(const nl_sim_worker *w, uintptr_t at, uintptr_t stack) {
+static const void *find_return_address(const nl_sim_worker *w, uintptr_t at, uintptr_t stack) {
     const nl_sim_fiber_stack *own = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t end = (uintptr_t)own->low + own->size, size = w->image_high - w->image_low;
     if (at - w->image_low < size)
@@ -146,8 +146,8 @@ int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context)
     state->fpregs->mxcsr = MASKED;
     state->gregs[REG_EFL] |= STEP;
     w->stepping = 1;
-    if (code != FPE_FLTINV || makes_number((const unsigned char *)at))
-        report(w, find_place(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
+    if (code != FPE_FLTINV || is_arithmetic((const unsigned char *)at))
+        report(w, find_return_address(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
     return 1;
 }
 

@@ -85,7 +85,7 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* The time of which KEPT last loads are later, or 0. */
-static unsigned find_first_kept(const nl_sim_reuse *r) {
+static unsigned find_oldest_kept(const nl_sim_reuse *r) {
     unsigned first = TIMES;
     while (first >= WORD && count_after(r, first - WORD) <= KEPT)
         first -= WORD;
@@ -93,7 +93,7 @@ static unsigned find_first_kept(const nl_sim_reuse *r) {
 }
 
 static void keep_newest_lines(nl_sim_reuse *r) {
-    unsigned first = find_first_kept(r), count = 0;
+    unsigned first = find_oldest_kept(r), count = 0;
     for (unsigned i = 0; i < SLOTS && count < KEPT; i++) {
         const entry *e = &r->slots[i];
         if (e->epoch == r->epoch && e->time >= first)

@@ -121,7 +121,7 @@ void nl_sim_shuffle_enter(nl_sim_worker *w) {
         memset(w->doubts, 0, sizeof *w->doubts);
 }
 
-void nl_sim_shuffle_settle(nl_sim_worker *w, unsigned thread) {
+void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread) {
     if (!w->doubts || !w->doubts->of[thread].stored)
         return;
     doubt *d = &w->doubts->of[thread];
@@ -135,10 +135,10 @@ void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, uns
     unsigned plain = kind & (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_RANGE);
     if (d->marked != w->next + 1)
         return;
-    nl_sim_shuffle_settle(w, w->current);
+    nl_sim_shuffle_finish(w, w->current);
     if (plain == NL_SIM_ACCESS_WRITE && (size == 4 || size == 8) &&
         address - nl_sim_shadow.low < nl_sim_shadow.span &&
-        nl_sim_shadow_there(address, size) == size) {
+        nl_sim_shadow_valid_length(address, size) == size) {
         d->stored = address;
         d->size = size;
     }
@@ -164,12 +164,12 @@ void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *gr
     }
 }
 
-void nl_sim_shuffle_look(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     unsigned first = warp * NL_SIM_LANES;
     const nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
     FOR_LANES(lane, group->arrived)
-    nl_sim_shuffle_settle(w, first + lane);
+    nl_sim_shuffle_finish(w, first + lane);
     if (group->op != NL_SIM_WARP_SHFL || how == NL_SIM_SHUFFLE_UP || group->mask == UINT32_MAX ||
         !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;

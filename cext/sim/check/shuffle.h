@@ -11,12 +11,12 @@ typedef struct nl_sim_doubts nl_sim_doubts;
 /* A launch begins. Clears the state, because block indices repeat. */
 void nl_sim_shuffle_enter(nl_sim_worker *w);
 /* Call before a group of lanes exchanges values, in a launch with the check `sync`. */
-void nl_sim_shuffle_look(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
+void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Call after the exchange. */
 void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Call before the running thread accesses memory; kind: NL_SIM_ACCESS_... bits. */
 void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind);
 /* Call when the thread's last store is certainly in memory. */
-void nl_sim_shuffle_settle(nl_sim_worker *w, unsigned thread);
+void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread);
 
 #endif

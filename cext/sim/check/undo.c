@@ -52,7 +52,7 @@ static int grow(nl_sim_undo *u) {
     return 0;
 }
 
-static void note_bytes(nl_sim_undo *u, uintptr_t granule, uintptr_t low, uintptr_t high) {
+static void record_bytes(nl_sim_undo *u, uintptr_t granule, uintptr_t low, uintptr_t high) {
     word *w = find(u->words, u->capacity, granule);
     u->count += w->address == 0;
     w->address = granule;
@@ -65,14 +65,14 @@ static void note_bytes(nl_sim_undo *u, uintptr_t granule, uintptr_t low, uintptr
     }
 }
 
-void nl_sim_undo_note(nl_sim_undo *u, uintptr_t address, size_t size) {
+void nl_sim_undo_record(nl_sim_undo *u, uintptr_t address, size_t size) {
     for (uintptr_t at = address, end = address + size; at < end && !u->is_incomplete;) {
         uintptr_t granule = at / GRANULE * GRANULE, next = granule + GRANULE;
         next = next < end ? next : end;
         if (u->count * 2 >= u->capacity && grow(u) < 0)
             u->is_incomplete = 1;
         else
-            note_bytes(u, granule, at, next);
+            record_bytes(u, granule, at, next);
         at = next;
     }
 }
@@ -90,7 +90,7 @@ void nl_sim_undo_keep(nl_sim_undo *u) {
     }
 }
 
-static void put(const nl_sim_undo *u, int after) {
+static void write_back(const nl_sim_undo *u, int after) {
     for (size_t i = 0; i < u->capacity; i++) {
         const word *w = &u->words[i];
         for (unsigned k = 0; w->address && k < GRANULE; k++) {
@@ -101,9 +101,9 @@ static void put(const nl_sim_undo *u, int after) {
 }
 
 void nl_sim_undo_restore(nl_sim_undo *u) {
-    put(u, 0);
+    write_back(u, 0);
 }
 
 void nl_sim_undo_finish(nl_sim_undo *u) {
-    put(u, 1);
+    write_back(u, 1);
 }

@@ -12,7 +12,7 @@ nl_sim_undo *nl_sim_undo_open(void); /* NULL without memory */
 void nl_sim_undo_close(nl_sim_undo *undo);
 /* Call before these bytes are written. Without memory the log becomes incomplete and must not be
  * used. */
-void nl_sim_undo_note(nl_sim_undo *undo, uintptr_t address, size_t size);
+void nl_sim_undo_record(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
 /* Call after the first launch: saves its results. */
 void nl_sim_undo_keep(nl_sim_undo *undo);

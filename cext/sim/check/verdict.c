@@ -43,7 +43,7 @@ void nl_sim_verdict_add(uint64_t record, const char *kernel, nl_verdict_kind kin
     nl_mutex_unlock(&lock);
 }
 
-int nl_sim_verdict_take(uint64_t record, nl_verdict *verdict) {
+int nl_sim_verdict_pop(uint64_t record, nl_verdict *verdict) {
     int found = 0;
     nl_mutex_lock(&lock);
     for (entry **at = &entries; *at && !found;) {

@@ -9,6 +9,6 @@
 void nl_sim_verdict_add(uint64_t record, const char *kernel, nl_verdict_kind kind,
                         uint64_t schedules);
 /* Implements nl_driver.TakeVerdict. */
-int nl_sim_verdict_take(uint64_t record, nl_verdict *verdict);
+int nl_sim_verdict_pop(uint64_t record, nl_verdict *verdict);
 
 #endif

@@ -81,7 +81,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
 }
 
 /* Removes a request from the counters of its site: it is a part of a wider one. */
-static void remove_part(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
+static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
     uint64_t own[NL_PROFILE_COUNT] = {0};
     nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
     for (unsigned i = 0; i < NL_PROFILE_COUNT; i++)
@@ -106,7 +106,7 @@ static void merge(nl_sim_widen *w, const nl_sim_request *requests, nl_sim_reques
     for (unsigned i = 0; i < parts; i++) {
         const nl_sim_request *part = &requests[found[i]];
         w->is_merged[found[i]] = 1;
-        remove_part(part, &sites[part->site], level);
+        uncount_request(part, &sites[part->site], level);
     }
     nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind, s->widened[level]);
 }

@@ -76,7 +76,7 @@ static int is_ours(const char *name) {
     return strncmp(name, "nl_sim_", 7) == 0 || strstr(name, "numbalite_sim") != NULL;
 }
 
-static int is_others(const char *name, const char *const *others, size_t count) {
+static int is_local_to_others(const char *name, const char *const *others, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (is_local_to(name, others[i]))
             return 1;
@@ -102,7 +102,8 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
             symbol.st_name >= strings->sh_size)
             continue;
         const char *name = o.bytes + strings->sh_offset + symbol.st_name;
-        if (is_ours(name) || (!is_local_to(name, kernel) && is_others(name, others, count)))
+        if (is_ours(name) ||
+            (!is_local_to(name, kernel) && is_local_to_others(name, others, count)))
             continue;
         total += symbol.st_size;
     }
@@ -210,7 +211,7 @@ typedef struct nearest {
     int found;
 } nearest;
 
-static void look(void *data, const nl_sim_elf_variable *v) {
+static void keep_nearest(void *data, const nl_sim_elf_variable *v) {
     nearest *n = data;
     if (v->address > n->address || n->address - v->address >= v->size + BEHIND ||
         (n->found && v->address < n->variable->address))
@@ -222,7 +223,7 @@ static void look(void *data, const nl_sim_elf_variable *v) {
 int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
                            nl_sim_elf_variable *variable) {
     nearest n = {.address = address, .variable = variable};
-    each_variable(bytes, size, 1, look, &n);
+    each_variable(bytes, size, 1, keep_nearest, &n);
     return n.found;
 }
 

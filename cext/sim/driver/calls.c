@@ -126,7 +126,7 @@ static CUresult sim_ProfilerStop(void) {
 
 static int take_fault(nl_fault *fault) {
     uint64_t id;
-    if (!nl_sim_lasterror_take_fault(fault, &id))
+    if (!nl_sim_lasterror_pop_fault(fault, &id))
         return 0;
     nl_sim_stream_clear_fault(id);
     return 1;
@@ -161,9 +161,9 @@ int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err) {
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask;
-    table->TakeVerdict = nl_sim_verdict_take;
+    table->TakeVerdict = nl_sim_verdict_pop;
     table->OpenProfile = nl_sim_profile_open;
-    table->TakeProfile = nl_sim_profile_take;
+    table->TakeProfile = nl_sim_profile_pop;
     table->CloseProfile = nl_sim_profile_close;
     table->SetCaller = nl_sim_streamclock_set_caller;
     table->StreamNumber = nl_sim_streamclock_number;

@@ -41,7 +41,7 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
     fault.at.access = "reads";
     fault.address = (uintptr_t)from + first;
     fault.size = count;
-    nl_fault_say(
+    nl_fault_format(
         &fault,
         "a copy to the host reads device memory which nothing has written: %zu bytes, from byte "
         "%zu of what is copied on",
@@ -67,16 +67,16 @@ static void compare(nl_sim_op *op, nl_sim_stream *stream, const char *noun, uint
     fault.at.access = writes ? "writes" : "reads";
     fault.address = clash.address;
     fault.size = size;
-    nl_fault_say(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s", noun,
-                 nl_sim_overlap_stream(op->overlap), fault.at.access,
-                 (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
-                 nl_sim_overlap_remedy);
+    nl_fault_format(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s", noun,
+                    nl_sim_overlap_stream(op->overlap), fault.at.access,
+                    (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
+                    nl_sim_overlap_remedy);
     nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
 static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     const CUDA_MEMCPY3D *box = &((copy_op *)op)->box;
-    int reads = ((copy_op *)op)->reads && nl_sim_shadow_is_kept();
+    int reads = ((copy_op *)op)->reads && nl_sim_shadow_is_recorded();
     for (size_t z = 0; z < box->Depth; z++) {
         for (size_t y = 0; y < box->Height; y++) {
             char *to = (char *)box->dstHost + (z * box->dstHeight + y) * box->dstPitch;
@@ -88,7 +88,7 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
             compare(op, stream, "a copy", (uintptr_t)from, box->WidthInBytes, 0);
             compare(op, stream, "a copy", (uintptr_t)to, box->WidthInBytes, 1);
             memmove(to, from, box->WidthInBytes);
-            if (nl_sim_shadow_is_kept())
+            if (nl_sim_shadow_is_recorded())
                 nl_sim_shadow_copy((uintptr_t)to, (uintptr_t)from, box->WidthInBytes);
         }
     }
@@ -323,7 +323,7 @@ typedef struct set_op {
 static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     const set_op *s = (set_op *)op;
     compare(op, stream, "a fill", (uintptr_t)s->to, s->count * s->width, 1);
-    if (nl_sim_shadow_is_kept())
+    if (nl_sim_shadow_is_recorded())
         nl_sim_shadow_set((uintptr_t)s->to, s->count * s->width, NL_SIM_THERE | NL_SIM_WRITTEN);
     if (s->width == 1) {
         memset(s->to, (int)s->value, s->count);

@@ -67,7 +67,7 @@ static CUresult sim_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     return CUDA_SUCCESS;
 }
 
-static int is_as_said(int fd, const sim_handle *own) {
+static int matches_file(int fd, const sim_handle *own) {
     struct stat facts;
     return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_ino == own->inode &&
            (uint64_t)facts.st_size == own->span && own->lead <= own->span &&
@@ -88,7 +88,7 @@ static int open_exported(const sim_handle *own) {
     int place = open(path, O_PATH | O_CLOEXEC), fd = -1;
     if (place < 0)
         return -1;
-    if (is_as_said(place, own)) {
+    if (matches_file(place, own)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", place);
         fd = open(path, O_RDWR | O_CLOEXEC);
     }

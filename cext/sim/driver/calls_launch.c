@@ -75,9 +75,9 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
         snprintf(parameter, sizeof parameter, ", the memory of parameter %u", number);
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_say(&fault, "%s%s%s", damage, parameter,
-                 checked ? ""
-                         : "; run it under `with cuda.checks():` to see the thread and the line");
+    nl_fault_format(
+        &fault, "%s%s%s", damage, parameter,
+        checked ? "" : "; run it under `with cuda.checks():` to see the thread and the line");
     add_launch(&fault, l);
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
@@ -108,7 +108,7 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job) {
         nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, c->kernel.name);
-        nl_fault_say(&l->job.fault, "there is no memory to run it");
+        nl_fault_format(&l->job.fault, "there is no memory to run it");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     job->launch = c->launch;
@@ -141,7 +141,7 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
         return CUDA_SUCCESS;
     nl_fault_init(&l->job.fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_say(
+    nl_fault_format(
         &l->job.fault,
         "what it has launched still runs after %g s, the limit: %s launches %s at %s, line %d",
         (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
@@ -153,7 +153,7 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
 static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_collect(&l->job, &pending);
-    while ((c = nl_sim_nested_take(&pending))) {
+    while ((c = nl_sim_nested_pop(&pending))) {
         if (status == CUDA_SUCCESS)
             status = check_limit(l, c);
         if (status == CUDA_SUCCESS)
@@ -315,7 +315,8 @@ static size_t stack_size(const nl_sim_context *context) {
 
 /* Returns the function to run when `f` is launched with these checks: `f`, or its twin that was
  * compiled for them. NULL with *status set on failure. */
-static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, CUresult *status) {
+static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *checks,
+                                          CUresult *status) {
     char log[900] = "";
     nl_fault fault;
     uint32_t mask = nl_checks_of_image(checks->mask);
@@ -325,16 +326,17 @@ static nl_sim_function *find_twin(nl_sim_function *f, const nl_checks *checks, C
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
     if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
-        nl_fault_say(&fault, "kernels cannot be checked: no address space for the shadow "
-                             "memory (a limit of the process, or of the system)");
+        nl_fault_format(&fault, "kernels cannot be checked: no address space for the shadow "
+                                "memory (a limit of the process, or of the system)");
         nl_sim_lasterror_report(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
-    nl_fault_say(&fault, "kernel %s cannot be %s: %s", fault.kernel, mask ? "checked" : "compiled",
-                 *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
+    nl_fault_format(&fault, "kernel %s cannot be %s: %s", fault.kernel,
+                    mask ? "checked" : "compiled",
+                    *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
     nl_sim_lasterror_report(0, &fault);
     return NULL;
 }
@@ -350,7 +352,7 @@ static launch_op *prepare(nl_sim_function *f, const shape *given, size_t stack, 
         return NULL;
     nl_checks checks = *nl_sim_check_wanted();
     checks.mask = nl_checks_of_launch(checks.mask, nl_sim_module_is_debug(f->module));
-    if (!(f = find_twin(f, &checks, status)))
+    if (!(f = find_checked_twin(f, &checks, status)))
         return NULL;
     launch_op *l = make_launch(f->kernel, params, extra, status);
     if (!l)

@@ -33,7 +33,7 @@ static void report_damage(nl_sim_stream *stream, const char *damage) {
     if (!damage[0])
         return;
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
-    nl_fault_say(&fault, "a kernel made %s (found when it was freed)", damage);
+    nl_fault_format(&fault, "a kernel made %s (found when it was freed)", damage);
     nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
@@ -97,7 +97,7 @@ static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
         return;
     }
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
-    nl_fault_say(&fault, "memory was freed twice");
+    nl_fault_format(&fault, "memory was freed twice");
     nl_sim_stream_fail(stream, CUDA_ERROR_INVALID_VALUE, &fault);
 }
 
@@ -286,8 +286,8 @@ enum { /* CUpointer_attribute, beyond those in cuda_abi.h */
        POINTER_MAPPED = 13,
 };
 
-static CUresult put_attribute(void *value, int attribute, CUdeviceptr pointer,
-                              const nl_sim_memory_info *info) {
+static CUresult store_attribute(void *value, int attribute, CUdeviceptr pointer,
+                                const nl_sim_memory_info *info) {
     int host = info->kind == NL_SIM_MEMORY_HOST || info->kind == NL_SIM_MEMORY_REGISTERED;
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
@@ -329,7 +329,7 @@ static CUresult put_attribute(void *value, int attribute, CUdeviceptr pointer,
     }
 }
 
-static CUresult put_nothing(void *value, int attribute) {
+static CUresult store_empty_attribute(void *value, int attribute) {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
     case POINTER_HOST_POINTER:
@@ -362,8 +362,8 @@ static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void *
     int found = nl_sim_memory_find((uintptr_t)pointer, &info);
     for (unsigned i = 0; i < count; i++) {
         NL_SIM_REQUIRE(values[i]);
-        CUresult status = found ? put_attribute(values[i], attributes[i], pointer, &info)
-                                : put_nothing(values[i], attributes[i]);
+        CUresult status = found ? store_attribute(values[i], attributes[i], pointer, &info)
+                                : store_empty_attribute(values[i], attributes[i]);
         if (status != CUDA_SUCCESS)
             return status;
     }

@@ -153,7 +153,7 @@ int nl_sim_capture_has(nl_sim_stream *stream) {
 
 /* Checks the captures of all streams that are ordered with the default stream, because using it
  * includes them. */
-static CUresult ask_legacy_lock_held(nl_sim_context *context, int harmless) {
+static CUresult check_legacy_lock_held(nl_sim_context *context, int harmless) {
     CUresult status = CUDA_SUCCESS;
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
@@ -167,7 +167,7 @@ static CUresult ask_legacy_lock_held(nl_sim_context *context, int harmless) {
 
 static CUresult admit_lock_held(nl_sim_stream *stream) {
     if (stream == stream->context->legacy)
-        return ask_legacy_lock_held(stream->context, 0);
+        return check_legacy_lock_held(stream->context, 0);
     if (stream->capture && stream->capture->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     return CUDA_SUCCESS;
@@ -213,7 +213,7 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
     nl_sim_capture *capture = stream->capture;
     *status = capture ? capture->status : CU_STREAM_CAPTURE_STATUS_NONE;
     if (stream == stream->context->legacy)
-        result = ask_legacy_lock_held(stream->context, 1);
+        result = check_legacy_lock_held(stream->context, 1);
     if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
         if (id)
             *id = capture->id;

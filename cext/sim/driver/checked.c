@@ -32,7 +32,7 @@ typedef struct run {
 
 static CUresult lack_memory(nl_sim_job *job) {
     nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-    nl_fault_say(&job->fault, "there is no memory to check it");
+    nl_fault_format(&job->fault, "there is no memory to check it");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -83,7 +83,7 @@ static size_t size_of(int type) {
     }
 }
 
-static void one(const product *p, int64_t i) {
+static void multiply_one(const product *p, int64_t i) {
 #define CASE(code, made, name, stored, result) \
     case (code) << 8 | (made): \
         name(p, (const stored *)p->a + i * p->stride_a, (const stored *)p->b + i * p->stride_b, \
@@ -104,7 +104,7 @@ static void one(const product *p, int64_t i) {
 /* Marks the columns of the results as written, for the checks. */
 static void mark_written(const product *p) {
     size_t size = size_of(p->result);
-    if (!nl_sim_shadow_is_kept()) {
+    if (!nl_sim_shadow_is_recorded()) {
         nl_sim_memory_written();
         return;
     }
@@ -117,7 +117,7 @@ static void mark_written(const product *p) {
 static void multiply(void *data) {
     product *p = data;
     for (int64_t i = 0; i < p->count; i++)
-        one(p, i);
+        multiply_one(p, i);
     mark_written(p);
     nl_mem_free(p);
 }

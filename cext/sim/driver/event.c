@@ -54,7 +54,7 @@ typedef struct record_op {
 } record_op;
 
 /* If the event was recorded again in the meantime, the later record counts. */
-static void settle_record(nl_sim_op *op, nl_sim_stream *stream) {
+static void complete_record(nl_sim_op *op, nl_sim_stream *stream) {
     record_op *r = (record_op *)op;
     (void)stream;
     if (r->event->records == r->record) {
@@ -71,7 +71,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     record_op *r = calloc(1, sizeof *r);
     if (!r)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    r->op.settle = settle_record;
+    r->op.settle = complete_record;
     r->op.drop = drop_record;
     r->event = event;
     nl_sim_streams_lock();
@@ -130,7 +130,7 @@ int nl_sim_event_is_done(nl_sim_event *event) {
     nl_sim_streams_lock();
     int done = is_done_lock_held(event);
     if (done)
-        nl_sim_streamclock_tell_host(&event->clock);
+        nl_sim_streamclock_join_host(&event->clock);
     nl_sim_streams_unlock();
     return done;
 }
@@ -144,7 +144,7 @@ CUresult nl_sim_event_wait(nl_sim_event *event) {
     }
     stream->references++;
     event->references++;
-    nl_sim_streamclock_tell_host(&event->clock);
+    nl_sim_streamclock_join_host(&event->clock);
     nl_sim_stream_wait_ticket_lock_held(stream, event->ticket);
     nl_sim_streams_unlock();
     CUresult fault = nl_sim_stream_report_fault(event->context, stream);

@@ -19,7 +19,7 @@ int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);
 int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object);
 /* Removes and returns any handle of that kind and device, or NULL. */
-void *nl_sim_handle_take_any(nl_sim_handle_kind kind, int device);
+void *nl_sim_handle_remove_any(nl_sim_handle_kind kind, int device);
 void nl_sim_handle_forget(void); /* call this in a forked child */
 
 #endif

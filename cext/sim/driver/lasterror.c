@@ -32,7 +32,7 @@ void nl_sim_lasterror_forget(void) {
     }
 }
 
-int nl_sim_lasterror_take_fault(nl_fault *fault, uint64_t *id) {
+int nl_sim_lasterror_pop_fault(nl_fault *fault, uint64_t *id) {
     if (!reported)
         return 0;
     *fault = *reported;

@@ -12,8 +12,8 @@ void nl_sim_lasterror_forget(void);
 void nl_sim_lasterror_interrupt(void);
 int nl_sim_lasterror_interrupted(void);
 /* nl_sim_lasterror_report stores a fault that the current call returns; `id` identifies the fault.
- * nl_sim_lasterror_take_fault implements nl_driver.TakeFault. */
+ * nl_sim_lasterror_pop_fault implements nl_driver.TakeFault. */
 void nl_sim_lasterror_report(uint64_t id, const nl_fault *fault);
-int nl_sim_lasterror_take_fault(nl_fault *fault, uint64_t *id);
+int nl_sim_lasterror_pop_fault(nl_fault *fault, uint64_t *id);
 
 #endif

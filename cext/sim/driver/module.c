@@ -47,7 +47,7 @@ static nl_mutex lock = NL_MUTEX_INIT, loader_lock = NL_MUTEX_INIT;
 
 /* Loading */
 
-static void say(char *log, size_t size, const char *text) {
+static void write_log(char *log, size_t size, const char *text) {
     if (log && size)
         snprintf(log, size, "%s", text ? text : "");
 }
@@ -73,14 +73,14 @@ static CUresult open_library(nl_sim_module *m, char *log, size_t log_size) {
     m->object.handle = nl_library_open(m->bytes, m->object.size);
     nl_mutex_unlock(&loader_lock);
     if (!m->object.handle) {
-        say(log, log_size, dlerror());
+        write_log(log, log_size, dlerror());
         return CUDA_ERROR_INVALID_IMAGE;
     }
     nl_sim_image_init_fn init =
         (nl_sim_image_init_fn)(uintptr_t)dlsym(m->object.handle, "nl_sim_image_init");
     Dl_info info;
     if (!init || !dladdr((void *)(uintptr_t)init, &info)) {
-        say(log, log_size, "the image does not define nl_sim_image_init");
+        write_log(log, log_size, "the image does not define nl_sim_image_init");
         return CUDA_ERROR_INVALID_IMAGE;
     }
     m->base = info.dli_fbase;
@@ -108,7 +108,7 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
     const char *bytes = (const char *)image + sizeof header;
     memcpy(&header, image, sizeof header.magic);
     if (memcmp(header.magic, NL_SIM_IMAGE_MAGIC, sizeof header.magic) != 0) {
-        say(log, log_size, "this is no image for the CPU simulator");
+        write_log(log, log_size, "this is no image for the CPU simulator");
         return CUDA_ERROR_INVALID_IMAGE;
     }
     memcpy(&header, image, sizeof header);
@@ -125,7 +125,7 @@ static CUresult load(nl_sim_context *context, const void *image, nl_sim_module *
     if (nl_sim_elf_is_valid(m->bytes, m->object.size))
         status = open_library(m, log, log_size);
     else
-        say(log, log_size, "the image holds no shared object for this machine");
+        write_log(log, log_size, "the image holds no shared object for this machine");
     if (status == CUDA_SUCCESS)
         *out = m;
     else
@@ -202,8 +202,8 @@ int nl_sim_module_max_threads(const nl_sim_function *f) {
 /* Kernels are exported as nl_sim_kernel_0, 1, ... if the image compiler numbers them. */
 enum { MAX_OTHERS = 256 };
 
-static size_t collect_others(const nl_sim_module *m, const nl_sim_kernel *self,
-                             const char **names) {
+static size_t collect_other_kernels(const nl_sim_module *m, const nl_sim_kernel *self,
+                                    const char **names) {
     size_t count = 0;
     for (int i = 0; count < MAX_OTHERS; i++) {
         char symbol[40];
@@ -228,7 +228,7 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->module = m;
     f->context = m->context;
     f->carveout = -1;
-    size_t count = collect_others(m, kernel, others);
+    size_t count = collect_other_kernels(m, kernel, others);
     /* Variables of functions that kernels call count for each kernel. A kernel cannot have more
      * than this. */
     size_t shared = nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
@@ -257,7 +257,7 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     void *image = NULL;
     nl_sim_module *twin = NULL;
     if (!compile) {
-        say(log, log_size, "nothing has been set up to compile kernels for checks");
+        write_log(log, log_size, "nothing has been set up to compile kernels for checks");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     if (compile(m->bytes, m->object.size, mask, &image, log, log_size) < 0)

@@ -70,17 +70,17 @@ static void destroy_contents(nl_sim_context *context) {
     int device = context->device;
     void *object;
     nl_sim_stream_wait_context(context);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_EVENT, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_EVENT, device)))
         nl_sim_event_close(object);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_STREAM, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_STREAM, device)))
         nl_sim_stream_close(object);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_EXEC, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_EXEC, device)))
         nl_sim_exec_destroy(object);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_GRAPH, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_GRAPH, device)))
         nl_sim_graph_destroy(object);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_MODULE, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_MODULE, device)))
         nl_sim_module_destroy(object);
-    while ((object = nl_sim_handle_take_any(NL_SIM_HANDLE_ARRAY, device)))
+    while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_ARRAY, device)))
         free(object); /* nl_sim_memory_clear frees its texels */
     nl_sim_texture_clear(device);
     nl_sim_stream_wait_context(context);

@@ -176,7 +176,7 @@ static void make_ready_lock_held(nl_sim_stream *stream) {
     }
 }
 
-static void take_ready_lock_held(nl_sim_stream *stream) {
+static void remove_ready_lock_held(nl_sim_stream *stream) {
     unlink_from(&sched.ready, stream);
     sched.ready_count--;
 }
@@ -197,7 +197,7 @@ static void complete_lock_held(nl_sim_stream *stream) {
 
 /* Completes operations without work of their own. Returns 0 if the stream is then idle or blocked;
  * returns 1 if its first operation can run: the caller must set the state. */
-static int settle_lock_held(nl_sim_stream *stream) {
+static int complete_empty_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
         if (!op) {
@@ -227,7 +227,7 @@ static void unblock_lock_held(void) {
             continue;
         }
         *p = stream->next_queued;
-        if (settle_lock_held(stream))
+        if (complete_empty_lock_held(stream))
             make_ready_lock_held(stream);
         /* restart, because settling may have completed operations that other streams wait for */
         p = &sched.blocked;
@@ -248,9 +248,9 @@ static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_faul
 }
 
 /* Initializes a fault that consists of this message only. */
-static const nl_fault *plain(nl_fault *fault, const char *what) {
+static const nl_fault *message_fault(nl_fault *fault, const char *what) {
     nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
-    nl_fault_say(fault, "%s", what);
+    nl_fault_format(fault, "%s", what);
     return fault;
 }
 
@@ -270,7 +270,8 @@ static void run_first_lock_held(nl_sim_stream *stream) {
         nl_fault fault;
         fail_lock_held(
             stream, CUDA_ERROR_LAUNCH_TIMEOUT,
-            plain(&fault, "a launch that was to come after an interrupted one has not been run"));
+            message_fault(&fault,
+                          "a launch that was to come after an interrupted one has not been run"));
         return;
     }
     sched.running++;
@@ -294,7 +295,7 @@ static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t t
         run_first_lock_held(stream);
         complete_lock_held(stream);
         unblock_lock_held();
-    } while (settle_lock_held(stream) && !sched.exiting);
+    } while (complete_empty_lock_held(stream) && !sched.exiting);
     unblock_lock_held();
     nl_sim_stream_release_lock_held(stream);
 }
@@ -311,7 +312,7 @@ static void *scheduler_thread(void *unused) {
             sched.idle--;
             continue;
         }
-        take_ready_lock_held(stream);
+        remove_ready_lock_held(stream);
         run_lock_held(stream, NULL, 0);
     }
     return NULL;
@@ -356,7 +357,7 @@ typedef struct patience {
     int interrupted;
 } patience;
 
-static void ask_lock_held(patience *p) {
+static void poll_interrupt_lock_held(patience *p) {
     nl_sim_streams_unlock();
     int asked = nl_interrupt_is_requested();
     nl_sim_streams_lock();
@@ -372,7 +373,7 @@ static void ask_lock_held(patience *p) {
 static void wait_patiently_lock_held(patience *p) {
     uint64_t time = nl_clock_ns();
     if (p->next && time >= p->next) {
-        ask_lock_held(p);
+        poll_interrupt_lock_held(p);
         if (p->interrupted)
             for_all_lock_held(stop_lock_held);
         p->next = 0;
@@ -392,7 +393,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
     while (stream->done < ticket && !sched.exiting) {
         nl_sim_stream *other = helpable(stream);
         if (other) {
-            take_ready_lock_held(other);
+            remove_ready_lock_held(other);
             run_lock_held(other, stream, ticket);
         } else if (is_interruptible) {
             wait_patiently_lock_held(&patience);
@@ -427,7 +428,7 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     if (stream->state != IDLE)
         return ticket;
     int at_once = op->flags & NL_SIM_OP_INLINE;
-    if (settle_lock_held(stream)) {
+    if (complete_empty_lock_held(stream)) {
         if (at_once)
             run_lock_held(stream, stream, ticket);
         else
@@ -449,20 +450,20 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op) {
     op->flags |= NL_SIM_OP_INLINE;
     nl_sim_streams_lock();
     uint64_t ticket = nl_sim_stream_issue_lock_held(stream, op);
-    nl_sim_streamclock_tell_host(&stream->clock);
+    nl_sim_streamclock_join_host(&stream->clock);
     nl_sim_stream_wait_ticket_lock_held(stream, ticket);
     nl_sim_streams_unlock();
 }
 
 /* Updates the host's vector clock: the host has waited for everything that a new operation would be
  * ordered after. */
-static void tell_host_lock_held(nl_sim_stream *stream) {
-    nl_sim_streamclock_tell_host(&stream->clock);
+static void join_host_clock_lock_held(nl_sim_stream *stream) {
+    nl_sim_streamclock_join_host(&stream->clock);
     if (stream != stream->context->legacy)
         return;
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (!(s->flags & CU_STREAM_NON_BLOCKING))
-            nl_sim_streamclock_tell_host(&s->clock);
+            nl_sim_streamclock_join_host(&s->clock);
     }
 }
 
@@ -491,7 +492,7 @@ restart:
 
 /* Waits for everything that a new operation would be ordered after. */
 static void wait_stream_lock_held(nl_sim_stream *stream) {
-    tell_host_lock_held(stream);
+    join_host_clock_lock_held(stream);
     if (stream == stream->context->legacy)
         wait_context_lock_held(stream->context, CU_STREAM_NON_BLOCKING);
     else
@@ -512,7 +513,7 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
             done = done && ((s->flags & CU_STREAM_NON_BLOCKING) || s->issued == s->done);
     }
     if (done)
-        tell_host_lock_held(stream);
+        join_host_clock_lock_held(stream);
     nl_sim_streams_unlock();
     return done;
 }
@@ -520,7 +521,7 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
 void nl_sim_stream_wait_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next)
-        nl_sim_streamclock_tell_host(&s->clock);
+        nl_sim_streamclock_join_host(&s->clock);
     wait_context_lock_held(context, 0);
     nl_sim_streams_unlock();
 }
@@ -542,8 +543,9 @@ void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
 static CUresult report(const nl_sim_pending *pending) {
     nl_fault unknown;
     if (pending->status)
-        nl_sim_lasterror_report(pending->id,
-                                pending->fault ? pending->fault : plain(&unknown, "out of memory"));
+        nl_sim_lasterror_report(pending->id, pending->fault
+                                                 ? pending->fault
+                                                 : message_fault(&unknown, "out of memory"));
     return pending->status;
 }
 
@@ -563,7 +565,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
         status = report(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
-        nl_sim_lasterror_report(0, plain(&fault, "interrupted"));
+        nl_sim_lasterror_report(0, message_fault(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_sim_streams_unlock();

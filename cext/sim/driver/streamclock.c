@@ -11,7 +11,7 @@ static unsigned created;
 static uint32_t last_id;
 
 int nl_sim_streamclock_open(void) {
-    if (nl_sim_overlap_is_kept())
+    if (nl_sim_overlap_is_recorded())
         return 0;
     nl_sim_streams_lock();
     int status = nl_sim_overlap_keep();
@@ -45,7 +45,7 @@ void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock
     }
 }
 
-void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock) {
+void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock) {
     nl_sim_streamclock_join(&host, clock);
 }
 
@@ -100,7 +100,7 @@ static void watch(const nl_sim_stream *stream, nl_sim_op *op) {
 }
 
 void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op) {
-    if (!nl_sim_overlap_is_kept())
+    if (!nl_sim_overlap_is_recorded())
         return;
     nl_sim_streamclock_join(&stream->clock, &host);
     join_legacy(stream);
@@ -119,6 +119,6 @@ void nl_sim_streamclock_host_knows(void) {
     if (!host_function)
         return;
     nl_sim_streams_lock();
-    nl_sim_streamclock_tell_host(nl_sim_overlap_clock(host_function));
+    nl_sim_streamclock_join_host(nl_sim_overlap_clock(host_function));
     nl_sim_streams_unlock();
 }

@@ -19,7 +19,7 @@ void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
  * `later`, too. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
 /* Merges the clock into the host's: everything in it happened before the host's next operations. */
-void nl_sim_streamclock_tell_host(const nl_sim_streamclock *clock);
+void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock);
 
 /* Sets the user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };

@@ -25,7 +25,7 @@ void nl_sim_barrier_release(nl_sim_worker *w) {
     }
     b->arrived = 0;
     if (w->job->schedule)
-        nl_sim_schedule_note_progress(w->job->schedule);
+        nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
@@ -34,8 +34,8 @@ void nl_sim_barrier_release(nl_sim_worker *w) {
     }
 }
 
-NL_SIM_INLINE void note_arrival(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
-                                nl_sim_site site) {
+NL_SIM_INLINE void count_arrival(nl_sim_worker *w, nl_sim_block_op op, int value, unsigned thread,
+                                 nl_sim_site site) {
     nl_sim_thread *t = &w->thread[thread];
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     w->barrier.count += value != 0;
@@ -58,7 +58,7 @@ NL_SIM_INLINE int arrive(nl_sim_worker *w, nl_sim_block_op op, int value, unsign
     } else if (b->op != (int)op || !nl_sim_same_site(b->site, site)) {
         b->mixed = 1;
     }
-    note_arrival(w, op, value, thread, site);
+    count_arrival(w, op, value, thread, site);
     if (b->arrived < w->live)
         return 1;
     nl_sim_barrier_release(w);
@@ -96,7 +96,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
                              later == 0 || w->active_waiting != 0 || w->stacks.free_count == 0,
                          0))
         return arrive_in_general(op, value, thread, site, sp);
-    note_arrival(w, op, value, thread, site);
+    count_arrival(w, op, value, thread, site);
     unsigned next = nl_sim_take_ready(w, index, later);
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
@@ -121,7 +121,7 @@ int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_s
 
 void nl_sim_barrier_cross_grid(nl_sim_worker *w) {
     if (w->job->schedule)
-        nl_sim_schedule_note_progress(w->job->schedule);
+        nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->grid_barrier(w);
     if (nl_sim_gridbarrier_arrive(w, w->grid_site) < 0)

@@ -43,7 +43,7 @@ static void loop_entry(void *argument) {
         if (w->fibers)
             nl_sim_thread_ended(w);
     } while (advance(w));
-    nl_sim_stacks_give(&w->stacks, w->root_stack);
+    nl_sim_stacks_release(&w->stacks, w->root_stack);
     nl_sim_worker_leave(w, NL_SIM_DONE);
 }
 
@@ -56,7 +56,7 @@ static void enter(nl_sim_worker *w, nl_sim_fiber *fiber) {
 
 /* Prepares the root fiber; 0, or -1 without memory (the job has a fault then). */
 static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
-    int stack = nl_sim_stacks_take(&w->stacks);
+    int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0) {
         nl_sim_fault_fail(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
                           "no memory for the stacks of the block's threads");
@@ -123,7 +123,7 @@ static int step(nl_sim_worker *w) {
         nl_sim_scheduler_begin(w, 0);
         w->current = first_thread(w);
         nl_sim_thread *t = &w->thread[w->current];
-        int stack = nl_sim_stacks_take(&w->stacks);
+        int stack = nl_sim_stacks_acquire(&w->stacks);
         if (stack < 0)
             /* it fails as well, and reports the lack of memory */
             return prepare_root(w, loop_entry);
@@ -141,7 +141,7 @@ static int step(nl_sim_worker *w) {
     case NL_SIM_DONE:
         return w->next >= w->end ? 0 : advance(w);
     case NL_SIM_EXIT:
-        nl_sim_stacks_give(&w->stacks, w->root_stack);
+        nl_sim_stacks_release(&w->stacks, w->root_stack);
         w->first = w->current + 1;
         return w->first < w->threads ? 1 : advance(w);
     case NL_SIM_TRAP:
@@ -182,7 +182,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
         w->observer || job->clusters ? nl_sim_thread_entry_observed : nl_sim_thread_entry;
     if (w->observer)
         w->observer->enter(w);
-    while (nl_sim_job_take(job, w)) {
+    while (nl_sim_job_next_blocks(job, w)) {
         uint64_t block = nl_sim_interleave_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);
         w->index.y = (unsigned)(row % launch->grid.y);

@@ -131,7 +131,7 @@ static void cross_if_complete(nl_sim_worker *w) {
     c->arrived = c->asleep = 0;
     nl_atomic_store(&c->crossings, c->crossings + 1);
     if (w->job->schedule)
-        nl_sim_schedule_note_progress(w->job->schedule);
+        nl_sim_schedule_count_progress(w->job->schedule);
     wake_blocks(w->job);
 }
 
@@ -166,7 +166,7 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
 /* The barrier */
 
 /* If the barrier was crossed since, resets the block's arrivals for the next crossing. */
-static void settle(nl_sim_worker *w) {
+static void update_phase(nl_sim_worker *w) {
     uint64_t crossings = nl_atomic_load(&w->cluster->crossings);
     if (crossings != w->cluster_phase) {
         w->cluster_phase = crossings;
@@ -199,7 +199,7 @@ void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
                            "a thread arrives at the barrier of its cluster again before it has "
                            "waited there",
                            thread, site);
-    settle(w);
+    update_phase(w);
     if (w->observer)
         w->observer->cluster_arrive(w, thread, (unsigned)w->cluster_phase & 1);
     t->site = site;
@@ -273,7 +273,7 @@ unsigned nl_sim_cluster_next_parity(const nl_sim_worker *w, unsigned thread) {
 
 void nl_sim_cluster_thread_ended(nl_sim_worker *w, unsigned thread) {
     nl_sim_thread *t = &w->thread[thread];
-    settle(w);
+    update_phase(w);
     if (t->at_cluster && !is_crossed(w, thread))
         w->cluster_arrived--;
     t->at_cluster = 0;

@@ -25,16 +25,16 @@ void nl_sim_deadlock_begin(nl_sim_worker *w) {
 }
 
 /* The noted write has been executed: counts it as progress if it changed the memory. */
-static void settle(nl_sim_schedule *s) {
+static void count_progress(nl_sim_schedule *s) {
     if (!s->written_size)
         return;
     s->progress += memcmp((const void *)s->written, s->before, s->written_size) != 0;
     s->written_size = 0;
 }
 
-void nl_sim_deadlock_note_access(nl_sim_worker *w, uintptr_t address, size_t size, int writes) {
+void nl_sim_deadlock_record_access(nl_sim_worker *w, uintptr_t address, size_t size, int writes) {
     nl_sim_schedule *s = w->job->schedule;
-    settle(s);
+    count_progress(s);
     if (w->spins)
         w->spins[w->current].has_moved = 1;
     if (!writes)
@@ -76,7 +76,7 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
 }
 
 /* Returns whether the thread waits at a barrier, or is in a loop that it cannot end. */
-static int cannot_go_on(const nl_sim_worker *w, unsigned thread) {
+static int is_stuck(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     /* a lane that waits before a volatile access is ready: it continues when no other lane of its
@@ -90,7 +90,7 @@ static int cannot_go_on(const nl_sim_worker *w, unsigned thread) {
 int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     nl_sim_schedule *s = w->job->schedule;
     nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
-    settle(s);
+    count_progress(s);
     /* a thread may be interrupted twice before one access */
     if (!p || (w->thread[w->current].wait != NL_SIM_WAIT_SPIN && !p->has_moved))
         return 0;
@@ -107,7 +107,7 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     if (!p->repeats)
         return 0;
     for (unsigned i = 0; i < w->threads; i++) {
-        if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !cannot_go_on(w, i))
+        if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !is_stuck(w, i))
             return 0;
     }
     return nl_sim_interleave_is_stuck(w, s->progress);

@@ -20,7 +20,7 @@ const char *nl_sim_fault_kernel_name(const nl_sim_kernel *kernel) {
     return end - last > 3 && strncmp(last, "nl_", 3) == 0 ? last + 3 : name;
 }
 
-static void put_dim(unsigned to[3], nl_sim_dim from) {
+static void copy_dim(unsigned to[3], nl_sim_dim from) {
     to[0] = from.x;
     to[1] = from.y;
     to[2] = from.z;
@@ -29,14 +29,14 @@ static void put_dim(unsigned to[3], nl_sim_dim from) {
 void nl_sim_fault_begin(nl_fault *f, const nl_sim_worker *w, uint32_t kind, nl_fault_head head) {
     nl_fault_init(f, kind, head, nl_sim_fault_kernel_name(w->kernel));
     f->at.has_block = 1;
-    put_dim(f->at.block, w->index);
+    copy_dim(f->at.block, w->index);
 }
 
-void nl_sim_fault_place(nl_fault_side *side, const nl_sim_worker *w, unsigned thread,
-                        nl_sim_site site) {
+void nl_sim_fault_locate(nl_fault_side *side, const nl_sim_worker *w, unsigned thread,
+                         nl_sim_site site) {
     side->has_thread = thread != (unsigned)-1;
     if (side->has_thread)
-        put_dim(side->thread, thread_index(w, thread));
+        copy_dim(side->thread, thread_index(w, thread));
     nl_fault_locate(side, site.file, site.line);
 }
 
@@ -59,8 +59,8 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t ki
         nl_sim_worker_leave(w, NL_SIM_REPLAYED);
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, kind, NL_FAULT_HEAD_THREAD);
-    nl_sim_fault_place(&fault.at, w, thread, site);
-    nl_fault_say(&fault, "%s", message);
+    nl_sim_fault_locate(&fault.at, w, thread, site);
+    nl_fault_format(&fault, "%s", message);
     if (status == CUDA_ERROR_ASSERT)
         print_assert(w, message, thread, site);
     nl_sim_job_fault(w->job, status, &fault);
@@ -70,6 +70,6 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t ki
 void nl_sim_fault_fail(nl_sim_job *job, CUresult status, const char *text) {
     nl_fault fault;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(job->kernel));
-    nl_fault_say(&fault, "%s", text);
+    nl_fault_format(&fault, "%s", text);
     nl_sim_job_fault(job, status, &fault);
 }

@@ -16,12 +16,12 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, uint32
 /* Call on any stack: records a fault that is no error of the kernel, such as a lack of memory. */
 void nl_sim_fault_fail(nl_sim_job *job, CUresult status, const char *text);
 
-/* nl_sim_fault_begin initializes a fault of the block that the worker runs. nl_sim_fault_place sets
- * the thread and its source line. */
+/* nl_sim_fault_begin initializes a fault of the block that the worker runs. nl_sim_fault_locate
+ * sets the thread and its source line. */
 void nl_sim_fault_begin(nl_fault *fault, const nl_sim_worker *worker, uint32_t kind,
                         nl_fault_head head);
-void nl_sim_fault_place(nl_fault_side *side, const nl_sim_worker *worker, unsigned thread,
-                        nl_sim_site site);
+void nl_sim_fault_locate(nl_fault_side *side, const nl_sim_worker *worker, unsigned thread,
+                         nl_sim_site site);
 /* Returns an nl_text that writes to fault->what. */
 nl_text nl_sim_fault_text(nl_fault *fault);
 

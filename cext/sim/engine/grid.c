@@ -27,7 +27,7 @@ static int run_worker(nl_sim_job *job, int owner, unsigned carrier) {
     return 0;
 }
 
-static void need_worker(nl_sim_job *job, int owner, unsigned carrier) {
+static void run_worker_or_fail(nl_sim_job *job, int owner, unsigned carrier) {
     if (run_worker(job, owner, carrier) < 0)
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
 }
@@ -42,12 +42,12 @@ static void run_helper(void *argument) {
 
 static void run_ordinary(nl_sim_job *job) {
     nl_sim_job_share(job, run_helper);
-    need_worker(job, 1, 0);
+    run_worker_or_fail(job, 1, 0);
     nl_sim_job_unshare(job);
 }
 
 static void run_carrier(nl_sim_job *job, unsigned carrier) {
-    need_worker(job, 0, carrier);
+    run_worker_or_fail(job, 0, carrier);
 }
 
 /* Launches whose blocks wait for one another */
@@ -75,7 +75,7 @@ static void *resident_thread(void *argument) {
     int ready = c->ready;
     nl_mutex_unlock(&c->lock);
     if (ready > 0)
-        need_worker(c->job, 0, 0);
+        run_worker_or_fail(c->job, 0, 0);
     return NULL;
 }
 
@@ -95,7 +95,7 @@ static void run_resident(nl_sim_job *job) {
     nl_cond_broadcast(&c.start);
     nl_mutex_unlock(&c.lock);
     if (made == wanted)
-        need_worker(job, 0, 0);
+        run_worker_or_fail(job, 0, 0);
     while (made)
         nl_thread_join(threads[--made]);
     nl_mem_free(threads);
@@ -125,7 +125,7 @@ static void run(nl_sim_job *job) {
 }
 
 static void run_clusters(nl_sim_job *job) {
-    uint64_t most = job->interleaved ? nl_sim_interleave_most(job) : resident_blocks(job);
+    uint64_t most = job->interleaved ? nl_sim_interleave_max_carriers(job) : resident_blocks(job);
     if (nl_sim_cluster_open(job, most) < 0)
         return;
     run(job);

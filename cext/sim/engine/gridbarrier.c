@@ -19,11 +19,12 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     const nl_sim_site *site = &job->grid_site;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_KERNEL);
     nl_fault_locate(&fault.at, site->file, site->line);
-    nl_fault_say(&fault,
-                 "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid "
-                 "at %s:%d, the others have ended (as has block (%u,%u,%u))",
-                 job->arrived, (unsigned long long)job->blocks, site->file ? site->file : "?",
-                 site->line, w->index.x, w->index.y, w->index.z);
+    nl_fault_format(
+        &fault,
+        "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid "
+        "at %s:%d, the others have ended (as has block (%u,%u,%u))",
+        job->arrived, (unsigned long long)job->blocks, site->file ? site->file : "?", site->line,
+        w->index.x, w->index.y, w->index.z);
     nl_sim_job_fault_lock_held(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 

@@ -256,19 +256,19 @@ static void *carrier_thread(void *argument) {
 
 /* Was carrier `index` created? A carrier is created by one before it in the list, which must have
  * ended when this is called. */
-static int is_made(nl_sim_interleaver *t, unsigned index) {
+static int was_created(nl_sim_interleaver *t, unsigned index) {
     nl_mutex_lock(&t->lock);
     int made = index < t->count;
     nl_mutex_unlock(&t->lock);
     return made;
 }
 
-uint64_t nl_sim_interleave_most(const nl_sim_job *job) {
+uint64_t nl_sim_interleave_max_carriers(const nl_sim_job *job) {
     return job->launch.cooperative || job->blocks < MAX_CARRIERS ? job->blocks : MAX_CARRIERS;
 }
 
 void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigned carrier)) {
-    uint64_t most = nl_sim_interleave_most(job);
+    uint64_t most = nl_sim_interleave_max_carriers(job);
     nl_sim_interleaver *t = nl_mem_zalloc(sizeof *t + most * sizeof *t->carriers, NULL);
     if (!t) {
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
@@ -287,7 +287,7 @@ void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigne
     job->interleaver = t;
     job->chunk = 1;
     run_carrier(&t->carriers[0]);
-    for (unsigned i = 1; is_made(t, i); i++)
+    for (unsigned i = 1; was_created(t, i); i++)
         nl_thread_join(t->carriers[i].thread);
     job->interleaver = NULL;
     nl_cond_destroy(&t->passed);

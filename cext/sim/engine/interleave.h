@@ -21,7 +21,7 @@ typedef struct nl_sim_interleaver nl_sim_interleaver;
 
 /* Returns the maximum number of blocks that may be alive (begun, but not ended) at the same time.
  */
-uint64_t nl_sim_interleave_most(const struct nl_sim_job *job);
+uint64_t nl_sim_interleave_max_carriers(const struct nl_sim_job *job);
 /* Runs all blocks: calls run(job, carrier) on each carrier's thread, which must run blocks until
  * there is none left. job->interleaver must be NULL; it is NULL again afterwards. */
 void nl_sim_interleave_run(struct nl_sim_job *job,

@@ -79,7 +79,7 @@ static void reconsider(nl_sim_job *job) {
 
 /* A worker begins with one block and doubles the chunk each time, because the cost of the blocks is
  * not known in advance. */
-int nl_sim_job_take(nl_sim_job *job, nl_sim_worker *w) {
+int nl_sim_job_next_blocks(nl_sim_job *job, nl_sim_worker *w) {
     nl_atomic_add(&job->done, w->taken);
     w->taken = 0;
     if (nl_sim_job_stopped(job))

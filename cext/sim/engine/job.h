@@ -83,7 +83,7 @@ void nl_sim_job_close(nl_sim_job *job);
 void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job));
 void nl_sim_job_unshare(nl_sim_job *job);
 /* Takes the next blocks, worker->next to worker->end - 1. Returns 0 if there are none. */
-int nl_sim_job_take(nl_sim_job *job, struct nl_sim_worker *worker);
+int nl_sim_job_next_blocks(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless there is one already, and stops the grid. */
 void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
 void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault);

@@ -159,7 +159,7 @@ static void insert(allocation entry) {
     memory.count++;
     if (heard)
         heard(entry.info.address, entry.info.size);
-    if (nl_sim_shadow_is_kept())
+    if (nl_sim_shadow_is_recorded())
         cast_shadow(&entry);
 }
 
@@ -167,9 +167,9 @@ static void erase(allocation *entry) {
     size_t i = (size_t)(entry - memory.table);
     if (heard)
         heard(entry->info.address, entry->info.size);
-    if (nl_sim_shadow_is_kept() && entry->low)
+    if (nl_sim_shadow_is_recorded() && entry->low)
         nl_sim_shadow_drop(entry->low, entry->span);
-    else if (nl_sim_shadow_is_kept())
+    else if (nl_sim_shadow_is_recorded())
         nl_sim_shadow_set(entry->info.address, entry->info.size, 0);
     memory.freed[memory.freed_count++ % FREED] = entry->info;
     memmove(entry, entry + 1, (memory.count - i - 1) * sizeof *entry);
@@ -270,7 +270,7 @@ static uintptr_t find_addresses(size_t span, size_t alignment) {
     return low;
 }
 
-static void give_back(uintptr_t low, size_t span) {
+static void unmap(uintptr_t low, size_t span) {
     mmap((void *)low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
          0);
 }
@@ -288,7 +288,7 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
     if (!low || reserve_entry() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (mprotect((void *)low, span, PROT_READ | PROT_WRITE) != 0) {
-        give_back(low, span);
+        unmap(low, span);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
 #ifdef MADV_HUGEPAGE
@@ -318,7 +318,7 @@ static void free_lock_held(allocation *a) {
     if (a->file)
         close(a->file - 1);
     if (a->low) {
-        give_back(a->low, a->span);
+        unmap(a->low, a->span);
         if (a->info.kind != NL_SIM_MEMORY_HOST && a->info.kind != NL_SIM_MEMORY_OPENED)
             memory.used[a->info.device] -= round_up(a->info.size, ALIGNMENT);
     }
@@ -403,7 +403,7 @@ static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
     if (!low || reserve_entry() < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (map_file(file->fd, low, file->span) < 0) {
-        give_back(low, file->span);
+        unmap(low, file->span);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *address = low + file->lead;
@@ -484,7 +484,7 @@ int nl_sim_memory_covers_target(uintptr_t address, size_t size) {
     nl_mutex_lock(&lock);
     allocation *a = containing(address);
     int covers = a && size <= a->info.size - (address - a->info.address);
-    if (covers && !nl_sim_shadow_is_kept())
+    if (covers && !nl_sim_shadow_is_recorded())
         a->written = 1;
     nl_mutex_unlock(&lock);
     return covers;
@@ -506,7 +506,7 @@ static const nl_sim_memory_info *find_freed(uintptr_t address) {
     return NULL;
 }
 
-int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info) {
+int nl_sim_memory_find_nearest(uintptr_t address, nl_sim_memory_info *info) {
     int found = 0;
     nl_mutex_lock(&lock);
     size_t i = upper(address);
@@ -538,7 +538,7 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
         snprintf(text, size, " (a null pointer)");
         return;
     }
-    int near = nl_sim_memory_near(address, &found);
+    int near = nl_sim_memory_find_nearest(address, &found);
     if (!near) {
         nl_mutex_lock(&lock);
         if (address >= memory.low && address < memory.high)
@@ -569,7 +569,7 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
 int nl_sim_memory_watch(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);
-    if (!nl_sim_shadow_is_kept()) {
+    if (!nl_sim_shadow_is_recorded()) {
         status = nl_sim_shadow_map(memory.low, memory.high - memory.low);
         for (size_t i = 0; status == 0 && i < memory.count; i++)
             cast_shadow(&memory.table[i]);
@@ -593,7 +593,7 @@ static void mark_all_written(void) {
 
 void nl_sim_memory_written(void) {
     nl_mutex_lock(&lock);
-    if (nl_sim_shadow_is_kept())
+    if (nl_sim_shadow_is_recorded())
         mark_all_written();
     else
         memory.generation++;

@@ -97,7 +97,7 @@ void nl_sim_memory_written(void);
 int nl_sim_memory_covers_target(uintptr_t address, size_t size);
 /* Finds the allocation that an invalid address was probably meant for. Returns 1: the allocation
  * that contains it, or the nearest one; 2: a freed allocation that contained it; 0: none. */
-int nl_sim_memory_near(uintptr_t address, nl_sim_memory_info *info);
+int nl_sim_memory_find_nearest(uintptr_t address, nl_sim_memory_info *info);
 void nl_sim_memory_forget(void); /* call this in a forked child */
 
 #endif

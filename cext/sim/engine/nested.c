@@ -105,7 +105,7 @@ void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending) {
     }
 }
 
-nl_sim_child *nl_sim_nested_take(nl_sim_child **pending) {
+nl_sim_child *nl_sim_nested_pop(nl_sim_child **pending) {
     nl_sim_child *c = *pending;
     if (c)
         *pending = c->next;

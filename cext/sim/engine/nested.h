@@ -24,6 +24,6 @@ void nl_sim_nested_launch(const nl_sim_nested *what, unsigned thread);
  * last. */
 void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending);
 /* Removes and returns the first launch; the caller must free it. NULL: there is none. */
-nl_sim_child *nl_sim_nested_take(nl_sim_child **pending);
+nl_sim_child *nl_sim_nested_pop(nl_sim_child **pending);
 
 #endif

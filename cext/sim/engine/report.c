@@ -99,7 +99,7 @@ static int is_in_warp(const nl_sim_thread *t) {
 
 /* Do the threads wait in the same operation at the same position? For a warp operation the masks
  * must be equal, too. */
-static int alike(const nl_sim_thread *a, const nl_sim_thread *b) {
+static int wait_in_same_operation(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = is_in_warp(a);
     return a->wait == b->wait && a->site.line == b->site.line && a->site.column == b->site.column &&
            (a->site.file == b->site.file || a->site.line == 0 ||
@@ -136,8 +136,8 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
         nl_text_add(t, "no thread");
 }
 
-static int is_alike(const nl_sim_worker *w, unsigned thread, const void *data) {
-    return waits(w, thread) && alike(&w->thread[thread], data);
+static int waits_like(const nl_sim_worker *w, unsigned thread, const void *data) {
+    return waits(w, thread) && wait_in_same_operation(&w->thread[thread], data);
 }
 
 /* Returns whether this is a live thread that the mask of the thread `data` includes, but that does
@@ -146,7 +146,7 @@ static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data)
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
     return thread / NL_SIM_LANES == warp && (t->mask >> thread % NL_SIM_LANES & 1) &&
-           is_live(w, thread) && !is_alike(w, thread, data);
+           is_live(w, thread) && !waits_like(w, thread, data);
 }
 
 static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
@@ -161,11 +161,11 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
 
 /* Returns whether the thread is the first one that waits in its operation at its position. A
  * message describes all such threads where it reaches the first one. */
-static int leads(const nl_sim_worker *w, unsigned thread) {
+static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
         return 0;
     for (unsigned i = 0; i < thread; i++) {
-        if (is_alike(w, i, &w->thread[thread]))
+        if (waits_like(w, i, &w->thread[thread]))
             return 0;
     }
     return 1;
@@ -207,8 +207,8 @@ static int shares_line(const nl_sim_worker *w, nl_sim_site site) {
 
 /* Appends " at k.cu:3", and the column if another thread waits in the same line. The first position
  * that is appended becomes that of the fault. */
-static void add_place(nl_fault *f, nl_text *t, const nl_sim_worker *w,
-                      const nl_sim_thread *thread) {
+static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                         const nl_sim_thread *thread) {
     nl_sim_site site = thread->site, call = site;
     int in_header = nl_sim_caller_find(w, (unsigned)(thread - w->thread), site, &call);
     const char *header = in_header ? nl_sim_lines_header(site.file) : NULL;
@@ -230,7 +230,7 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     char name[200];
     nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        add_place(f, t, w, thread);
+        add_location(f, t, w, thread);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_add(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
@@ -245,12 +245,12 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
     if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
-        while (!is_alike(w, first, running))
+        while (!waits_like(w, first, running))
             first++;
     }
     for (unsigned n = 0; n < w->threads; n++) {
         unsigned i = n == 0 ? first : n <= first ? n - 1 : n;
-        if (!leads(w, i) || (wanted && !wanted(w, i, data)))
+        if (!is_first_waiting(w, i) || (wanted && !wanted(w, i, data)))
             continue;
         const nl_sim_thread *thread = &w->thread[i];
         if (kinds++)
@@ -259,13 +259,13 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             nl_text_add(t, "and others elsewhere");
             break;
         }
-        add_ranges(t, w, is_alike, thread);
+        add_ranges(t, w, waits_like, thread);
         if (thread->wait > NL_SIM_WAIT_GRID) {
             add_spinning(f, t, w, thread);
             continue;
         }
         if (thread->site.line)
-            add_place(f, t, w, thread);
+            add_location(f, t, w, thread);
         nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread) && thread->mask) {
             nl_text_add(t, " with mask 0x%08x", thread->mask);
@@ -364,7 +364,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
 }
 
 /* A thread that only waits for its turn is in a loop that it cannot end. */
-static void note_loops(nl_sim_worker *w) {
+static void mark_spinning(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (is_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
             w->thread[i].wait = NL_SIM_WAIT_SPIN;
@@ -379,7 +379,7 @@ static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
         if (!other->live || ++count > MAX_BLOCKS)
             continue;
         find_lines(other);
-        note_loops(other);
+        mark_spinning(other);
         nl_text_add(t, "; block (%u,%u,%u): ", other->index.x, other->index.y, other->index.z);
         add_waiting(fault, t, other, NULL, NULL);
     }
@@ -394,7 +394,7 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     nl_text t = nl_sim_fault_text(&fault);
     w->job->is_deadlocked = 1;
     find_lines(w);
-    note_loops(w);
+    mark_spinning(w);
     nl_text_add(&t, "deadlock, no thread can end what these wait for: ");
     add_waiting(&fault, &t, w, NULL, NULL);
     add_waiting_blocks(&fault, &t, w);

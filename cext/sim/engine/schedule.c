@@ -86,12 +86,12 @@ int nl_sim_schedule_is_due(nl_sim_worker *w, int is_atomic, int writes, uintptr_
     return 0;
 }
 
-void nl_sim_schedule_note_competition(nl_sim_schedule *s) {
+void nl_sim_schedule_mark_competing(nl_sim_schedule *s) {
     if (s->event == s->event_count && s->event_count)
         s->events[s->event_count - 1].competes = 1;
 }
 
-void nl_sim_schedule_note_contention(nl_sim_schedule *s, uintptr_t address) {
+void nl_sim_schedule_add_contended(nl_sim_schedule *s, uintptr_t address) {
     for (unsigned i = 0; i < s->contended_count; i++) {
         if (s->contended[i] == address)
             return;

@@ -67,13 +67,13 @@ int nl_sim_schedule_is_due(struct nl_sim_worker *worker, int is_atomic, int writ
                            uintptr_t address);
 /* Records that the last counted access competes with another one: their order depends on the
  * schedule. */
-void nl_sim_schedule_note_competition(nl_sim_schedule *schedule);
+void nl_sim_schedule_mark_competing(nl_sim_schedule *schedule);
 /* Records that the order of all accesses at this address depends on the schedule. */
-void nl_sim_schedule_note_contention(nl_sim_schedule *schedule, uintptr_t address);
+void nl_sim_schedule_add_contended(nl_sim_schedule *schedule, uintptr_t address);
 int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
 /* Call when threads continue that waited at a barrier or a collective, when a thread has ended, or
  * when a thread can leave its loop. */
-static inline void nl_sim_schedule_note_progress(nl_sim_schedule *schedule) {
+static inline void nl_sim_schedule_count_progress(nl_sim_schedule *schedule) {
     schedule->progress++;
 }
 /* Returns whether a thread of another block must run next. */

@@ -170,7 +170,7 @@ static void let_blocks_run(nl_sim_worker *w, int needed) {
 }
 
 /* Lets other blocks run after each live thread has had `most` turns without progress. */
-static void consider_others(nl_sim_worker *w, unsigned *count, unsigned most) {
+static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned most) {
     if (!w->job->interleaver || ++*count < most * w->live)
         return;
     *count = 0;
@@ -201,7 +201,7 @@ static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
     return nl_sim_take_ready(w, warp, w->warp[warp].ready);
 }
 
-static void look_for_deadlock(nl_sim_worker *w) {
+static void report_if_deadlocked(nl_sim_worker *w) {
     if (!w->job->schedule)
         return;
     if (w->cluster_waiting)
@@ -217,7 +217,7 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
-    look_for_deadlock(w);
+    report_if_deadlocked(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
     if (w->job->schedule && nl_sim_schedule_leaves(w))
         let_blocks_run(w, 1);
@@ -225,7 +225,7 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
         w->at_atomic = 0;
         let_blocks_run(w, 0);
     }
-    consider_others(w, &w->slices, PATIENT_SLICES);
+    yield_to_other_blocks(w, &w->slices, PATIENT_SLICES);
     nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     nl_sim_switch_to(w, thread,
                      w->shuffled ? nl_sim_scheduler_pick_any(w) : pick_in_turn(w, thread));
@@ -240,8 +240,8 @@ void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
     t->wait = NL_SIM_WAIT_SPIN;
     if (nl_sim_job_stopped(w->job))
         nl_sim_report_stopped(w);
-    look_for_deadlock(w);
-    consider_others(w, &w->yields, PATIENT_YIELDS);
+    report_if_deadlocked(w);
+    yield_to_other_blocks(w, &w->yields, PATIENT_YIELDS);
     w->warp[warp].yielded |= nl_sim_lane_bit(thread);
     nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
     nl_sim_switch_to(w, thread,

@@ -103,7 +103,7 @@ NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
 
 /* Assigns a stack to a thread that has not started; the caller must switch to it. */
 NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
-    int stack = nl_sim_stacks_take(&w->stacks);
+    int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0)
         nl_sim_scheduler_lacks_stack(w, thread);
     w->thread[thread].stack = (uint16_t)stack;

@@ -97,7 +97,7 @@ void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size) {
         memset(nl_sim_shadow.shadow + to_at, NL_SIM_THERE | NL_SIM_WRITTEN, size);
 }
 
-size_t nl_sim_shadow_there(uintptr_t address, size_t size) {
+size_t nl_sim_shadow_valid_length(uintptr_t address, size_t size) {
     size_t at = clip(address, &size), count = 0;
     while (count < size && nl_sim_shadow.shadow[at + count])
         count++;

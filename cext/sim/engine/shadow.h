@@ -16,7 +16,7 @@
 extern nl_sim_checker nl_sim_shadow;
 extern uint32_t nl_sim_shadow_kept;
 
-static inline int nl_sim_shadow_is_kept(void) {
+static inline int nl_sim_shadow_is_recorded(void) {
     return nl_atomic_load32(&nl_sim_shadow_kept) != 0;
 }
 /* Maps the shadow memory, with all bytes marked as not allocated. Called by nl_sim_memory_watch,
@@ -40,7 +40,7 @@ void nl_sim_shadow_drop(uintptr_t low, size_t span);
 /* Copies the state of copied memory; a source outside of simulated memory counts as written. */
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);
 /* Returns the number of consecutive allocated bytes that begin at `address`, at most `size`. */
-size_t nl_sim_shadow_there(uintptr_t address, size_t size);
+size_t nl_sim_shadow_valid_length(uintptr_t address, size_t size);
 /* Finds at least `least` consecutive unwritten bytes. Returns their offset, and sets *count to
  * their number; returns `size` if there are none. */
 size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least, size_t *count);

@@ -73,14 +73,14 @@ int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
         };
     }
     for (unsigned i = stacks->count; i-- > first + 1;)
-        nl_sim_stacks_give(stacks, i);
+        nl_sim_stacks_release(stacks, i);
     return (int)first;
 }
 
 void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
     stacks->free_count = 0;
     for (unsigned i = stacks->count; i-- > 0;)
-        nl_sim_stacks_give(stacks, i);
+        nl_sim_stacks_release(stacks, i);
 }
 
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address) {

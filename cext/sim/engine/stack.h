@@ -23,10 +23,10 @@ typedef struct nl_sim_stacks {
 void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size);
 /* Allocates a stack and returns its index, or -1 without memory. */
 int nl_sim_stacks_grow(nl_sim_stacks *stacks);
-static inline int nl_sim_stacks_take(nl_sim_stacks *stacks) {
+static inline int nl_sim_stacks_acquire(nl_sim_stacks *stacks) {
     return stacks->free_count ? stacks->free[--stacks->free_count] : nl_sim_stacks_grow(stacks);
 }
-static inline void nl_sim_stacks_give(nl_sim_stacks *stacks, unsigned index) {
+static inline void nl_sim_stacks_release(nl_sim_stacks *stacks, unsigned index) {
     stacks->free[stacks->free_count++] = (uint16_t)index;
 }
 /* Marks all stacks as free; code that runs on them is abandoned. */

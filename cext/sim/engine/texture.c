@@ -337,7 +337,7 @@ static const char *mismatch(const nl_sim_texture *t, const nl_sim_fetch *f) {
     return NULL;
 }
 
-static void give(const nl_sim_texture *t, const texel *value, nl_sim_texels *out) {
+static void copy_texel(const nl_sim_texture *t, const texel *value, nl_sim_texels *out) {
     out->is_float = is_real(t);
     memcpy(out->bits, out->is_float ? (const void *)value->real : (const void *)value->whole,
            sizeof out->bits);
@@ -389,7 +389,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
         x = locate(t, 0, u, a->width);
         y = locate(t, 1, v, a->height);
         value = filter(t, &x, &y, &z);
-        give(t, &value, out);
+        copy_texel(t, &value, out);
         return NULL;
     case NL_SIM_TEXTURE_3D:
         z = locate(t, 2, f->z, a->depth); /* fall through */
@@ -408,14 +408,14 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
     } else {
         value = filter(t, &x, &y, &z);
     }
-    give(t, &value, out);
+    copy_texel(t, &value, out);
     return NULL;
 }
 
 /* ---- surfaces ---- */
 
 /* Applies the boundary mode to an index along an axis; -1: outside, reads 0; -2: a fault. */
-static int64_t settle(int outside, int64_t i, int64_t n) {
+static int64_t apply_boundary_mode(int outside, int64_t i, int64_t n) {
     if (i >= 0 && i < n)
         return i;
     if (outside == NL_SIM_SURFACE_CLAMP)
@@ -439,10 +439,10 @@ const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_plac
     if (p->x % (int)p->size)
         return "the x of a surface counts bytes, and is a multiple of the element's size";
     int64_t most = ((int64_t)a->width * size) / p->size;
-    int64_t x = settle(p->outside, p->x < 0 ? -1 : p->x / (int)p->size, most);
-    int64_t y = settle(p->outside, kind == NL_SIM_TEXTURE_1D ? 0 : p->y, a->height);
+    int64_t x = apply_boundary_mode(p->outside, p->x < 0 ? -1 : p->x / (int)p->size, most);
+    int64_t y = apply_boundary_mode(p->outside, kind == NL_SIM_TEXTURE_1D ? 0 : p->y, a->height);
     int has_z = layered || cube || kind == NL_SIM_TEXTURE_3D;
-    int64_t z = settle(p->outside, has_z ? p->z : 0, a->depth);
+    int64_t z = apply_boundary_mode(p->outside, has_z ? p->z : 0, a->depth);
     *address = NULL;
     if (x == -2 || y == -2 || z == -2)
         return "the access is outside of the surface";

@@ -23,11 +23,11 @@ NL_SIM_INLINE unsigned retire(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     end_lane(w, thread);
     if (w->job->schedule)
-        nl_sim_schedule_note_progress(w->job->schedule);
+        nl_sim_schedule_count_progress(w->job->schedule);
     if (w->cluster)
         nl_sim_cluster_thread_ended(w, thread);
     if (w->live == 0) {
-        nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+        nl_sim_stacks_release(&w->stacks, w->thread[thread].stack);
         nl_sim_worker_leave(w, NL_SIM_DONE);
     }
     if (w->barrier.arrived == w->live)
@@ -53,7 +53,7 @@ NL_SIM_INLINE nl_sim_thread *relieve(nl_sim_worker *w, unsigned ended, unsigned 
             __builtin_prefetch(ahead + 64);
             __builtin_prefetch(ahead + 128);
         }
-        nl_sim_stacks_give(&w->stacks, w->thread[ended].stack);
+        nl_sim_stacks_release(&w->stacks, w->thread[ended].stack);
         return t;
     }
     t->fiber = w->thread[ended].fiber;
@@ -70,7 +70,7 @@ NL_SIM_INLINE nl_sim_thread *follow(nl_sim_worker *w) {
 
 /* Like follow, but switches to the next thread if it must be resumed. Returns only if the caller
  * must start it. */
-NL_SIM_INLINE void go_on(nl_sim_worker *w) {
+NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
     nl_sim_thread *next = follow(w);
     if (next)
         nl_sim_fiber_leave(&next->fiber);
@@ -78,7 +78,7 @@ NL_SIM_INLINE void go_on(nl_sim_worker *w) {
 
 void nl_sim_thread_ended(nl_sim_worker *w) {
     for (;;) {
-        go_on(w);
+        switch_to_next(w);
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
     }
 }
@@ -88,12 +88,12 @@ void nl_sim_thread_run(nl_sim_worker *w) {
     w->kernel->run_thread(&w->job->launch, w->index, w->current);
 }
 
-NL_SIM_INLINE void *place_of(const nl_sim_thread *next) {
+NL_SIM_INLINE void *stack_pointer_of(const nl_sim_thread *next) {
     return next ? next->fiber.sp : NULL;
 }
 
 static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
-    return place_of(follow(w));
+    return stack_pointer_of(follow(w));
 }
 
 /* The fast path of the most frequent case: no operation waited for the thread's end, and the next
@@ -107,7 +107,7 @@ void *nl_sim_thread_next(nl_sim_worker *w) {
                          0))
         return next_in_general(w);
     end_lane(w, ended);
-    return place_of(relieve(w, ended, nl_sim_take_ready(w, index, later)));
+    return stack_pointer_of(relieve(w, ended, nl_sim_take_ready(w, index, later)));
 }
 #else
 void nl_sim_thread_entry(void *argument) {
@@ -115,7 +115,7 @@ void nl_sim_thread_entry(void *argument) {
     nl_sim_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-        go_on(w);
+        switch_to_next(w);
     }
 }
 #endif
@@ -127,7 +127,7 @@ void nl_sim_thread_entry_observed(void *argument) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         if (w->observer)
             w->observer->end_thread(w, w->current);
-        go_on(w);
+        switch_to_next(w);
     }
 }
 
@@ -143,6 +143,6 @@ void nl_sim_thread_exit(unsigned thread) {
     w->current = next;
     if (!w->thread[next].fiber.sp)
         nl_sim_start(w, next);
-    nl_sim_stacks_give(&w->stacks, w->thread[thread].stack);
+    nl_sim_stacks_release(&w->stacks, w->thread[thread].stack);
     nl_sim_fiber_leave(&w->thread[next].fiber);
 }

@@ -37,7 +37,7 @@ static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads)
 }
 
 /* Copies to each thread the value of its source thread. */
-static void give(nl_sim_thread *tile, unsigned threads) {
+static void distribute_values(nl_sim_thread *tile, unsigned threads) {
     uint64_t brought[NL_SIM_MAX_THREADS];
     for (unsigned i = 0; i < threads; i++)
         brought[i] = tile[i].value;
@@ -78,10 +78,10 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         *arrived = 0;
         check_one_source(w, first, threads);
         if (w->job->schedule)
-            nl_sim_schedule_note_progress(w->job->schedule);
+            nl_sim_schedule_count_progress(w->job->schedule);
         if (w->observer)
             w->observer->tile(w, first, threads);
-        give(&w->thread[first], threads);
+        distribute_values(&w->thread[first], threads);
         wake(w, threads, first);
         (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }

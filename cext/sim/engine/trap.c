@@ -111,7 +111,7 @@ void nl_sim_trap_record(nl_sim_worker *w, int thread) {
     }
     find_line(w, thread, &site);
     nl_sim_fault_begin(&fault, w, 0, NL_FAULT_HEAD_THREAD);
-    nl_sim_fault_place(&fault.at, w, (unsigned)thread, site);
+    nl_sim_fault_locate(&fault.at, w, (unsigned)thread, site);
     nl_text text = nl_sim_fault_text(&fault);
     CUresult status = describe_trap(w, &fault, &text);
     if (!w->observer || !w->observer->sees_accesses(w))

@@ -110,7 +110,7 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     if (__builtin_expect(group->mixed, 0))
         nl_sim_report_mixed_warp(w, index, set);
     if (w->job->schedule)
-        nl_sim_schedule_note_progress(w->job->schedule);
+        nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->exchange(w, index, group);
     compute((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);

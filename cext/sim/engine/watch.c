@@ -93,7 +93,7 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
 /* The watch thread */
 
 /* Stops grids whose limit has passed. Returns the time until the next check, in nanoseconds. */
-static uint64_t look_lock_held(void) {
+static uint64_t stop_overdue_lock_held(void) {
     uint64_t time = nl_clock_ns(), wait = UINT64_MAX;
     for (nl_sim_job *job = watch.jobs; job; job = job->watch.next) {
         uint64_t deadline = job->watch.deadline, next = AGAIN_NS;
@@ -114,7 +114,7 @@ static void *watch_thread(void *unused) {
     nl_thread_block_signals(&all);
     nl_mutex_lock(&watch.lock);
     for (;;) {
-        uint64_t wait = look_lock_held();
+        uint64_t wait = stop_overdue_lock_held();
         if (wait == UINT64_MAX)
             nl_cond_wait(&watch.changed, &watch.lock);
         else
