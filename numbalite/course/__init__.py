@@ -3,7 +3,7 @@
 ``where`` and ``size`` are for programs that run on a GPU and on the simulator, ``timed`` measures on either,
 ``stamp`` labels a plot with the device,
 ``examine`` checks a launch for mistakes on either.
-Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, cuda and judge. Begin with
+Importing this loads no driver and no compiler. Uses types, cxx, compilers, kernels, cuda, profiler and judge. Begin with
 judging.py.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.course.assessment import Assessment, exercise
     from numbalite.course.catalogue import exercises
     from numbalite.course.checked import examine
+    from numbalite.course.counters import Limit
     from numbalite.course.device import size, stamp, where
     from numbalite.course.judging import assess, judge
     from numbalite.course.tasks import check
@@ -34,6 +35,7 @@ _WHERE = {
     "examine": "course.checked",
     "Assessment": "course.assessment",
     "exercise": "course.assessment",
+    "Limit": "course.counters",
     "exercises": "course.catalogue",
     "unwritten": "judge.guarded",
     "size": "course.device",
@@ -45,6 +47,7 @@ _WHERE = {
 
 __all__ = [
     "Assessment",
+    "Limit",
     "Verdict",
     "assess",
     "check",

@@ -7,12 +7,15 @@ solution of its own whose time on the same machine is the measure of speed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from numbalite.judge.cases import SMALL
 from numbalite.types.tolerance import tolerance
+
+if TYPE_CHECKING:
+    from .counters import Limit
 
 EXERCISES: dict[str, type[Assessment]] = {}
 """Name -> Assessment class, in the order of the course; the modules of the sections fill it."""
@@ -48,6 +51,8 @@ class Assessment:
     """The bytes that a call may copy in addition to the arguments and results on the host."""
     counted = 1000
     """The size at which launches and copies are counted."""
+    limits: tuple[Limit, ...] = ()
+    """Limits for counters of memory accesses, which the profiler counts at the same size."""
     large: tuple[int, int] | None = (10_000_000, 20_000)
     """The size for timing, on a GPU and on the simulator; None: speed is not judged."""
     limit = 1.5

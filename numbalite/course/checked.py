@@ -60,14 +60,15 @@ def _run(task):
     kernel, grid, block, shared, args, wanted, seed, limit = task
     try:
         with cuda.checks(*wanted, seed=seed, limit=limit):
-            kernel[grid, block, 0, shared](*map(_on_device, args))
+            kernel[grid, block, 0, shared](*map(on_device, args))
             cuda.synchronize()
     except errors.KernelError as found:
         return found
     return None
 
 
-def _on_device(value):
+def on_device(value):
+    """A device array of a NumPy array; other values are returned unchanged."""
     import numpy as np
 
     from numbalite import cuda
@@ -75,13 +76,14 @@ def _on_device(value):
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def elsewhere(task):
-    """The KernelError of a launch, or None: (kernel, grid, block, shared, arguments, checks, seed, limit)."""
+def elsewhere(task, run=None):
+    """Returns run(task), computed by another process on the simulator. By default ``run`` returns the KernelError of
+    a launch, or None; the task is (kernel, grid, block, shared, arguments, checks, seed, limit)."""
     from numbalite import errors
 
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _CHILD],
-        input=pickle.dumps(([p for p in sys.path if p], task)),
+        input=pickle.dumps(([p for p in sys.path if p], (run or _run, task))),
         capture_output=True,
         env={**os.environ, "NUMBALITE_DRIVER": "sim"},
     )
@@ -95,8 +97,8 @@ def _serve():
     """The other process: reads a task from stdin and writes the report to stdout."""
     out = os.dup(1)
     os.dup2(2, 1)  # output of printf in the kernel is no answer
-    path, task = pickle.load(sys.stdin.buffer)
+    path, (run, task) = pickle.load(sys.stdin.buffer)
     sys.path[:] = path
-    found = _run(task)
+    found = run(task)
     with os.fdopen(out, "wb") as stream:
         pickle.dump(found, stream)

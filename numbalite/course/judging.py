@@ -7,7 +7,7 @@ their variables have the initial values again. Arrays are parts of larger ones w
 that no result may have, so accesses out of bounds are detected. Where a size fails, smaller ones are tried
 until the smallest is found.
 On the simulator kernels run again under cuda.checks, which finds races that happened to go well. Then
-its launches and copies are counted, and its time is compared with that of the exercise's own solution
+its launches, its copies and its accesses of memory are counted, and its time is compared with that of the exercise's own solution
 on the same machine.
 """
 
@@ -24,6 +24,7 @@ from numbalite.course.timeouts import apart, here, watched
 from numbalite.judge.guarded import MARGIN
 from numbalite.judge.verdict import Failed
 
+from . import counters
 from .arguments import Arguments
 from .catalogue import find
 from .mistakes import UNFILLED, explain, is_unfilled, label_of
@@ -107,6 +108,7 @@ class _Judge:
         self._check_mistakes()
         self._check_properties()
         self._check_work()
+        self._check_counters()
         if speed and self.exercise.large is not None:
             self._check_speed()
 
@@ -365,6 +367,40 @@ class _Judge:
                     f"{name} is copied in {count} lines: copy it once, by cuda.to_device({name})"
                 )
         return "\n".join([*rows, *advice.values()])
+
+    def _check_counters(self):
+        from numbalite.errors import CudaSupportError
+
+        limits = self.exercise.limits
+        if not limits:
+            return
+        try:
+            counted = self._counted()
+        except CudaSupportError as problem:
+            self.notes.append(f"its memory accesses were not counted: {problem}")
+            return
+        self.notes.append(
+            counters.check(limits, counted, self.exercise.said(self.exercise.counted))
+        )
+
+    def _counted(self):
+        """The counters of one call; with a GPU, the simulator counts those of a kernel's launch in another process."""
+        from numbalite.errors import CudaSupportError
+
+        from .checked import elsewhere
+
+        exercise = self.exercise
+        drawn = self.referee.draw(exercise.counted)
+        if self.simulated:
+            passed = Arguments(exercise, drawn.data, 0).passed
+            return self._guarded(
+                lambda: counters.count(lambda: exercise.call(self.solution, *passed))
+            )
+        if exercise.wants != "kernel":
+            raise CudaSupportError("only the simulator counts those of a Python function")
+        launch = _Launch()
+        exercise.call(launch, *pickle.loads(drawn.data))
+        return elsewhere((self.solution, *launch.seen), counters.count_launch)
 
     def _needed_bytes(self, arguments, returned):
         """(to the device, to the host): the bytes that a call must copy for its host arrays."""

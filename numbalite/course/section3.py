@@ -10,6 +10,27 @@ from numbalite.judge.guarded import unwritten
 from numbalite.types.tolerance import Tolerance
 
 from .assessment import Assessment, blocks, exercise, plural
+from .counters import Limit
+
+_SECTORS = 6.5
+"""Sectors for 32 float32 of one row: 4, or 5 if the row does not begin at a sector; of two rows 6."""
+COALESCED = (
+    Limit(
+        "load_sectors_per_request",
+        most=_SECTORS,
+        hint="Let neighbouring threads, which differ in threadIdx.x, read neighbouring elements.",
+    ),
+    Limit(
+        "store_sectors_per_request",
+        most=_SECTORS,
+        hint="Let neighbouring threads, which differ in threadIdx.x, write neighbouring elements.",
+    ),
+)
+NO_CONFLICTS = Limit(
+    "bank_conflicts",
+    most=0,
+    hint="Add a column to the tile: then the elements of a column are in different banks.",
+)
 
 
 class _Shared(Assessment):
@@ -50,6 +71,7 @@ class Rotate(_Shared):
     sizes = (1, 2, 3, 31, 32, 33, 64, 65, 100)
     checked = (33,)
     counted = 100
+    limits = (*COALESCED, NO_CONFLICTS)
     large = (8192, 96)
     shared = 32 * 32 * 4
     limit = 1.3
@@ -95,6 +117,7 @@ class _Products(_Shared):
     sizes = (1, 2, 3, 15, 16, 17, 33, 50)
     checked = (17,)
     counted = 50
+    limits = COALESCED
     large = (2400, 96)
     shared = 2 * 16 * 16 * 4
     limit = 1.5
@@ -164,6 +187,7 @@ class Smooth(_Shared):
     name = "smooth"
     parameters = ("x", "out")
     outputs = ("out",)
+    limits = (*COALESCED, NO_CONFLICTS)
     large = (50_000_000, 20_000)
     shared = (128 + 8) * 4
     limit = 2.0
@@ -209,6 +233,14 @@ class Dot(_Shared):
     name = "dot"
     parameters = ("x", "y", "out")
     outputs = ("out",)
+    limits = (
+        COALESCED[0],
+        Limit(
+            "active_lanes",
+            least=16,
+            hint="Let the first threads of the block go on adding, not every second one: then whole warps are done.",
+        ),
+    )
     large = (100_000_000, 20_000)
     shared = 4
     limit = 1.5
@@ -292,6 +324,7 @@ class Wave(Assessment):
     checked = (9,)
     launches = (6, None)
     counted = 40
+    limits = COALESCED
     large = (2000, 64)
     limit = 2.0
     hint = "Is anything made or copied in every step? Do neighbouring threads read along a row?"
