@@ -82,6 +82,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("name", NAMES)
 def test_invalid_arguments_raise_numpys_errors(name):
     function = dispatch.numpy_function(name)

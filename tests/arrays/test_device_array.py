@@ -28,6 +28,7 @@ def nothing_is_left():
     assert after["blocks"] <= before["blocks"] + 50  # caches may grow once
 
 
+pytestmark = pytest.mark.every_case
 RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("m", "f8", (2, 3))])
 DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[s]", "S5", ">f4", RECORD]
 

@@ -17,9 +17,9 @@ import random
 import pytest
 
 VARIABLE = "NUMBALITE_TEST_SEED"
-CASES = 3
+CASES = 2
 # Folders whose cases are cheap and different.
-EVERY_CASE = {"abi", "docs", "layout", "tiny"}
+EVERY_CASE = {"abi", "docs", "layout", "null", "tiny"}
 
 
 def pytest_configure():

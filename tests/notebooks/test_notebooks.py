@@ -28,6 +28,7 @@ def test_notebooks_are_found():
     assert books.NOTEBOOKS
 
 
+@pytest.mark.every_case
 def test_notebooks_are_valid_nbformat(notebook):
     """What nbformat 4.5 asks for."""
     _, book = notebook
@@ -47,6 +48,7 @@ def test_notebooks_are_valid_nbformat(notebook):
     assert "".join(book["cells"][0]["source"]).startswith("# ")
 
 
+@pytest.mark.every_case
 def test_stored_outputs_match_their_cells(notebook):
     """The stored results are of the cells above them; a GPU's results are below the cells that
     produced them."""
@@ -88,6 +90,7 @@ class Nothing:
         return book
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
 def test_slides_have_cells_and_notes(path):
     """Each cell is a slide, a continuation of one, or a note: little on each, and notes for the
@@ -120,6 +123,7 @@ def test_unfilled_notebook_passes_no_exercise(path):
         assert not passed, text
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", WITH_TASKS, ids=books.name)
 def test_no_task_passes_unfilled(path):
     """Equal to the stored results of the notebook as readers get it."""
@@ -139,6 +143,7 @@ def test_every_exercise_is_set():
     assert {kind.name for kind in exercises().values() if kind.section} <= set(set_somewhere)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", WITH_ANSWERS, ids=books.name)
 def test_every_exercise_has_a_solution(path):
     cells = {cell["id"] for cell in books.code_cells(books.read(path))}
@@ -146,6 +151,7 @@ def test_every_exercise_has_a_solution(path):
         assert f"{name}-exercise" in cells and f"{name}-exercise" in books.solutions(path)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "file", sorted((books.FOLDER / "solutions").glob("*.py")), ids=lambda file: file.stem
 )

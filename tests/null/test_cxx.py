@@ -295,6 +295,7 @@ def test_tokens_of_random_text(seed):
             at = token.start + len(token.text)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "piece",
     [

@@ -27,6 +27,7 @@ def spelled(fields, ctype, style):
     return f"const char *NLDESC() [index = 0, T = {inner}>]"
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("style", ["g++", "clang++"])
 @pytest.mark.parametrize(
     ("fields", "ctypes", "expected"),

@@ -30,6 +30,7 @@ def note(draw, file):
     return f"{file}({draw.randint(1, 99)}): note #{number}-D: {draw.choice(['the final comparison was 1 == 2', 'declared here'])}\n{draw.choice(SHOWN)}"
 
 
+@pytest.mark.cases(50)
 @pytest.mark.parametrize("seed", range(400))
 def test_error_in_a_header_is_at_the_users_line(seed):
     draw = random.Random(seed)
@@ -50,6 +51,7 @@ def test_error_in_a_header_is_at_the_users_line(seed):
     assert nvrtclog.at_the_users_line(message, FILES) == f'{file}(1234): error: "one index"'
 
 
+@pytest.mark.cases(50)
 @pytest.mark.parametrize("seed", range(200))
 def test_error_in_the_users_file_keeps_its_line(seed):
     draw = random.Random(seed)

@@ -65,12 +65,12 @@ def test_a_run_draws_a_few_cases_of_each_test(run_python, root, tmp_path):
         names = ("test_product", "TestSeven::test_numbers", "test_every", "test_alone")
         return [tests[name] for name in names]
 
-    assert count(first) == count(other) == [3, 7, 20, 1]
+    assert count(first) == count(other) == [2, 7, 20, 1]
     assert first == again != other
     assert count(every) == count(on_a_gpu) == [60, 20, 20, 1]
     # The draw of a test does not depend on the selection.
     assert one_test == [case for case in first if "product" in case]
-    assert count(part) == [3, 0, 0, 0]
+    assert count(part) == [2, 0, 0, 0]
     assert {case for case in one_test if case.endswith("-x]")} <= set(part)
     # Cases that the command line names in full run.
     assert by_name == [name.partition("::")[2] for name in named]

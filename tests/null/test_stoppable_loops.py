@@ -90,6 +90,7 @@ def small_budget(monkeypatch):
     monkeypatch.setattr(stoppable, "BUDGET", BUDGET)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("group", range(80))
 def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
     for seed in range(group * 25, group * 25 + 25):

@@ -117,6 +117,7 @@ def source_of(name):
     return Source(head + endless.text_of(name), kernels=(name,), stoppable=True)
 
 
+@pytest.mark.cases(1)
 @needs_nvrtc
 @pytest.mark.parametrize("name", endless.BODIES)
 def test_the_assembler_accepts_the_code_of_endless_kernels(name):

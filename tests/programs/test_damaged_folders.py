@@ -9,7 +9,7 @@ from kit.together import once
 
 from numbalite.compilers import cccl
 
-pytestmark = [pytest.mark.sim, pytest.mark.slow]
+pytestmark = [pytest.mark.sim, pytest.mark.slow, pytest.mark.cases(1)]
 PROGRAM = """
 import os
 import subprocess

@@ -301,6 +301,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
 def test_invalid_arguments_raise(function):
     line, words, remedy = REFUSED[function]

@@ -100,6 +100,7 @@ CASES = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("statement", CASES)
 def test_the_message_names_the_users_functions_and_variables(statement):
     text = message(statement)

@@ -99,6 +99,7 @@ def compiles(target_of_each):
     return lambda kernel, sig: ahead._kernel_images(kernel, sig, given).image(target_of_each)
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize(("types", "body", "hint"), CASES)
 def test_a_slip_and_its_hint(compiles, types, body, hint):
     lines = [

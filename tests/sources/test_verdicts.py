@@ -232,6 +232,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("source", REFUSED.values(), ids=REFUSED)
 def test_sources_that_all_compilers_reject(verdict, source):
     assert "error: " in verdict(source)

@@ -413,6 +413,7 @@ def refusals(stream, d, host):
     yield cuda.current_context().synchronize, "a stream of this device is being captured"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("which", range(19))
 def test_errors_keep_the_capture_valid(stream, x, which):
     d, host = floats(), np.ones(8, "f4")

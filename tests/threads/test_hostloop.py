@@ -13,6 +13,7 @@ BUILDS = {
 }
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILDS)
 def test_stress(root, tmp_path, name):

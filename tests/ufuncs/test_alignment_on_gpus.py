@@ -101,6 +101,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
     assert memory == before, "stores to other bytes"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("dtype, architecture", EACH)
 def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
     """Strided elements, rows that wide accesses do not fit, and transposed ones."""

@@ -482,6 +482,7 @@ def problem_of(call, which):
     return found.value
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("number", range(len(WITH_THE_SAME_WORDS)))
 def test_errors_have_numpys_messages(number):
     call = WITH_THE_SAME_WORDS[number]
@@ -491,6 +492,7 @@ def test_errors_have_numpys_messages(number):
     assert str(found) == str(expected)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("number", range(len(OF_THE_SAME_TYPE)))
 def test_errors_of_numpys_types(number):
     call = OF_THE_SAME_TYPE[number]
