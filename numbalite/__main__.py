@@ -100,7 +100,8 @@ def _row(label, text):
 
 
 def _ask(function, *arguments):
-    """The answer, or what went wrong: a report must not stop at the first thing that is missing."""
+    """Returns the function's result, or the text of its exception, because the report must not stop
+    at the first missing component."""
     try:
         return function(*arguments)
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""The extension module: what its docstrings say, with types. tests/layout holds it against the module."""
+"""The stub of the extension module. tests/layout compares its signatures with the docstrings."""
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType

@@ -1,6 +1,6 @@
 """All exceptions and warnings of numbalite, with a common base class.
 
-The extension module raises these classes too: it looks them up here by name. Names that programs
+The extension module also raises these classes, and looks them up here by name. Names that programs
 written for numba import are aliases, listed at the end.
 """
 

@@ -4,8 +4,8 @@ Nothing here touches a GPU or a compiler before a test asks for it. The driver i
 session: that of NUMBALITE_DRIVER, else the GPU if a fresh process can see one, else the simulator.
 
 With pytest-xdist several processes share the work (`make test` asks for it): the driver and the disk
-cache are the first process's, so what one has compiled the others find. Tests are as independent as
-they must be to run in any of them: each has its own folder, and counts what its own process holds.
+cache are the first process's, so what one has compiled the others find. Tests can run in any of
+these processes: each test has its own folder, and counts only the objects of its process.
 """
 
 import gc
@@ -27,7 +27,7 @@ pytest_plugins = ["kit.fixtures", "kit.atimport", "kit.sample"]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Run in a process of its own: asking the driver here would make every later fork() suspect.
+# Runs in a separate process, because a process that has initialized the driver must not fork.
 FIND_GPU = """
 import ctypes
 driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
@@ -56,7 +56,8 @@ def pytest_configure(config):
 
         hypothesis.settings.register_profile("long")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts background jobs so: the tests of interrupts would wait forever.
+        # A shell starts background jobs with SIGINT ignored, with which the tests of interrupts
+        # would wait forever.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_driver()
     if not hasattr(config, "workerinput"):
@@ -67,7 +68,8 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="module", autouse=True)
 def _only_newer_objects_are_collected(compiled_at_import):
-    """What is there when a module begins stays: gc.collect() in its tests looks at newer objects alone."""
+    """Freezes the objects that exist when a module begins, so that gc.collect() in its tests
+    examines only newer objects."""
     gc.collect()
     gc.freeze()
 
@@ -80,7 +82,7 @@ def open_driver():
 
 @pytest.fixture(scope="session")
 def driver_kind():
-    """ "cuda" or "sim": what the kernels of this session run on."""
+    """ "cuda" or "sim": the driver that runs the kernels of this session."""
     return open_driver()
 
 
@@ -110,9 +112,10 @@ def unchecked(monkeypatch):
 def run_python(tmp_path):
     """run_python(code, *arguments, check=True, timeout=120, under=(), **environment) -> CompletedProcess with text.
 
-    A fresh interpreter with the same numbalite and cache, in a folder of its own. A variable given as None
-    is taken out of the environment. `code` may start with "-m". `under`: a command that runs the interpreter.
-    NUMBALITE_TEST_SLOWNESS multiplies the timeout, for emulated processors.
+    Runs a new Python process with the same numbalite and cache, in its own folder. A variable with
+    the value None is removed from the environment. `code` may start with "-m". `under`: a command
+    that runs the interpreter. NUMBALITE_TEST_SLOWNESS multiplies the timeout, for emulated
+    processors.
     """
 
     def run(code, *arguments, check=True, timeout=120, under=(), **environment):
@@ -142,8 +145,8 @@ def run_python(tmp_path):
 def live_counts():
     """The objects of C code after unreferenced objects were collected and the device is idle.
 
-    Kernels that copy and convert elements are kept once they are made, and calls that were recorded, not
-    leaked: they go first.
+    Kernels that copy and convert elements, and traces of calls, are cached. They are dropped before
+    the count, so that they do not count as leaks.
     """
     from numbalite import _core, cuda
     from numbalite.runtime import traced

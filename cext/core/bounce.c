@@ -258,8 +258,8 @@ static int count_members(uint64_t setting, uint64_t chunks) {
 }
 
 /* Runs own(data) in this thread and others(data) in up to members - 1 pool threads. A pool thread
- * that is not free before own() returns does not run at all, so own() must complete all work that
- * no other thread has claimed. */
+ * that is still busy when own() returns does not run, so own() must complete all work that no other
+ * thread has claimed. */
 static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;

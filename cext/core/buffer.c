@@ -10,12 +10,12 @@
  * An upload that may not be complete has a ticket, too: until the process has used a non-blocking
  * stream, a copy of pageable memory is not waited for.
  *
- * Two streams that are ordered with stream 0 are not ordered with each other. Memory used on one of
- * them may be used on the other only after an operation on stream 0, which runs after the first and
- * before the second. This operation, the join, costs two driver calls in total, for any number of
- * waiting blocks. Blocks used on non-blocking streams wait until the device has been idle. Blocks
- * of both kinds accumulate until enough of them wait for a join, or for a wait for the device, to
- * be worth its time; until then, new memory is allocated instead.
+ * Two streams that are ordered with stream 0 are not ordered with each other. Memory that was used
+ * on one of these streams may be used on the other only after an operation on stream 0 that runs
+ * between the two uses. This operation, the join, costs two driver calls in total, for any number
+ * of waiting blocks. Blocks used on non-blocking streams wait until the device has been idle.
+ * Blocks of both kinds accumulate until enough of them wait for a join, or for a wait for the
+ * device, to be worth its time; until then, new memory is allocated instead.
  *
  * Freeing is in stream order too. A buffer used on foreign streams is freed after the whole device
  * is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver relies on
@@ -238,8 +238,8 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* Frees all blocks, also those that wait for streams: the frees are in stream order or wait
- * themselves. */
+/* Frees all blocks, also blocks that wait for streams, because the driver frees in stream order or
+ * waits. */
 static void empty(nl_device *dev) {
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
     evict(dev, 0);

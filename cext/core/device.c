@@ -534,8 +534,8 @@ static int enable_peer_lock_held(nl_device *dev, nl_device *peer, nl_error *err)
     return 0;
 }
 
-/* The access is set once for a pair of devices: a pool's access rights must not be changed while a
- * copy of another thread uses them. */
+/* The access is set once for each pair of devices, because a pool's access rights must not change
+ * while another thread copies with them. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     if (dev == peer || (nl_atomic_load(&dev->peers) & (UINT64_C(1) << peer->ordinal)))
         return 0;

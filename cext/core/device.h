@@ -168,7 +168,7 @@ int nl_device_reset(nl_device *dev, nl_error *err);
 /* Releases the primary context until the next use. All memory on the device is lost, unless another
  * library in the process holds the context or memory is exported: then nothing is lost. */
 int nl_device_close(int ordinal, nl_error *err);
-/* Returns whether there is such a device. Does not open the driver. */
+/* Returns whether a device with this ordinal exists. Does not open the driver. */
 int nl_device_exists(int ordinal);
 /* Returns whether its context is retained. */
 int nl_device_is_ready(int ordinal);

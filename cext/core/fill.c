@@ -1,5 +1,5 @@
-/* core/fill: fills a strided region with copies of one element. Where memset cannot do that, the
- * filled part is doubled: each copy repeats everything that is already filled. */
+/* core/fill: fills a strided region with copies of one element. If memset cannot write the element,
+ * each copy doubles the filled range by repeating it. */
 #include "core/plan.h"
 #include "core/transfer.h"
 

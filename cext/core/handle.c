@@ -1,5 +1,5 @@
-/* core/handle: a library handle may be used by one thread at a time, so each handle has a lock,
- * held during a call. Another lock per library protects the list of handles. */
+/* core/handle: only one thread at a time may use a library handle, so each handle has a lock that
+ * is held during a call. Another lock per library protects the list of handles. */
 #include "core/handle.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* core/hostloop: the runtime functions of compiled host code (host/abi.h): leaving it after a
- * fault, and loops run by a pool of threads. */
+/* core/hostloop: the runtime functions of compiled host code (host/abi.h). They leave the code
+ * after a fault, and run its parallel loops in a thread pool. */
 #ifndef NL_CORE_HOSTLOOP_H
 #define NL_CORE_HOSTLOOP_H
 

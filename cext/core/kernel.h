@@ -1,5 +1,4 @@
-/* core/kernel: a function of a loaded module, with the limits that its launches are checked
- * against. */
+/* core/kernel: a function of a loaded module, and the limits of its launches. */
 #ifndef NL_CORE_KERNEL_H
 #define NL_CORE_KERNEL_H
 

@@ -558,8 +558,8 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
 }
 
 /* Returns the dimensions of the results and of the later axes in the scratch array of a first
- * launch. Its numbers have `size` bytes, and neighbouring results are `apart` numbers apart.
- * Appends the later axes to `reduced`. */
+ * launch. Its elements have `size` bytes; the stride between neighbouring results is `apart`
+ * elements. Appends the later axes to `reduced`. */
 static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
     dims order = {.count = 0}, kept = {.count = 0};
     int from[NL_REDUCE_MAX_DIMS];

@@ -1,4 +1,4 @@
-/* core/runs: a copy between two layouts of the same shape, as rows of contiguous elements.
+/* core/runs: divides a copy between two layouts of the same shape into rows of contiguous elements.
  * Arithmetic only. */
 #ifndef NL_CORE_RUNS_H
 #define NL_CORE_RUNS_H

@@ -1,5 +1,6 @@
-/* core/scalar: one number, for conversions to the bytes of another type. The kinds are those of
- * NumPy and Python: an integer and a float of the same value are different. */
+/* core/scalar: one number, for conversions to the bytes of another type. It keeps the kind of the
+ * number (bool, integer, float, complex), because the integer 1 and the float 1.0 convert
+ * differently. */
 #ifndef NL_CORE_SCALAR_H
 #define NL_CORE_SCALAR_H
 

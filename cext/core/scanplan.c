@@ -89,8 +89,8 @@ static void set_vec(geometry *g, int64_t vec) {
     g->size.result *= vec;
 }
 
-/* Joins columns to one element: all of a few columns, so that they form a row, or some of many, so
- * that they are one access. */
+/* Treats neighbouring columns as one element. A few columns become one element each row, so that
+ * they form a 1-D array; of many columns, as many as fit into one access. */
 static void join_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)

@@ -205,7 +205,7 @@ static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
     return copy_piece(k, p, err);
 }
 
-/* Cuts the copy along its outermost axis until each piece fits into the dense block. */
+/* Divides the copy along its outermost axis until each piece fits into the dense block. */
 static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
     int64_t bytes = nl_plan_bytes(p);
     if (bytes <= PIECE || p->rank == 0)

@@ -406,7 +406,7 @@ static CUresult awaited_ModuleUnload(CUmodule module) {
 
 /* ------------------------------------------------------------------------------------ launches */
 
-/* A launch blocks in the driver if too many launches are queued, and such a call cannot be
+/* A launch blocks in the driver if too many launches are queued, and a blocked launch cannot be
  * interrupted. So each thread records an event (a mark) after every LAUNCHES launches, and waits
  * for the mark that is MARKS marks old before it records the next one. */
 static NL_THREAD_LOCAL struct {

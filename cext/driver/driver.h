@@ -118,8 +118,8 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err);
  * too. */
 int nl_driver_is_sticky(CUresult status);
 /* Prints the failed status of a releasing call, where no error can be raised, as one line on
- * stderr. Prints nothing for expected failures: the context is lost, the process ends, or a wait
- * was ended. */
+ * stderr. Prints nothing if the failure is expected because the context is lost, the process ends,
+ * or a wait was ended. */
 void nl_driver_report(CUresult status, const char *call);
 
 /* Example: `if (NL_CU(err, StreamCreate, &handle, flags) < 0) goto fail;` */

@@ -1,7 +1,7 @@
 /* py/arrayfunction: DeviceArray.__array_function__: NumPy's functions other than ufuncs.
  *
- * The dict `array_functions` maps NumPy's functions to numbalite's. A call in which no other type
- * takes part directly calls the function. Any other call is handled in Python
+ * The dict `array_functions` maps NumPy's functions to numbalite's. If no argument is of another
+ * library's type, the function is called directly. Any other call is handled in Python
  * (numbalite/ndarray/dispatch.py), which also fills the dict. */
 #include "py/arrayfunction.h"
 

@@ -1,8 +1,8 @@
 /* py/arrayinterface: the CUDA Array Interface, import and export.
  *
- * Export: version 3. `stream` is the array's own stream, or None: work on the legacy default
- * stream, and on streams ordered with it, requires no wait, and a program that uses a non-
- * blocking stream must order it itself. Import: versions 0 to 3. The dictionary may be of any
+ * Export: version 3. `stream` is the stream to which the array is bound, or None. With None, work
+ * on the legacy default stream and on streams ordered with it requires no wait; a program that uses
+ * a non-blocking stream must order it itself. Import: versions 0 to 3. The dictionary may be of any
  * origin, so each field is checked, and the message contains the field. Plain types are read from
  * the typestr itself, so that an argument of a launch costs no NumPy call. */
 #include "py/arrayinterface.h"

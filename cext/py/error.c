@@ -1,7 +1,7 @@
 /* py/error: the only file that converts an nl_error to an exception.
  *
- * The classes of numbalite.errors are looked up when an exception is raised, which is rare, so
- * that importing the extension requires nothing of the package. */
+ * The classes of numbalite.errors are looked up when an exception is raised, so that the extension
+ * can be imported before the package. */
 #include "py/state.h"
 
 #include <string.h>

@@ -128,8 +128,7 @@ static int mark_writable(PyUFuncObject *ufunc, PyObject *numbers) {
             return -1;
         }
         ufunc->op_flags[number] = NPY_ITER_READWRITE | NPY_ITER_UPDATEIFCOPY;
-        /* otherwise "()->()" would be called element by element, where NumPy drops the copies of
-         * inputs */
+        /* otherwise NumPy calls "()->()" as an element-wise loop and drops the copies of inputs */
         ufunc->core_enabled = 1;
     }
     return 0;

@@ -1,7 +1,7 @@
 /* py/launcher: k[grid, block] and its call, the shortest path from Python to a launch.
  *
- * A launcher stores the kernel of its last call. If it fits again (device, type codes), and all
- * arguments are of the common kinds, a call makes three steps: it compares, writes the parameter
+ * A launcher stores the kernel of its last call. If the device and the type codes are the same
+ * again, and all arguments are of the common kinds, a call only compares, writes the parameter
  * block on the stack, and launches. It allocates, looks up and releases nothing. Host arrays,
  * keywords, other libraries' arrays and kernels with fault records use the slower paths below. */
 #include "py/launcher.h"

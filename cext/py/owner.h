@@ -6,8 +6,9 @@
  *
  * A call without stream= runs on the stream of its arrays' owner. This is the current stream of
  * PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
- * array, or the stream of a CUDA Array Interface. If there are several owners, the call runs on
- * the stream of one of them, after the earlier work of the others and before their later work. */
+ * array, or the stream of a CUDA Array Interface. If there are several owners, the call runs on the
+ * stream of one owner, after the earlier work and before the later work of the other owners'
+ * streams. */
 #ifndef NL_PY_OWNER_H
 #define NL_PY_OWNER_H
 

@@ -2,9 +2,9 @@
  * loop index, over views of the operands' core dimensions.
  *
  * A generated source defines a class Call with `operands`, is_written(p) and apply(at, sizes,
- * strides): `at` holds each operand's address, `sizes` the core dimensions and `strides` those of
- * the operands' core dimensions one after the other, as NumPy has them. A parameter whose type
- * promises C or Fortran order gets a copy where the operand has not got it. */
+ * strides): `at` contains each operand's address, `sizes` the sizes of the core dimensions, and
+ * `strides` the strides of the operands' core dimensions, concatenated in NumPy's order. A
+ * parameter whose type promises C or Fortran order gets a copy where the operand has not got it. */
 #ifndef NUMBALITE_HOST_GUFUNC_H
 #define NUMBALITE_HOST_GUFUNC_H
 
@@ -108,8 +108,8 @@ template <class Call> struct gufunc {
     }
 };
 
-/* `dimensions`: the loop's size, then the core dimensions; `strides`: those of the loop, then those
- * of the cores. */
+/* `dimensions`: the loop's size, then the core dimensions; `strides`: the strides of the loop, then
+ * the strides of the core dimensions. */
 template <class Call, bool parallel, bool guarded>
 NUMBALITE_SIM_INLINE int run_gufunc(char *const *data, const size *dimensions,
                                     const size *strides) {

@@ -221,7 +221,7 @@ namespace nl_detail {
 #ifdef NUMBALITE_DEBUG
 typedef index coordinate;
 #else
-/* A wrapper that avoids narrowing errors for indices of other integer types in braces. */
+/* Converts indices of other integer types, so that an index in braces is not a narrowing error. */
 struct coordinate {
     int64 value;
     template <class I> NUMBALITE_FUNCTION coordinate(I i) : value((int64)i) {}

@@ -1,11 +1,12 @@
 /* core_stage: copies the cores of a generalized ufunc to shared memory. A core is the subarray of
- * an operand that one call of the function gets: its axes are the core dimensions.
+ * an operand that is passed to one call of the function. Its axes are the core dimensions of the
+ * gufunc.
  *
- * Without it, each thread accesses the core of its own, and the cores of a warp's threads are far
- * apart: an access of the warp loads a 32-byte sector from each core for one element, and the cores
- * evict each other from the cache before the next element is accessed. So a warp copies the cores
- * of its 32 threads together, with coalesced accesses: to shared memory before the function is
- * called, and the results back afterwards. The function works in shared memory, on arrays of the
+ * Without staging, each thread accesses its own core, and the cores of a warp's threads are far
+ * apart. Then an access of the warp loads a 32-byte sector from each core for one element, and the
+ * cores evict each other from the cache before the next element is accessed. So a warp copies the
+ * cores of its 32 threads together, with coalesced accesses: to shared memory before the function
+ * is called, and the results back afterwards. The function works in shared memory, on arrays of the
  * same shape and strides.
  *
  * Short cores (`core_stage`) are copied by words, and placed so that the same element of all 32

@@ -449,8 +449,8 @@ NUMBALITE_DUALS R min(const A &a, const B &b) {
     return fmin(R(a), R(b));
 }
 
-/* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a. So it
- * is not added for an exponent whose own derivative is 0, such as a constant. */
+/* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a. So this
+ * term is omitted if the derivative of the exponent is 0, for example for a constant. */
 NUMBALITE_DUALS R pow(const A &a, const B &b) {
     NUMBALITE_REAL
     typedef typename R::value_type T;

@@ -294,10 +294,10 @@ struct grid_group {
     /* Waits for all threads of the grid; needs a cooperative launch.
      *
      * The driver passes a small workspace to such a launch; its address is in two special
-     * registers, and its second word is a barrier for this purpose. Each block adds to the word so
-     * that one round of all blocks adds 2^31: the top bit flips when the last block arrives, and
-     * the other bits return to their previous value. The toolkit's own implementation counts in the
-     * same manner, so both can be used in one grid. */
+     * registers, and its second word is a barrier for this purpose. The blocks together add 2^31 to
+     * the word in each round. The top bit flips when the last block arrives, and the other bits
+     * return to their previous values. The toolkit's own implementation counts in the same manner,
+     * so both can be used in one grid. */
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
 #ifdef NUMBALITE_SIM
         numbalite_sim::grid_barrier(file, line);

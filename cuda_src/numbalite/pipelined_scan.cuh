@@ -8,7 +8,7 @@
  *
  * A thread has neighbouring pieces of a tile, which it scans in shared memory. Threads begin with
  * different pieces and wrap around, so that their pieces are in different banks. The totals before
- * and after the wrap are kept apart, so that everything is combined in order.
+ * and after the wrap-around are stored separately, so that all elements are combined in order.
  *
  * The time between a tile's ticket and its total matters, because all later tiles wait for it. So a
  * ticket is drawn just before the copy begins. The order of the operations is the same in each

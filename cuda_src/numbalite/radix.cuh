@@ -25,9 +25,9 @@ enum { DIGITS = 256, TICKETS = 32 }; /* same values as in radix.py */
 
 struct no_value {};
 
-/* A mask of the lanes whose digit equals the lane's own: one vote for each bit, inverted where the
- * lane's own bit is 0. In PTX, because that compiles to three instructions for a bit; __ballot_sync
- * compiles to seven. */
+/* Returns a mask of the lanes with the same digit as the calling lane, by one vote for each bit,
+ * inverted if the calling lane's bit is 0. In PTX, because that compiles to three instructions for
+ * a bit; __ballot_sync compiles to seven. */
 NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 #ifdef NUMBALITE_SIM
     return __match_any_sync(0xffffffffu, digit);

@@ -35,10 +35,10 @@ template <class Type> struct value {};
 struct mask {};
 template <class Stored, class Type> struct out {};
 
-/* The E elements of an operand that a thread processes at a time. They are a whole piece, which is
- * fetched and then converted, or a part of a piece of Whole elements from element `first` on, where
- * bit j of `selected` selects element first + j. `idle` has empty functions for the steps that an
- * operand does not need. */
+/* The E elements of an operand that a thread processes at a time. They are either a complete piece,
+ * which is loaded and then converted, or the elements of a piece of Whole elements from element
+ * `first` on. Bit j of `selected` selects element first + j. `idle` has empty functions for the
+ * steps that an operand does not need. */
 template <class P, int E> struct idle {
     typedef typename P::place place;
     template <int I> NUMBALITE_FUNCTION void fetch(const P &, const place &) {}

@@ -275,8 +275,8 @@ template <int N, int D> struct rows {
     divider by[D];
     long long strides[N][D];
 
-    /* Converts a piece to the indices of its row, each of which has `each` pieces. Returns the
-     * index of the piece in its row, or -1 past the last row. */
+    /* Converts the index of a piece to the indices of its row. Each row has `each` pieces. Returns
+     * the index of the piece in its row, or -1 past the last row. */
     NUMBALITE_FUNCTION long long find_row(long long piece, long long each, place &at) const {
         if (count == 1) { /* the same branch for all threads; saves a division */
 #pragma unroll
@@ -420,9 +420,9 @@ template <class T, int E> struct around {
 /* ---- shifted ----
  *
  * A row's pieces begin where operand Out, whose itemsize is Itemsize, is aligned: it is stored by
- * wide accesses. If another operand is unaligned there, a thread loads the aligned units around its
- * piece, one unit more, and shifts them. A piece so close to an end of the row that these units
- * could belong to other memory is not whole. */
+ * wide accesses. If another operand is unaligned at this offset, a thread loads the aligned units
+ * that contain its piece, which is one more unit, and shifts them. A piece counts as incomplete if
+ * it is so close to an end of the row that these units could be outside of the array. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     enum { has_ends = true };
     template <class T, int E> using raw = around<T, E>;

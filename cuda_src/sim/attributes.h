@@ -18,7 +18,8 @@
 #define NUMBALITE_SIM_UNCHECKED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 #endif
 #define NUMBALITE_SIM_OWN static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
-/* Calls are not merged, so that each has its own source line, even before the function ends. */
+/* The compiler does not merge calls, so that each call has its own source line, also calls just
+ * before the function ends. */
 #ifdef __clang__
 #define NUMBALITE_SIM_APART __attribute__((nomerge))
 #else

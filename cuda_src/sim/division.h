@@ -26,7 +26,7 @@ template <class T> NUMBALITE_SIM_INLINE T negated(T value) {
     return result;
 }
 
-/* The user's own operators are preferred to those that accept this type. */
+/* Operators that the user defines are preferred to the operators for this type. */
 template <class T> struct any_divisor {
     T value;
     constexpr explicit any_divisor(T b) : value(b) {}

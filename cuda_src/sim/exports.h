@@ -114,7 +114,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
         enter_thread(launch, thread);
 #ifdef NUMBALITE_SIM_CLANG
         kernel(*static_cast<const A *>(launch->args[i])...);
-#else /* g++ keeps the kernel as a function, too: compiling it again takes longer than calls do */
+#else /* g++ does not inline the kernel, because compiling it twice takes longer than the calls */
         void (*called)(A...) = kernel;
         __asm__("" : "+r"(called));
         called(*static_cast<const A *>(launch->args[i])...);

@@ -70,8 +70,8 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     explicit operator I() const { \
         return numbalite_sim::integer_of<I>(float(*this)); \
     }
-/* Defines the types of one, two and four numbers of a format, which are `place` bits apart. The
- * last arguments are additional members of the type of two numbers. */
+/* Defines the types of one, two and four numbers of a format. The numbers have a distance of
+ * `place` bits. The last arguments are additional members of the type of two numbers. */
 #define NUMBALITE_SIM_NARROW_TYPES(fp, place, format, ...) \
     struct __align__(1) __nv_##fp##_##format { \
         typedef numbalite_sim::format nl_format; \

@@ -110,8 +110,8 @@ constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
 #define NUMBALITE_SIM_PLACED const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 /* Defines a function that returns texels, with its body as last argument, and one that stores them
- * to an address. LEVEL: also with parameters for the level of detail, of which there is one.
- * RESIDENT: also with a flag that the texels' memory is resident, which is always true. */
+ * to an address. LEVEL: also defines the overloads with a level of detail; textures have only level
+ * 0. RESIDENT: also with a flag that the texels' memory is resident, which is always true. */
 #define NUMBALITE_SIM_TEXELS(name, parameters, arguments, ...) \
     template <class T> \
     NUMBALITE_SIM_INLINE T name(cudaTextureObject_t texture, NUMBALITE_SIM_ALL parameters, NUMBALITE_SIM_PLACED) { \

@@ -4,7 +4,7 @@
  * only AVX-512 has, zmm16 to zmm31 and k0 to k7 (the clobbers of TLS_addr64 in X86InstrCompiler.td
  * end with xmm15), and keeps a kernel's parameters in them across the call. At the first call of a
  * thread, or after another library was loaded, the C library allocates memory, and its memset and
- * memcpy use those registers: in these rare cases a parameter becomes zero.
+ * memcpy overwrite these registers. In these rare cases a parameter becomes zero.
  *
  * So calls in this image use a function of the same name. It returns the address without the C
  * library if possible, like glibc, and saves the registers otherwise. The thread's vector of blocks

@@ -46,7 +46,7 @@ _ZEROS = {dtype: np.zeros((), dtype) for dtype in _COUNTS}
 def sort_rows(
     order: Order, source: Any, target: Any, indices: Any, rows: int, n: int, stream: Any
 ) -> None:
-    """Sorts rows of n elements each, stably.
+    """Sorts each row of n elements stably.
 
     ``source`` is contiguous. So are ``target``, which may be the source or None, and ``indices``, an int64 array
     for the original indices, or None.

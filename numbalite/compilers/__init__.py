@@ -86,8 +86,8 @@ def warn_of(
 ) -> None:
     """Issues warnings for the slips of an image that are not in `before`; raises KernelWarning if a filter makes it an error.
 
-    ``others`` returns the sources of the same function for its other signatures. They are compiled if there are slips:
-    a line that is a slip for one type may be right for another.
+    ``others`` returns the sources of the same function for its other signatures. They are compiled
+    if there are slips, because a line that is a slip for one type may be right for another.
     """
     found = [slip for slip in image.slips if slip not in before]
     if found:

@@ -21,7 +21,7 @@ _failed: set[str] = set()  # folders that could not be written in this process
 
 def version(path: str) -> tuple | None:
     """The version of the NVRTC at `path`, by the name of the library next to it that contains its headers; the library
-    is not loaded. None if there is no such file."""
+    is not loaded. Returns None if the file does not exist."""
     home = os.path.dirname(os.path.realpath(path))
     try:
         found = [match for name in os.listdir(home) if (match := _BUILTINS.match(name))]

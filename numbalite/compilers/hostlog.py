@@ -2,8 +2,8 @@
 
 A message about one of numbalite's headers is moved to the user's line that led to it, where the template is
 instantiated, the macro used, or the header included. Messages of numbalite's static assertions contain
-"numbalite:". If there is such a message, or one about the user's text, the others are its consequences and are
-omitted.
+"numbalite:". If there is a message of this kind, or one about the user's text, the other messages
+are its consequences and are omitted.
 """
 
 from __future__ import annotations

@@ -262,7 +262,8 @@ def collected() -> Iterator[list[Slip]]:
 
 
 def issue(found: Iterable[Slip]) -> None:
-    """Issues a warning for each slip, at its line. The filter "error" raises the first one."""
+    """Issues a warning for each slip, at its line. With the warning filter "error", the first
+    warning is raised."""
     for slip in found:
         for listener in _listeners:
             if slip not in listener:

@@ -283,7 +283,7 @@ _PARTS = (
 
 _BUNDLED = ("cudart", "cccl")  # the parts whose headers NVRTC 13.3 and newer contain
 
-# The pip packages with these parts, for CUDA 13 and for 12.
+# The pip packages that contain these toolkit components, for CUDA 13 and for CUDA 12.
 _PART_PACKAGES = {
     "cudart": ("nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12"),
     "crt": ("nvidia-cuda-crt", "nvidia-cuda-nvcc-cu12"),

@@ -175,7 +175,8 @@ def _ended(run, piece):
 
 
 def _title(piece):
-    """The cell; of a program, the line where the piece begins."""
+    """Returns the title of the cell, or in a program the file and the line at which the section
+    begins."""
     if piece.place.startswith("<"):
         return piece.place.strip("<>")
     return f"{os.path.basename(piece.place)}, from line {len(piece.text) - len(piece.text.lstrip()) + 1}"

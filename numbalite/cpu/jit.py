@@ -498,7 +498,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def __reduce__(self) -> tuple:
         frozen = self._function.definition.frozen()
-        # Its own name in its scope would be pickled without end; in C++ it is found anyway.
+        # The function's own name is removed from its scope, because pickling it would recurse
+        # endlessly; C++ finds the function without it.
         own = [n for n, value in frozen.scope.locals.items() if value is self]
         for name in own:
             del frozen.scope.locals[name]

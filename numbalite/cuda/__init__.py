@@ -125,7 +125,8 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce, reduce
 
-# Imported when they are first used: name -> module, or module:name where it is another there.
+# Names that are imported when they are first used: name -> module, or module:name if the module
+# uses another name.
 _LATER = {
     "jit": "numbalite.kernels.decorators",
     "module": "numbalite.kernels.decorators",

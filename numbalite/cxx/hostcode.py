@@ -5,10 +5,10 @@ once, for the device. Of the declarations at namespace scope, this module keeps 
 __constant__ and __device__ variables, and all declarations that these use. It blanks all host code
 and keeps line numbers.
 
-It works on text, because no compiler of kernels can read such files: it fails at the first name of a host
-library. It uses CUDA's markers and the names that occur, and parses no more than scanner.py does. Of 900 files
-of public projects, NVRTC compiles about 60 % of the results; the others use features that it lacks (other
-projects' headers, old texture references).
+It works on text, because a kernel compiler cannot read these files: it fails at the first name of a
+host library. It uses CUDA's markers and the names that occur, and parses no more than scanner.py
+does. Of 900 files of public projects, NVRTC compiles about 60 % of the results; the others use
+features that it lacks (other projects' headers, old texture references).
 """
 
 from __future__ import annotations
@@ -374,8 +374,8 @@ def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Dec
 
 
 def _of_the_host(places, marks, launching):
-    """Returns the set of declarations that no compiler of kernels accepts: those with host names, and functions that
-    call such functions. Prototypes are treated like their definitions."""
+    """Returns the set of declarations that a kernel compiler rejects: declarations with host names,
+    and functions that call these declarations. Prototypes are treated like their definitions."""
     all_ = {declaration for found in places.values() for _, declaration in found}
     marks = marks - {"__host__"}
     host = {

@@ -288,8 +288,8 @@ def parameter_lists(text: str) -> dict[str, list]:
 
 
 def mentions(text: str, function: str, words) -> bool:
-    """Does a function, or another function of the source that it may call, use one of these
-    names?"""
+    """Returns whether a function uses one of these names, directly or in a function of the source
+    that it may call."""
     return any(names & words for _, names in _calls(text, function))
 
 
@@ -532,7 +532,7 @@ class _Reader:
             heads.append(" ".join(token.text for token in tokens[at + 2 : close]))
             at = close + 1
         marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)
-        spot = self.declarator(marked, end)  # in front of it there may be macros' calls
+        spot = self.declarator(marked, end)  # macro calls may precede it
         if spot is None:
             return
         name_at, open_at = spot

@@ -101,7 +101,7 @@ class Values(Search):
         )  # fmt: skip
 
     def _of_double(self, at, first, left):
-        """Reports a float compared with a double such as 0.1, which no float equals."""
+        """Reports comparisons of a float with a double such as 0.1 that no float equals."""
         code, number = self.code, self.code.text(at + 1)
         if not _DOUBLE.fullmatch(number) or code.text(at + 2) in _WITHIN | {"+"}:
             return

@@ -1,5 +1,5 @@
-"""Transforms of whole arrays: the layout that cuFFT needs, the copy into it if necessary, the
-scale."""
+"""Executes transforms of arrays: copies the input to the layout that cuFFT needs, if necessary, and
+scales the result."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
 
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
-    """A view whose elements share memory; only kernels can write to it."""
+    """Returns a view in which several elements share memory; only kernels can write to it."""
     array = arguments.array(array)
     shape = shapes.numbers_of(shape)
     try:

@@ -181,7 +181,8 @@ def _as_tuple(found):
 
 
 def _fitted(gradient, x):
-    """Returns the gradient with respect to the array x, which was broadcast: summed to x's shape, in x's dtype."""
+    """Returns the gradient with respect to x. If x was broadcast, the gradient is summed to x's
+    shape; it has x's dtype."""
     ahead = gradient.ndim - x.ndim
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
     if not jnp.iscomplexobj(x):

@@ -71,8 +71,8 @@ def plan(task: Task) -> list[tuple]:
 
 
 def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
-    """Returns a Case with new data; None if the task's function does not accept the size, such as the maximum of
-    nothing."""
+    """Returns a Case with new data, or None if the task's function does not accept the size,
+    for example if it is the maximum and the size is 0."""
     given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
     try:
         expected = _computed(task, given, np.float64)
@@ -170,7 +170,8 @@ def _perturbed(task, given, rng):
 
 
 def _computed(task, given, wide):
-    """Name -> what the task's function writes, with float64 (or the types as they are) for floats."""
+    """Returns name -> expected output of the task's function, computed with float64 (or with the
+    declared types) for floats."""
     arguments = []
     with np.errstate(all="ignore"):
         for value in given:

@@ -54,12 +54,13 @@ def unwritten(shape, dtype):
 
 
 def is_unwritten(value) -> bool:
-    """Does all of it still hold what `unwritten` has put there? A NaN that was computed is another one."""
+    """Returns whether every element still has the value that `unwritten` stored. A NaN that was
+    computed is another one."""
     return bool(np.all(unwritten_elements(value)))
 
 
 def unwritten_elements(value) -> np.ndarray:
-    """For each element, whether it still holds what `unwritten` has put there."""
+    """Returns for each element whether it still has the value that `unwritten` stored."""
     value = np.ascontiguousarray(value)
     if value.dtype.kind not in "fciu":
         return np.zeros(value.shape, bool)

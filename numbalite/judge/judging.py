@@ -1,4 +1,5 @@
-"""Judges a submission: starts its process, sends it the arguments of each case, compares what comes back."""
+"""Judges a submission: starts its process, sends it the arguments of each case, and compares the
+results."""
 
 from __future__ import annotations
 
@@ -138,7 +139,7 @@ def _time(verdict, task, runner, rng, gpu):
         return
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
     times, returned = runner.time(task, case, gpu)
-    _compare(task, case, returned)  # what was timed is right, too
+    _compare(task, case, returned)  # the timed call's result is right, too
     verdict.times = {"size": "x".join(map(str, size)), **times}
     if runner.simulated:
         verdict.times["note"] = (

@@ -48,7 +48,8 @@ class Refused(Failed):
 
 
 def reasons(text: str) -> list[str]:
-    """Why a source is not accepted, one sentence each; none if it is."""
+    """Returns the reasons for which a source is rejected, one sentence each; empty if it is
+    accepted."""
     found = []
     tokens = scanner.tokenize(text)
     own = set(scanner.functions(text)) if "(" in text else set()

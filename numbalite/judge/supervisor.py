@@ -68,8 +68,8 @@ def marked(mark) -> set:
 
 
 def end(find, seconds=5.0):
-    """Kills what ``find()`` returns until it returns nothing, for so many seconds at most. All are
-    stopped first: a running process could start others meanwhile."""
+    """Kills the processes that ``find()`` returns until it returns none, for at most this many
+    seconds. All are stopped first: a running process could start others meanwhile."""
     until = time.monotonic() + seconds
     while (found := find()) and time.monotonic() < until:
         stopped = set()

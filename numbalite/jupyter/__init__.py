@@ -22,7 +22,8 @@ _attached = None  # the shell
 
 
 def attach(to=None) -> None:
-    """Connects numbalite with a shell, by default the running one; once, and never an error."""
+    """Registers numbalite's hooks in an IPython shell, by default the running one. Repeated calls
+    do nothing, and no call raises an exception."""
     global _attached
     found = to or shell()
     if found is None or found is _attached:

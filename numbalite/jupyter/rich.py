@@ -143,7 +143,8 @@ def _as_text(item):
 
 
 def _types(dispatcher, overload):
-    """ "x: float32[::1], n: int32"; of a whole source as it spells them: "float* x, int n" """
+    """Returns for example "x: float32[::1], n: int32", or for a C++ source the parameters as
+    written: "float* x, int n"."""
     if dispatcher._source.is_typed:
         return ", ".join(f"{row.ctype} {row.name}" for row in dispatcher._source.rows)
     names = dispatcher._parameter_names

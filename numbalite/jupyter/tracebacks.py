@@ -2,7 +2,7 @@
 
 A CompileError shows the compiler's messages with the user's lines, and only the user's Python frames. Of a
 KernelError the usual traceback, which ends where the user launched or waited. `%xmode Verbose`
-shows the whole tracebacks again.
+shows complete tracebacks.
 """
 
 from __future__ import annotations

@@ -617,7 +617,8 @@ def is_own(label: str) -> bool:
 
 
 def file_name(name: str, label: str) -> str:
-    """The path of the generated file: in the user's folder, so that quoted #includes are found there."""
+    """Returns the path of the generated file. It is in the user's folder, so that quoted #includes
+    are found relative to it."""
     folder = os.path.dirname(label) if os.path.isabs(label) else ""
     return os.path.join(folder, f"{name}.cu")
 

@@ -18,7 +18,8 @@ def cheapest(
 ) -> tuple:
     """Returns the argument types of the signature with the lowest cost. `rated` is a list of (cost, signature).
 
-    TypeError if there is none (it lists what is `given`), or if several cost the same.
+    Raises TypeError if no signature fits (the message lists the signatures in `given`), or if
+    several fit equally well.
     """
     called = f"{name}({', '.join(map(str, wanted))})"
     if not rated:

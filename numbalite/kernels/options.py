@@ -318,7 +318,8 @@ def _extensions(name, value):
     return extensions
 
 
-# numba's classes of code in memory, recognized by name: other packages have such classes, too.
+# numba's classes of linkable code, recognized by name, because other packages define equivalent
+# classes.
 _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
 

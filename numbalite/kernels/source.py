@@ -40,8 +40,8 @@ class BodySource:
         return self.definition.scope.get(name)
 
     def kernel(self, args: tuple) -> Kernel:
-        """The kernel for these argument types, not yet compiled. A Python body that is in the disk cache is not
-        translated."""
+        """Returns the kernel for these argument types, not yet compiled. A Python body that is in
+        the disk cache is not translated."""
         contents = self.definition.contents(args, self.options)
         key, found = translations.find(contents)
         if found is not None:
@@ -75,7 +75,8 @@ class BodySource:
         )
 
     def _made(self, found, args, made=None):
-        """The Kernel of a Translated; ``made``: the Definition and the Builder, if they exist."""
+        """The Kernel of a Translated; ``made``: the Definition and the Builder, if they already
+        exist."""
         declared = self._declared(args, found.read_only)
         pairs = list(zip(self.parameter_names, declared, strict=True))
 

@@ -323,7 +323,7 @@ def _sum_of_products(a, b, kept):
 
 
 def _without_ones(a, b):
-    """Drops axes of length 1 for which the other term has a longer axis: they are broadcast."""
+    """Drops axes of length 1 that broadcast to a longer axis of the other term."""
     other = dict(zip(b.labels, b.array.shape, strict=True))
     gone = [
         i

@@ -307,8 +307,8 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
 def _polar_svd(stack, full):
     """Computes the SVD by a polar decomposition, which is faster and more accurate than the QR algorithm.
 
-    It perturbs matrices that are nearly singular, and reports by how much: these are decomposed again. In double
-    precision, a perturbation is far below the precision of float32.
+    cuSOLVER perturbs matrices that are nearly singular, and reports by how much; these matrices are
+    decomposed again. In double precision, a perturbation is far below the precision of float32.
     """
     dtype, limit = stack.dtype, 0.0
     if dtype.char in "fF" and _core.device_attribute(stack.device, _DOUBLE_RATIO) <= 2:

@@ -92,8 +92,9 @@ def _like(ary, make, **options):
 
 
 class _ReachableArray(np.ndarray):
-    """A NumPy array whose memory kernels access in place. Views of it have this type, too. Results of arithmetic
-    have memory of their own, which is not accessible to kernels, and are handled as NumPy arrays."""
+    """A NumPy array whose memory kernels access in place. Views of the array have the same type.
+    Results of arithmetic have memory of their own, which is not accessible to kernels, and are
+    handled as NumPy arrays."""
 
     _memory: Any = None
     _stream = 0

@@ -2,8 +2,8 @@
 
 An array with more elements than NumPy's `threshold` is printed with the first and the last elements of
 each axis. A view selects them: an axis of n elements becomes two axes, of 2 and of `edgeitems`
-elements. One copy of the view transfers the printed elements to the host, and NumPy formats them. A
-state in which elements cannot be copied is printed in their position.
+elements. One copy of the view transfers the printed elements to the host, and NumPy formats them.
+If the elements cannot be copied, the reason is printed in their place.
 """
 
 from __future__ import annotations

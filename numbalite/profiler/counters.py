@@ -531,7 +531,7 @@ class KernelProfile(_WithLines):
 
     @property
     def time_at_least(self) -> float:
-        """The sum of the times that its launches need at least."""
+        """The sum of the minimum times of its launches."""
         return sum(launch.time_at_least for launch in self.launches)
 
     def as_dict(self) -> dict:

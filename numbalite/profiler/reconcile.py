@@ -19,7 +19,7 @@ _PARTS = ("requests", "sectors", "bytes", "lines", "wavefronts", "conflicts")
 
 
 class Places:
-    """Finds the profiled line that an instruction belongs to."""
+    """Maps instructions to the profiled source lines."""
 
     def __init__(self, lines) -> None:
         self._keys = {(os.path.basename(line.file), line.number): line.key for line in lines}

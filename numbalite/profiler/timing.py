@@ -1,10 +1,10 @@
 """The predicted time of a launch, and the unit that bounds it.
 
-Each unit of the GPU has a time: the launch's requests to it, divided by its rate. A warp has a
-time, too: the latencies that it waits for one after the other. As many warps as are resident
-overlap. The prediction is the longest of these times plus the time of an empty kernel. The
-constants that are marked as fitted were fitted to times that docs/performance.md records for an
-H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
+Each unit of the GPU has a time: the launch's requests to it, divided by its rate. Each warp also
+needs a minimum time: the sum of the latencies that it waits for one after the other. As many warps
+as are resident overlap. The prediction is the longest of these times plus the time of an empty
+kernel. The constants that are marked as fitted were fitted to times that docs/performance.md
+records for an H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
 """
 
 from __future__ import annotations

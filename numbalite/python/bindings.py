@@ -372,7 +372,7 @@ def counted(items: Any, noun: str) -> str:
 
 
 def mentions(text: str, names: Any) -> bool:
-    """Does a C++ text contain one of these names?"""
+    """Returns whether a C++ text contains one of these names."""
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
 

@@ -50,7 +50,7 @@ class Function:
         """The names that it reads (cachekey.py), when they have been collected."""
 
     def with_names(self, values: dict[str, Any]) -> Function:
-        """A copy whose scope contains these values for these names."""
+        """Returns a copy whose scope has these values."""
         made = copy.copy(self)
         made._scope = lambda: self._scope().changed(values)
         return made

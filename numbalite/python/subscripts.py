@@ -80,7 +80,7 @@ def size(base: Value) -> Value:
 
 
 def is_raw(t: Any) -> bool:
-    """Is it a plain C++ array, not a view?"""
+    """Returns whether the type is that of a C++ array, not of a view."""
     return isinstance(t, Fixed) and t.space in ("shared", "local", "record", "dynamic")
 
 

@@ -184,7 +184,8 @@ class Variables:
     # --- names and declarations
 
     def settle(self) -> None:
-        """Once the types are known: decides which webs are one variable, its name, and where it is declared."""
+        """Called after type inference: decides which webs become one C++ variable, and its name and
+        the position of its declaration."""
         by_name: dict[str, list[Web]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
             if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):

@@ -194,14 +194,15 @@ class Generator:
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Normal, with mean 0 and deviation 1 (Box and Muller)."""
+        """Draws from the normal distribution with mean 0 and standard deviation 1 (Box-Muller
+        transform)."""
         return self._draw("standard_normal", size, dtype, out, stream)
 
     def normal(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Normal, with mean ``loc`` and deviation ``scale``."""
+        """Draws from the normal distribution with mean ``loc`` and standard deviation ``scale``."""
         return self._draw("normal", size, dtype, out, stream, loc, scale)
 
     def lognormal(
@@ -271,7 +272,7 @@ class Generator:
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Pareto's second kind (Lomax) with shape ``a``."""
+        """Draws from the Pareto II (Lomax) distribution with shape ``a``."""
         return self._draw("pareto", size, dtype, out, stream, a)
 
     def power(
@@ -285,7 +286,8 @@ class Generator:
         self, left: Any, mode: Any, right: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """A triangle's: from ``left`` over ``mode`` to ``right``."""
+        """Draws from the triangular distribution between ``left`` and ``right`` with peak
+        ``mode``."""
         _check_order(left, mode, right)
         return self._draw("triangular", size, dtype, out, stream, left, mode, right)
 

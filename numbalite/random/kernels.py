@@ -41,7 +41,7 @@ class Fill:
         key, low, high = bits.place.take(blocks)
         if parameters:
             launcher(out, n, key, low, high, *parameters)
-        else:  # a call without a star is a third quicker
+        else:  # a call without *args needs a third less time
             launcher(out, n, key, low, high)
 
     def _shape(self, n):

@@ -88,7 +88,8 @@ def identity_of(number: int) -> dict:
 
 
 def number_of(device: DeviceLike) -> int:
-    """The number of a device, from a number or a device object; IndexError if there is no such device."""
+    """Returns the number of a device, from a number or a device object. Raises IndexError if the
+    device does not exist."""
     number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]
     if not 0 <= number < _core.device_count():
         raise IndexError(f"there is no device {number}: {_core.device_count()} found")

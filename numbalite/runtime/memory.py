@@ -182,7 +182,7 @@ class HostMemoryPool:
 def memory_pool(device: DeviceLike = None) -> MemoryPool:
     """The MemoryPool of a device (number or Device); default: the calling thread's device.
 
-    IndexError if there is no such device.
+    Raises IndexError if the device does not exist.
     """
     if device is None:
         return MemoryPool(_core.current_device())

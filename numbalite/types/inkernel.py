@@ -93,7 +93,7 @@ def message(name: str) -> str:
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 
-# Words of more than one part, and those that are values rather than functions.
+# Names of several components, and names of values rather than functions.
 _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
 _HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2

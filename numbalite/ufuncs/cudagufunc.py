@@ -236,7 +236,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return kernel, special.threads, bool(special.staged)
 
     def _with_fixed(self, chosen, plan, fixed):
-        """Returns the plan specialized for fixed core shapes, unless there are too many such plans."""
+        """Returns the plan specialized for fixed core shapes, unless too many specialized plans
+        exist."""
         if fixed is None:
             return plan
         special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))

@@ -162,7 +162,8 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
 
     def derivative(self, by: int = 0) -> CudaUfunc:
-        """The derivative with respect to input `by`, as a ufunc: see numbalite.ufuncs.differentiation.
+        """Returns the derivative with respect to input number `by`, as a ufunc (see
+        numbalite.ufuncs.differentiation).
 
         f.derivative(1)(x, y)
         """

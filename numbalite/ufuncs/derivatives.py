@@ -1,6 +1,6 @@
 """Derivatives of ufuncs by forward-mode automatic differentiation.
 
-The text of the function is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh)
+The function's C++ source is compiled a second time, with dual numbers (cuda_src/numbalite/dual.cuh)
 in place of float and double. Around it, a generated text gives the inputs their derivatives and
 returns those of the results:
 

@@ -103,7 +103,7 @@ class Fused:
         return program
 
     def inspect_source(self, *args: Any) -> str:
-        """The generated C++ body for arguments of these types."""
+        """Returns the generated C++ body for arguments of these types."""
         return _program(self.function, tuple(map(_type_of, args))).text
 
     def __repr__(self) -> str:

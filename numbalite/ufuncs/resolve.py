@@ -6,9 +6,9 @@ Inputs are NumPy dtypes, or the Python types int, float and complex for weak sca
    safely. A weak scalar can be cast to all types of its kind or a higher kind, if a strong input has at least its kind
    (bool < integers < real and complex numbers); otherwise it is an int64, a float64 or a complex128.
 2. If there is no such loop and the ufunc has only one, inputs may also be cast as ``casting`` allows (float64 for a
-   float32 function); NumPy's own ufuncs reject such calls. Weak scalars are converted to the only loop whose types all
-   strong inputs have, as in numba (15.0 to int16); a value that the conversion would change is a TypeError
-   (py/operand.c).
+   float32 function); NumPy's ufuncs reject these calls. Weak scalars are converted to the only loop
+   whose types all strong inputs have, as in numba (15.0 to int16); a value that the conversion
+   would change is a TypeError (py/operand.c).
 3. ``dtype`` fixes the outputs, ``signature`` any operand: only matching loops are considered, in the same order;
    finally a loop whose inputs also have the outputs' type.
 4. Inputs must be castable to the loop's types, and its results to the outputs, by the rule ``casting``.

@@ -208,7 +208,7 @@ def _joined(shape, indices, stream):
 
 
 def _add_axis(places, index, length, stream):
-    """Extends flat indices in place by one more axis of ``length`` elements: places * length +
+    """Extends flat indices by one axis of ``length`` elements, in place: places * length +
     index."""
     index = operands.spread(index, places.shape)
     if not index.is_c_contiguous():

@@ -1,4 +1,4 @@
-"""driver/cuda_abi.h against the toolkit's own cuda.h and nvrtc.h, if a toolkit is installed.
+"""Compares driver/cuda_abi.h with the toolkit's cuda.h and nvrtc.h, if a toolkit is installed.
 
 The build does not read a toolkit's headers: this test compiles a file of _Static_asserts that
 includes them. A first translation unit renames each of our names to ours_NAME; the toolkit's names
@@ -32,7 +32,8 @@ def include_directory():
 
 
 def renamed_header():
-    """Our header with every name it defines prefixed, so that both can be included together."""
+    """Returns cuda_abi.h with a prefix before every name that it defines, so that it can be
+    included together with cuda.h."""
     text = re.sub(r"/\*.*?\*/", "", ABI.read_text(), flags=re.S)
     names = set(re.findall(r"\b(?:CU|nvrtc|NVRTC)\w+", text)) | set(
         re.findall(r"\bstruct (\w+)", text)

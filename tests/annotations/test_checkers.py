@@ -25,7 +25,8 @@ PAGES = [
 ]
 # Pages leave out annotations, and assign one name several times.
 OF_PAGES = "--allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-redefinition".split()
-# NumPy's own annotations: its functions return an ndarray, and few accept a device array for out=.
+# Errors that NumPy's annotations cause: its functions return an ndarray, and few accept a device
+# array for out=.
 NUMPYS = re.compile(
     r'ndarray.*" has no attribute|for class "(NDArray|ndarray)|of "_G?UFunc_|"take_along_axis"|'
     r'parameter "out" of type "ndarray'
@@ -33,7 +34,7 @@ NUMPYS = re.compile(
 
 
 def own(errors):
-    """The errors that are not due to NumPy's annotations: those of other lines."""
+    """Returns the errors that NumPy's annotations do not cause."""
     numpys = {error.partition(": ")[0] for error in errors if NUMPYS.search(error)}
     return [error for error in errors if error.partition(": ")[0] not in numpys]
 

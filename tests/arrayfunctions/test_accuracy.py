@@ -1,4 +1,5 @@
-"""Reductions of hard data have the errors that tests/bench/accuracy.py allows: it measures all."""
+"""The rounding errors of reductions of difficult data are within the limits of
+tests/bench/accuracy.py, which measures all cases."""
 
 import fractions
 import functools

@@ -70,7 +70,7 @@ def test_the_step_of_arange_is_the_distance_of_its_first_two_numbers(dtype):
 
 
 def drawn_einsum(rng):
-    """A pattern of one or two terms and the lengths of its labels."""
+    """Returns an einsum pattern of one or two terms, and the length of each label."""
     letters = "ijkl"
     words = [
         "".join(rng.sample(letters, rng.randrange(4))) for _ in range(rng.choice([1, 2, 2, 2]))

@@ -1,4 +1,5 @@
-"""NumPy's functions on device arrays against NumPy's own: arrays of all kinds, laid out anyhow."""
+"""Compares NumPy's functions on device arrays with the same functions on host arrays, for every
+dtype and memory layout."""
 
 import itertools
 import sys

@@ -1,4 +1,5 @@
-"""NumPy's functions that pass over NaN, on device arrays against NumPy's own."""
+"""Compares NumPy's functions that ignore NaN on device arrays with the same functions on host
+arrays."""
 
 import numpy as np
 import pytest

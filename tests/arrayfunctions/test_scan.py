@@ -57,7 +57,8 @@ def test_scan_of_records_keeps_operand_order():
 
 
 def test_groups_and_ranges_of_tiles(small_tiles):
-    """More than 1024 tiles of 32 records each: every level of the tree, two lines of it."""
+    """More than 1024 tiles of 32 records each, so that every level of the scan tree is used, in two
+    rows."""
     maps = affine(2 * 34_000).reshape(2, -1)
     got = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")(
         cuda.to_device(maps), 1

@@ -48,7 +48,8 @@ def same_bits(result, expected):
 
 
 def places_of(host, axis, descending):
-    """Stable; descending is not the reverse, in which ties would be reversed, too."""
+    """Sorts stably. A descending sort is not the reverse of an ascending one, because that would
+    reverse ties, too."""
     if not descending:
         return np.argsort(host, axis, kind="stable")
     n = host.shape[axis]
@@ -95,7 +96,7 @@ def test_rows_that_a_block_sorts_by_digits(dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "c8"])
 def test_rows_longer_than_a_block(dtype):
-    """Radix sort: several tiles, several rows, even and odd numbers of passes, in place too."""
+    """Radix sort of several tiles and rows, with even and odd numbers of passes, also in place."""
     rng = np.random.default_rng(3)
     host = values(rng, dtype, (2, 8500))
     device = cuda.to_device(host)

@@ -1,4 +1,5 @@
-"""Calls of NumPy's functions on device arrays that are made again without Python (_core.Traced)."""
+"""Calls of NumPy's functions on device arrays that are replayed without Python code
+(_core.Traced)."""
 
 import functools
 import gc

@@ -1,4 +1,5 @@
-"""Device arrays, with NumPy's own arrays as the judge: indexing, views, assignment, copies, interchange."""
+"""Compares indexing, views, assignment, copies and interchange of device arrays with NumPy's
+arrays."""
 
 import copy
 import gc
@@ -289,7 +290,7 @@ def test_assignment_that_does_not_fit():
 
 
 def test_overlapping_assignment_copies_first():
-    """As in NumPy: as if the right-hand side had been copied first."""
+    """The result is as if the right-hand side had been copied first, as in NumPy."""
     x = numbers(100)
     d = cuda.to_device(x)
     x[1:] = x[:-1].copy()

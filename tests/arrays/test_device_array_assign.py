@@ -301,7 +301,8 @@ def test_assignment_errors_have_numpys_messages():
 
 @pytest.mark.sim
 def test_an_element_that_is_assigned_twice():
-    """NumPy stores the last value, a GPU any of them: the simulator reports this."""
+    """With equal indices NumPy stores the last value and a GPU any value; the simulator reports
+    this."""
     d = cuda.to_device(np.arange(5.0))
     for put in (
         lambda: d.__setitem__([1, 1], cuda.to_device(np.array([5.0, 6.0]))),

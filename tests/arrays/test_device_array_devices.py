@@ -299,7 +299,7 @@ same(here, host, 0)
 
 
 def test_launches_that_visit_a_device(on_two):
-    """After enable_peer_access kernels take arrays of the other device, in one direction."""
+    """After enable_peer_access, kernels accept arrays of the other device, in one direction."""
     on_two("""
 @cuda.jit("void(const int64[:], int64[:])")
 def plus_one(x, y):
@@ -332,7 +332,8 @@ with pytest.raises(ValueError, match="on device 1, but the kernel runs on device
 
 
 def test_memory_of_the_host_waits_for_every_device(on_two):
-    """Managed and mapped memory is freed, or used again, when no device has work with it any more."""
+    """Managed and mapped memory is freed or reused only after the work of every device that uses it
+    is complete."""
     on_two("""
 import time
 @cuda.jit("void(float64[:], float64[:])")

@@ -1,5 +1,5 @@
-"""Shapes of device arrays with NumPy as the judge: the same views where NumPy gives views, a copy where
-it copies, the same exceptions."""
+"""Compares shape methods of device arrays with NumPy: the same methods return views or copies, and
+the same exceptions are raised."""
 
 import random
 import warnings

@@ -1,4 +1,5 @@
-"""Printing device arrays: the text of NumPy, from a copy of the printed elements alone."""
+"""Device arrays are printed as NumPy arrays, and only the printed elements are copied to the
+host."""
 
 import os
 import random

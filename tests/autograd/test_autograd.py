@@ -1,4 +1,5 @@
-"""autograd over device arrays and our ufuncs: against NumPy's arrays, and autograd's own checks."""
+"""autograd's gradients of device arrays and numbalite's ufuncs equal those of NumPy arrays and pass
+autograd's own checks."""
 
 import numpy as np
 import pytest

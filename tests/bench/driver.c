@@ -1,4 +1,4 @@
-/* The floors of calls of the driver: the same calls from C, with no Python in between.
+/* Measures the floor of driver calls: the same calls made from C, without Python.
  *
  * A library for the process that measures: each of numbalite's rounds is followed by one of these,
  * in the same context and on the same processor. (A separate process is not comparable: a launch
@@ -186,7 +186,7 @@ void open_diffusion(const char *cubin, int side) {
 static const struct {
     const char *name;
     void (*call)(void);
-    int waits; /* the wait for all calls is a part of their time */
+    int waits; /* the measured time includes the wait for all calls */
 } works[] = {
     {"launch", launch, 0},
     {"launch_and_wait", launch_and_wait, 0},

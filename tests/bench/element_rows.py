@@ -2,8 +2,8 @@
 operands.
 
 The floor of each is the fastest of the hand-written kernels for just that case (hand.cu), timed by events
-next to numbalite's, on data far larger than the caches. Every result is checked: a part of it against NumPy, all
-of it against the hand-written kernel's.
+next to numbalite's, on data far larger than the caches. Every result is compared: some elements
+with NumPy, all elements with the hand-written kernel.
 """
 
 import functools

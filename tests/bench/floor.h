@@ -1,4 +1,4 @@
-/* Shared code of the floors: a clock, and the calls of the driver. All driver functions are looked
+/* Code that the floor programs share: a clock and the driver calls. All driver functions are looked
    up at run time, so the build needs only a C compiler. */
 #ifndef FLOOR_H
 #define FLOOR_H

@@ -303,8 +303,8 @@ def by_streams(floor):
 def at_once(count, make, calls, rounds=8):
     """Microseconds per call, over all calls, when `count` threads call concurrently: make() creates
     a separate callable for each. The least of several rounds, of which the first does not count. A
-    round lasts from the first thread's beginning to the last one's end, by their own clocks: the
-    host is notified late."""
+    round lasts from the start of the first thread to the end of the last one, measured by the
+    threads' clocks, because the host is notified late."""
     rounds = 2 if SMALL else rounds
     gate = threading.Barrier(count)
     failures = []

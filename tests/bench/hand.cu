@@ -63,7 +63,8 @@ template <class A, class C, int V, int U> __global__ void scale(const A* a, C* c
     }
 }
 
-/* c = a + row: a thread keeps four elements of the row for R rows. Grid: columns, rows. */
+/* c = a + row: each thread loads four elements of `row` once and uses them for R rows. Grid:
+ * columns, rows. */
 template <int R> __global__ void add_row(const float* a, const float* row, float* c, int columns) {
     int j = blockIdx.x * blockDim.x + threadIdx.x, pitch = columns / 4;
     long long first = (long long)blockIdx.y * R * pitch + j;

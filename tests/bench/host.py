@@ -5,8 +5,8 @@ time of numbalite and Python.
 
 For each row microseconds, and how many Python functions of numbalite run when the call is repeated.
 Rows that wait for the device (selections, searches, reads) return immediately here; their results
-are meaningless. The driver's own time is missing too: a launch takes a GPU's driver about 2 us
-more.
+are meaningless. The time does not include the driver, which needs about 2 us more for a launch on a
+GPU.
 """
 
 from __future__ import annotations

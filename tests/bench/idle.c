@@ -1,4 +1,4 @@
-/* A driver that does nothing, in place of a GPU's: the rest of a call is the host's part (host.py).
+/* A driver that does nothing. With it, the time of a call is the host's part (host.py).
  *
  * It implements every call that numbalite makes; device memory is host memory, and copies are
  * executed, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by cc -O2 -shared

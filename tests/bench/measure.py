@@ -129,8 +129,9 @@ SEEN = []  # bench_rows.py appends a function of (function, count, rounds), call
 
 
 def in_turn(*measures, count=1, rounds=25, warm=0.3):
-    """Medians of each measure's results, alternately: a slow phase of the machine slows all of
-    them. `warm` is for how many seconds they run before: processors take their time to run fast."""
+    """Returns the median of each measure's results. The measures alternate, so that a slow phase of
+    the machine affects all of them. They first run for `warm` seconds, until the processor reaches
+    its full clock rate."""
     if SMALL:
         count, rounds, warm = 1, 1, 0
     start = time.perf_counter()
@@ -156,8 +157,8 @@ def median(function, inner=1, rounds=9, warm=0.0):
 
 
 def medians(*functions, rounds=9):
-    """Microseconds of a call of each, alternately, so that a slow moment of the machine affects all
-    of them."""
+    """Returns the microseconds per call of each function. The calls alternate, so that a slow phase
+    of the machine affects all of them."""
     times = [[] for _ in functions]
     for number in range(1 if SMALL else rounds + 1):
         for function, taken in zip(functions, times, strict=True):

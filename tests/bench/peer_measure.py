@@ -93,7 +93,8 @@ def process_time(program):
 
 
 def event_times(function, record, wait, elapsed, inner=5, rounds=5):
-    """Microseconds of a call on the device: record() gives an event, elapsed(a, b) milliseconds."""
+    """Returns the device time of a call in microseconds. record() returns an event, elapsed(a, b)
+    returns milliseconds."""
     if SMALL:
         inner, rounds = 1, 1
     function()

@@ -1,8 +1,9 @@
 """The times of other libraries for the same rows: `python peers.py NAME [ROW ...]` prints each row
-as JSON, {row: value}, once it is measured.
+as JSON, {row: value}, as soon as it is measured.
 
-Each peer runs in a process of its own, because they are slow to import and do not always get along. Each
-result is checked against NumPy before it is timed; a row that fails is left out, with the reason on stderr.
+Each peer library runs in a separate process, because the libraries are slow to import and some
+conflict with each other. Each result is checked against NumPy before it is timed; a row that fails
+is left out, with the reason on stderr.
 """
 
 import importlib

@@ -2,9 +2,10 @@
 
     NUMBALITE_DRIVER=sim python tests/bench/predicted.py [Y1 ...]
 
-Needs nvdisasm, no GPU. A launch of full size would take the simulator minutes. Therefore a part of the data is given to
-a GPU with the same part of multiprocessors, L2 cache and bandwidth, which needs the same time. Atomic operations on few
-addresses take that part of the time, because they do not spread over the GPU.
+Needs nvdisasm, no GPU. A launch of full size would take the simulator minutes. Therefore a fraction
+of the data is launched on a model of a GPU with the same fraction of multiprocessors, L2 cache and
+bandwidth, which needs the same time. Atomic operations on few addresses need the same fraction of
+the time, because they do not use the whole GPU.
 """
 
 import sys

@@ -51,9 +51,9 @@ def test_no_warnings(compiler):
 
 
 def test_each_header_compiles_alone(tmp_path):
-    """With one compiler: a missing declaration is missing with any compiler. The header that
-    declares a source's functions is the first that the source includes (tests/layout), so it is
-    compiled there without others before it."""
+    """One compiler is enough, because a missing declaration is an error with every compiler. The
+    header that declares a source's functions is the first that the source includes (tests/layout),
+    so it is compiled there without others before it."""
     lines = []
     for header in HEADERS:
         if header[:-2] + ".c" in SOURCES:
@@ -74,7 +74,8 @@ def wheel(tmp_path_factory):
 def make_wheel(folder):
     """sdist -> wheel, as pip builds it, in a new folder: only the sdist's files exist there.
 
-    Nothing is compiled: the sdist has every C file, and the extension is the one that is tested here.
+    The test compiles nothing: it checks that the sdist contains every C file, and uses the existing
+    extension.
     """
     for name in ("cext", "cuda_src", "numbalite", "docs", "notebooks", "tests", ".ci"):
         shutil.copytree(
@@ -140,7 +141,8 @@ def test_the_wheel_holds_the_cuda_sources(wheel):
 
 @pytest.mark.slow
 def test_installed_wheel_compiles_a_kernel(wheel, tmp_path):
-    """Installed, far from the checkout: the kernel compiler finds its headers."""
+    """When the wheel is installed outside of the checkout, the kernel compiler finds its
+    headers."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = (
         "import numpy as np, numbalite\n"

@@ -168,7 +168,7 @@ def test_a_kernel_that_does_nothing_when_timed(where):
 
 
 def test_variables_of_a_kernel_begin_anew():
-    """State that one size leaves is not there at the next."""
+    """State that a call with one size stores is not visible to the call with the next size."""
 
     @cuda.jit
     def vadd(a, b, out):

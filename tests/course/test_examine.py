@@ -1,4 +1,5 @@
-"""A launch is looked at by the simulator's checks, in this process or, if there is a GPU, in another one."""
+"""examine() runs a launch with the simulator's checks: in this process, or in another process if
+there is a GPU."""
 
 import numpy as np
 import pytest

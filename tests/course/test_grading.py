@@ -263,8 +263,8 @@ OF_TEN = {
 
 
 def test_a_class_of_ten(run_python, tmp_path, driver_kind):
-    """One never ends, one does not compile, one ends the program, one is not a notebook: each is
-    graded."""
+    """Every learner's file is graded, also one that never ends, one that does not compile, one that
+    exits, and one that is not a notebook."""
     (tmp_path / "own.py").write_text(OWN)
     (tmp_path / "class" / "joe").mkdir(parents=True)
     for learner, (text, _) in OF_TEN.items():
@@ -316,7 +316,7 @@ USAGE = [
     (["--marks", "m.csv"], "--marks: there are marks with --learner only"),
     (["--learner", "empty.py", "--marks", "m.xls"], "its name should end with .csv or .html"),
 ]
-# Each in a process of its own, which has loaded pytest and the plugin already.
+# Each runs in a separate process that has already imported pytest and the plugin.
 ONE_BY_ONE = """
 import json, os, sys
 import pytest

@@ -205,7 +205,7 @@ assert live["streams"] == live["buffers"] == 0, live
 
 
 def test_the_interpreter_runs_while_a_device_is_waited_for():
-    """A callback needs the interpreter: no waiting call may hold its lock."""
+    """A callback needs the interpreter lock, so no waiting call may hold it."""
     for wait in (
         lambda s: s.synchronize(),
         lambda s: _core.synchronize(),

@@ -88,7 +88,8 @@ def test_structured_array_is_shared(elsewhere):
 
 
 def test_open_ipc_array_accepts_bytes_and_offset(elsewhere):
-    """A handle as bytes, as other libraries give it, and where in the allocation to begin."""
+    """Opens a handle that is passed as bytes, as other libraries return it, with an offset in the
+    allocation."""
     array = cuda.to_device(np.arange(12, dtype="i8"))
     handle = cuda.current_context().get_ipc_handle(array.gpu_data)
     assert bytes(handle.handle) == handle.handle.reserved and len(handle.handle) == 64

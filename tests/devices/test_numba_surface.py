@@ -346,7 +346,7 @@ class ForeignStream:
 
 
 class EarlyStream(ForeignStream):
-    """As the protocol was in cuda.core's first releases: an attribute."""
+    """The protocol of cuda.core's first releases, in which __cuda_stream__ is an attribute."""
 
     @property
     def __cuda_stream__(self):

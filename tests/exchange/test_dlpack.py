@@ -311,7 +311,7 @@ def test_dlpack_export_fills_the_tensor(version):
 @pytest.mark.leaks
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_consumed_in_another_thread(version):
-    """A consumer renames the capsule and calls the deleter when it likes, where it likes."""
+    """A consumer renames the capsule and may call the deleter at any time, in any thread."""
     array = on_device(5)
     capsule = array.__dlpack__(max_version=version)
     gc.collect()  # what earlier tests have left

@@ -95,7 +95,8 @@ def test_foreign_arrays_are_read_once_per_call(kind, call):
 
 
 def test_numeric_arguments_are_converted_once():
-    """A user-defined number is converted once, by a function on the host too."""
+    """An object with __int__ or __float__ is converted once per call, also by functions on the
+    host."""
 
     @jit
     def twice(x, n):

@@ -1,4 +1,4 @@
-"""Walking through the ways in which an operation can fail."""
+"""Repeats an operation and lets each of its steps fail once."""
 
 import pytest
 from kit.walk import walk_closely_through, walk_through
@@ -22,7 +22,7 @@ def walk_closely():
 
 @pytest.fixture(autouse=True)
 def _switched_off():
-    """Whatever a test did: no fault stays armed."""
+    """Disarms the fault injection after each test."""
     yield
     _core.fail_call_at(0)
     _core.fail_alloc_at(0)

@@ -73,7 +73,7 @@ OUT_OF_MEMORY = (MemoryError, errors.KernelError, errors.CudaAPIError, errors.Cu
 
 
 def make_launch(kernel, name, seed, exact=False):
-    """Returns a function that launches with checks: the kind of its report, or None."""
+    """Returns a function that launches with checks and returns the kind of the report, or None."""
     x = cuda.to_device(np.zeros(128 if name == "outside" else 64 * BLOCKS, np.int32))
     configured = kernel[BLOCKS, 64, 0, 64]
 

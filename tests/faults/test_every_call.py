@@ -1,4 +1,4 @@
-"""Every way in which a public operation can fail half-way.
+"""Lets each driver call and each allocation of every public operation fail once.
 
 Each operation runs repeatedly with its first, second, third... driver call failing, until it
 succeeds; then the same with host allocations. After every failure: an exception of ours (or

@@ -20,7 +20,7 @@ A = np.array([[2.0, 1], [1, 3]])
 
 @functools.cache
 def the_stream():
-    """One for all: each has a cached handle."""
+    """Returns one stream for all tests, because each stream gets a cached handle."""
     return cuda.stream()
 
 

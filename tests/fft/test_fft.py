@@ -114,7 +114,7 @@ def test_fftshift_matches_numpy():
 
 
 def same_or_refused(name, host, **keywords):
-    """An array where NumPy gives one, else an exception that names the function."""
+    """Returns an array if NumPy does; otherwise raises an exception that names the function."""
     try:
         getattr(np.fft, name)(host, **keywords)
     except (IndexError, ValueError):
@@ -163,7 +163,7 @@ def test_fft_writes_to_out():
 
 
 def test_out_is_written_at_once():
-    """The result is written right there, but where that would be over the input."""
+    """The transform writes directly to out=, unless out= overlaps the input."""
     host = np.random.default_rng(3).standard_normal((TIMES, 4, 6)) + 1j
     memory = cuda.device_array(30, "D")
     out, stream = memory[:24].reshape(4, 6), cuda.stream()

@@ -50,8 +50,8 @@ ENTRIES = ("{}.image", "{}.image.7-0123456789ab.tmp", "prelude-{}", "texts-{}", 
 
 
 def folder(data):
-    """Files of other programs in the cache's folder, with names like ours and links out of it, are
-    kept."""
+    """The cache keeps files of other programs in its folder, also if they have names like cache
+    files or are links to files elsewhere."""
     s = Source(data)
     root = make_folder("around")
     inside, outside = root / "cache", root / "outside"
@@ -152,7 +152,8 @@ _pickles: list = []
 
 
 def good_pickles():
-    """Without NumPy's objects: a dtype ends the process on a damaged state."""
+    """The input contains no NumPy objects, because NumPy crashes when it unpickles a damaged
+    dtype."""
     if not _pickles:
         scale = 2.5
 

@@ -34,7 +34,7 @@ def resident():
 
 
 def make_inputs(seed):
-    """Inputs without end: new ones, and changes of some that were there before."""
+    """Yields inputs endlessly: new inputs and mutations of earlier inputs."""
     r = random.Random(seed)
     kept = []
     while True:
@@ -55,7 +55,7 @@ def make_inputs(seed):
 
 
 def work(name, seconds, inputs, seed, current):
-    """In the process of a target: runs inputs until one of the limits is reached."""
+    """Runs inputs in the process of a target until the time or the count reaches its limit."""
     sys.path.insert(0, str(HERE))
     import targets
 

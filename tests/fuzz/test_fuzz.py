@@ -35,7 +35,7 @@ def test_a_short_run(name, tmp_path):
 
 
 def test_a_finding_is_reported_and_can_be_run_again(tmp_path):
-    """The whole driver of the fuzzing runs, with a target that fails."""
+    """Runs tests/fuzz/run.py with a target that fails."""
     (tmp_path / "targets.py").write_text(
         (HERE / "targets.py").read_text()
         + "\n\n@target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"

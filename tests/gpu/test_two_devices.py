@@ -231,7 +231,7 @@ for kinds in [(a, b) for a in streams(0) for b in streams(1)]:
 
 
 def test_back_and_forth_without_waiting(on_two):
-    """Work of two devices in one chain: an element counts every step."""
+    """Two devices work on one element in turn, and the element counts every step."""
     on_two("""
 turns = 25 if SIM else 300
 for name in streams(0):

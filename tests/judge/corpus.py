@@ -1,7 +1,8 @@
 """Submissions that the judge must accept, and attacks and mistakes that it must not.
 
-Honest kernels are one for each task that comes with numbalite, and the corrected kernels of tests/pairs, each with a
-task of its own. `PYTHONPATH=.:tests python tests/judge/corpus.py` judges all of them, the tests a sample.
+The honest kernels are one kernel for each task of numbalite, and the correct kernels of
+tests/pairs, each with its own task. `PYTHONPATH=.:tests python tests/judge/corpus.py` judges all of
+them, the tests a sample.
 """
 
 import inspect

@@ -47,7 +47,7 @@ def shell(_ipython, monkeypatch):
 def run(shell):
     """run(cell) -> the cell's result; its exception is raised.
 
-    Without history all cells have one number, and so the disk cache knows their kernels again.
+    Without history all cells have the same number, so their kernels are found in the disk cache.
     """
 
     def run(cell, store_history=False):

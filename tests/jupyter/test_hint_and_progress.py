@@ -1,4 +1,4 @@
-"""In a real kernel of Jupyter: the note about the extension, and the line while kernels run long."""
+"""In a real Jupyter kernel: the note about the extension, and the progress line of long kernels."""
 
 import os
 import re

@@ -14,7 +14,7 @@ from numbalite import cuda, errors
 
 
 def plain(value):
-    """A test's name: the value as text, without addresses."""
+    """Returns the id of a test case: the value as text, without addresses."""
     return re.sub(r" at 0x\w+", "", repr(value))
 
 
@@ -283,7 +283,7 @@ def move(x, y):
 
 
 def test_kernels_write_to_records():
-    """A record is a reference, wherever it is: a part of an array, on the host or on the device."""
+    """A reference parameter accepts a record on the host, on the device, or inside an array."""
     table = np.zeros(3, PAIR)
     device, own = cuda.to_device(table), cuda.device_array((), PAIR)
     own.copy_to_device(np.zeros((), PAIR))

@@ -143,7 +143,7 @@ __global__ void too_many() {
 
 
 def looked_at():
-    """Without checks, and where there are checks with all of them."""
+    """Returns contexts without checks and, on the simulator, with all checks."""
     return [contextlib.nullcontext(), *([cuda.checks()] if cuda.is_simulated() else [])]
 
 

@@ -77,8 +77,8 @@ def of():
 
 
 def looked_at():
-    """Without checks, and where there are checks with all of them, in the usual order and in
-    another."""
+    """Yields contexts without checks and, on the simulator, with all checks, in the default block
+    order and in a random one."""
     yield contextlib.nullcontext()
     if cuda.is_simulated():
         yield cuda.checks()

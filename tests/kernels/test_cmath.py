@@ -45,7 +45,8 @@ OTHERS = {
 
 
 def expressions():
-    """Expressions of floats a, b, c in C++, and functions of these that compute the same, or None."""
+    """Returns C++ expressions of the floats a, b and c -> a Python function with the same result,
+    or None."""
     found = {}
     for name, f in ONE.items():
         one = f and (lambda a, b, c, f=f: f(a))

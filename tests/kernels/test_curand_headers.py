@@ -1,4 +1,5 @@
-"""All of the toolkit's cuRAND in kernels: on the simulator, its own header where numbalite's part does not suffice."""
+"""Every generator of the toolkit's cuRAND works in kernels. The simulator uses the toolkit's header
+for generators that numbalite's header lacks."""
 
 import contextlib
 import ctypes
@@ -90,7 +91,7 @@ def twist(start, tables, count):
 
 
 def test_mtgp32_matches_the_reference(kernels):
-    """With checks: the states of a block are one, and its threads write and read it in turns."""
+    """Runs with checks, because the threads of a block write and read one shared state in turns."""
     rng = np.random.default_rng(1)
     tables = rng.integers(0, 2**32, 32, np.uint32)
     state = np.zeros(1, np.dtype(Twister))
@@ -119,7 +120,8 @@ def test_mrg_sobol_and_xorwow_match_references(kernels):
     reversed_bits = [int(f"{int(i):032b}"[::-1], 2) for i in gray]
     assert sobol.tolist() == reversed_bits
     assert 3.5 < counts.mean() < 4.5 and 3 < counts.var() < 5
-    # One number for each that was counted: the next in the sequence is another.
+    # The kernel draws exactly as many numbers as it counted, so the next number of the sequence
+    # differs.
     assert len(np.unique(own)) == n and (xorwow != own).any()
 
 

@@ -1,4 +1,4 @@
-"""Damaged or foreign images in the disk cache: they are compiled again.
+"""Damaged images and images of other users in the disk cache are compiled again.
 
 The cases of tests/null/test_cache.py, at a kernel's launch.
 """

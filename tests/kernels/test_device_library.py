@@ -307,7 +307,7 @@ def test_debug_reports_an_index_out_of_bounds(i, j, axis, index):
     assert "(4, 7)" in text
     assert "(1, 0, 0)" in text  # block
     assert "(5, 0, 0)" in text  # thread
-    # The context lives: the next launch is as good as the first.
+    # The context survives, so the next launch succeeds.
     poke[2, 32](table, 3, 6)
     assert table.copy_to_host()[3, 6] == 1
 

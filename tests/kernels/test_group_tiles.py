@@ -107,7 +107,8 @@ def test_tiles_of_several_warps(kernels, size):
 
 
 def test_the_order_of_a_sum(kernels):
-    """First the 32 of each warp as a butterfly, then the warps: the last bits depend on it."""
+    """Reduces the 32 lanes of each warp as a butterfly, then the warps; the order determines the
+    last bits of the result."""
     x = np.random.default_rng(3).normal(size=128).astype(np.float32)
     out = np.zeros((2, 128), np.float32)
     kernels.sums[1, 128](x, out)

@@ -134,7 +134,8 @@ def test_inspect_sass_needs_a_disassembler():
 
 
 def test_inspecting_is_the_same_for_every_kernel():
-    """Without a signature a dict by argument types, of one overload too, as numba has it."""
+    """Without a signature, returns a dict indexed by argument types, as in numba, also for one
+    overload."""
     typed = cuda.jit("void(float32[:], float32)")(body)
     unit = cuda.jit("__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }")
     for kernel in typed, unit, cuda.jit(body).specialize(float32[:], float32):
@@ -394,7 +395,8 @@ def test_xoroshiro_states_match_numba():
 
 
 def test_shared_memory_of_functions_that_others_call():
-    """More of it in a module than a block can have: no kernel has it all."""
+    """The module's kernels together use more shared memory than a block can have, but no kernel
+    uses all of it."""
     functions = "".join(f"__global__ void k{i}(float* x) {{ turned<{i}>(x); }}\n" for i in range(8))
     m = cuda.module(
         """

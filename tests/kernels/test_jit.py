@@ -568,7 +568,7 @@ def test_string_bodies_work_without_docstrings(run_python, tmp_path):
 
 
 def test_without_docstrings_and_source(run_python):
-    """A string without code: the kernel must not silently do nothing."""
+    """A body without code raises, because a kernel must not silently do nothing."""
     code = "from numbalite import cuda\n@cuda.jit\ndef k(x):\n    'x[0] = 1;'\n"
     run_python(code)
     done = run_python(code, PYTHONOPTIMIZE="2", check=False)

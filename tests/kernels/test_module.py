@@ -567,7 +567,7 @@ def test_variables_inside_if_and_templates_of_variables():
 
 @pytest.mark.parametrize("conditions", ["#if 1\nnamespace {", "namespace {\n#if 1"])
 def test_a_variable_in_an_unnamed_namespace_in_a_condition(conditions):
-    """Its name in the file means a stand-in for it, too."""
+    """Inside the file, the name also refers to the stand-in."""
     closing = ["#endif", "}"] if conditions.startswith("namespace") else ["}", "#endif"]
     source = "\n".join([
         conditions, "__device__ int v = 3;", *closing, "__global__ void k(int *x) { x[0] = v; }"

@@ -1,4 +1,5 @@
-"""Names of real code that numbalite has, too: a source's own are meant, on every compiler."""
+"""If a source defines a name that numbalite's headers define too, every compiler uses the source's
+definition."""
 
 import numpy as np
 import pytest

@@ -206,7 +206,8 @@ def filled(x, v):
 
 
 def test_extensions_that_come_later():
-    """Like numba's: a list that may be changed at any time, of every kind of kernel."""
+    """`extensions` is a list that can be changed at any time, as in numba, for every kind of
+    kernel."""
     source = "__global__ void filled(float* x, float v) { x[threadIdx.x] = v; }"
     for kernel in cuda.jit(filled), cuda.jit("void(float32[:], int32)")(filled), cuda.jit(source):
         x = zeros()

@@ -149,7 +149,8 @@ int main() {
 
 
 def test_nvccs_implicit_names_compile(tmp_path):
-    """Names from its own headers, a keyword of its host compiler, CUB for the host."""
+    """Code that nvcc accepts: names from nvcc's headers, a keyword of its host compiler, CUB in
+    host code."""
     path = tmp_path / "k.cu"
     path.write_text("""
 #include <cub/cub.cuh>
@@ -324,7 +325,7 @@ def test_classes_with_functions_for_the_host(tmp_path):
 
 @needs_nvrtc
 def test_compile_leaves_host_code_out(tmp_path):
-    """Ahead of time, too: as cuda.module does."""
+    """cuda.compile accepts the same files as cuda.module."""
     path = tmp_path / "program.cu"
     path.write_text(
         "#include <iostream>\n#include <vector>\n__global__ void k(float* x) { x[0] = 1; }\n"

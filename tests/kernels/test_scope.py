@@ -48,7 +48,8 @@ def test_numbers_of_the_scope_are_constants():
 
 
 def test_local_variables_take_nothing_from_the_scope():
-    """Whatever a notebook has under their names: the kernel stays the same, and is compiled once."""
+    """The kernel is compiled once, whatever values a notebook assigns to names that are local
+    variables of the kernel."""
     counts = []
     for n in range(3):
         i, total, at = n, float(n), np.full(9000, n, "f8")  # more than there is constant memory
@@ -365,7 +366,8 @@ def test_macros_of_options_are_not_captured():
 
 
 def test_macros_win_over_names_of_the_scope():
-    """An option's everywhere, a header's where it is included."""
+    """A macro of an option is defined everywhere; a macro of a header is defined where the header
+    is included."""
     N, T, K = 1, 2, np.arange(3)
 
     @cuda.jit(device=True)

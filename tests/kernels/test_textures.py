@@ -1,4 +1,5 @@
-"""Textures and surfaces, on whichever driver there is: addresses beyond edges, filters, shapes, lifetimes."""
+"""Textures and surfaces on the driver of the session: addresses beyond edges, filters, shapes,
+lifetimes."""
 
 import gc
 import pickle

@@ -7,7 +7,7 @@ from numbalite.types import describe
 
 from .arrays import SCALARS
 
-# extern "C": the lowered names are the names.
+# With extern "C" the symbols have the kernels' names.
 SOURCE = "\n".join(
     [
         '#include "numbalite.cuh"',

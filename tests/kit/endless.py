@@ -241,7 +241,8 @@ __global__ void parent(int *x) { child<<<2, 32>>>(x); }
 
 @case
 def two_devices(x):
-    """One kernel on each device; the thread waits for the first. With one device, both are there."""
+    """One kernel on each device; the thread waits for the first. With one device, both arrays are
+    on that device."""
     kernel = _spin()
     arrays = {}
     for device in {0, len(cuda.gpus) - 1}:

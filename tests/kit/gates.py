@@ -1,4 +1,4 @@
-"""Streams that are held at a point until the test lets them go on."""
+"""Blocks streams until the test releases them."""
 
 import threading
 

@@ -1,4 +1,5 @@
-"""A function of NumPy's on device arrays and on NumPy's own: the same result, or the same refusal."""
+"""Compares a NumPy function on device arrays with the same function on host arrays: results are
+equal, or both calls raise."""
 
 import warnings
 
@@ -10,7 +11,7 @@ from numbalite import cuda
 
 
 def compare(result, expected):
-    """The same on the device as on the host, in each part of the result."""
+    """Compares each item of the device's result with the host's."""
     if isinstance(expected, (tuple, list)):
         assert type(result) in (tuple, list) and len(result) == len(expected)
         for one, other in zip(result, expected, strict=True):
@@ -42,6 +43,6 @@ def moved(value):
 
 
 def alike(function, *args, **keywords):
-    """`same` of arguments of the host, and of these on the device."""
+    """Calls `same` with host arguments and with their copies on the device."""
     call = lambda args, keywords: function(*args, **keywords)
     same(call, (moved(args), moved(keywords)), (args, keywords))

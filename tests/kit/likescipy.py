@@ -1,4 +1,5 @@
-"""The same expression of numbalite's sparse arrays and of SciPy's: the results are compared."""
+"""Evaluates an expression with numbalite's and with SciPy's sparse arrays, and compares the
+results."""
 
 import warnings
 

@@ -23,7 +23,7 @@ EVERY_CASE = {"abi", "docs", "layout", "null", "tiny"}
 
 
 def pytest_configure():
-    """Puts the seed of this session into the environment, where the other processes find it."""
+    """Stores the seed of this session in the environment, from which other processes read it."""
     seed = os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
     if seed != "all":
         os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py

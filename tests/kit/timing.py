@@ -4,8 +4,8 @@ import time
 
 
 def grows_linearly(run, small, large):
-    """Whether `run(large)` takes less than twice the time that linear growth from `run(small)`
-    allows.
+    """Returns whether `run(large)` needs less than twice the time that linear growth from
+    `run(small)` predicts.
 
     `run(size)` has to build its input and return a function without arguments, whose time is measured. Each
     measurement adds 0 to 2 to the size, so that no cache of results has the input. Half a second is added to

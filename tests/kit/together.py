@@ -8,7 +8,7 @@ import os
 def once(tmp_path_factory, name, make):
     """The folder of this name that the processes of the run share; make(folder) fills it, in one of them.
 
-    Where make fails, the next process that needs it tries again.
+    If make() fails, the next process that needs the object calls it again.
     """
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

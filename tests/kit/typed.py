@@ -42,7 +42,8 @@ def common(a, b):
 
 
 def unified(a, b):
-    """The type of a variable that may have one of two types."""
+    """Returns the common type of a variable that has one type on one path and another type on
+    another path."""
     return np.promote_types(a, b)
 
 

@@ -1,4 +1,4 @@
-"""Walking through the ways in which an operation can fail."""
+"""Repeats an operation and lets each of its steps fail once."""
 
 import contextlib
 import gc
@@ -59,7 +59,7 @@ def counted():
 def walk_closely_through(operation, fail, clean):
     """Fails step 1, 2, 3... until the operation gets through without meeting the armed one.
 
-    There may be thousands of steps: the operation is not repeated between them.
+    The operation is not repeated between the steps, because there may be thousands of them.
     """
     operation()
     cuda.synchronize()

@@ -16,7 +16,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CEXT = ROOT / "cext"
 SIM = ("sim/engine", "sim/debuginfo", "sim/check", "sim/driver")
-# A package may include from itself and from these.
+# Package -> the packages whose headers it may include, in addition to its own.
 BELOW = {
     "base": {"base"},
     "driver": {"base", "driver"},
@@ -166,7 +166,8 @@ def test_cycle_detection_finds_every_cycle():
 
 
 def test_files_have_no_circle():
-    """Of includes: what two files share belongs into one of them, or into a third."""
+    """Include cycles are errors: declarations that two files share belong in one of them or in a
+    third file."""
     graph = {}
     for path in C_FILES:
         unit = path.relative_to(CEXT).with_suffix("")
@@ -326,7 +327,8 @@ def test_no_cuda_prose_in_python():
 
 
 def test_no_machine_in_the_tree():
-    """Nothing of the machine on which a file was written: no home directories, no private folders."""
+    """Files contain no paths of the machine on which they were written, such as home
+    directories."""
     marks = re.compile(r"/(?:root|home/\w+)/")
     here = pathlib.Path(__file__)
     for path in ours():
@@ -450,7 +452,7 @@ def test_calls_have_no_circle(objects):
 
 
 def test_exported_symbols_begin_with_nl(objects):
-    """Whatever one C file shows another starts with nl_ (static names are free)."""
+    """The names of functions and variables that are not static begin with nl_."""
     for unit, (defined, _) in objects.items():
         for symbol in defined:
             assert symbol == "PyInit__core" or re.match(r"_*(nl_|odr_asan|asan)", symbol), (

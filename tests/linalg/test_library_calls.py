@@ -76,7 +76,7 @@ def test_a_graph_keeps_the_arguments_of_a_captured_call(value):
 
 
 def test_values_of_a_device_that_was_reset(run_python):
-    """Their objects were destroyed with it: none is destroyed twice."""
+    """The objects were destroyed with the context, and are not destroyed a second time."""
     run_python(
         """
 import os

@@ -1,4 +1,4 @@
-"""Host memory that the device can reach, results in memory that is used again, and large copies."""
+"""Host memory that the device can access, results in reused memory, and large copies."""
 
 import gc
 import pickle
@@ -29,7 +29,7 @@ def add_grid(x):
 
 @pytest.fixture(scope="module", autouse=True)
 def _loaded():
-    """The kernels are loaded once and stay: no test's leak."""
+    """Loads the kernels once, so that they do not count as a test's leak."""
     add[1, 1](cuda.to_device(np.zeros(1, np.float32)), 0)
     add_grid[1, 1](cuda.to_device(np.zeros((1, 1), np.float32)))
 
@@ -343,7 +343,7 @@ def test_large_results_use_pooled_memory(host):
         result = device.copy_to_host()
         assert type(result) is np.ndarray and result.flags.writeable and result.flags.c_contiguous
         assert isinstance(result.base, _core.HostMemory) and result.base.kind == "result"
-        assert result.base.is_locked == (turn > 0)  # locking pays from the second time on
+        assert result.base.is_locked == (turn > 0)  # only from the second copy on: it is reused
         assert (result == np.arange(100_000.0)).all()
         seen.append(result.ctypes.data)
         result[:] = -1
@@ -429,7 +429,7 @@ def test_environment_variable_sets_the_pinned_limit(run_python):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_sizes_around_the_borders(host, by_threads, seed):
-    """Sizes near every border at which the way of copying changes, and near multiples of chunks."""
+    """Sizes near every threshold between two copy methods, and near multiples of the chunk size."""
     rng = random.Random(seed)
     borders = [1, 4096, 65536, LEAST, LEAST * 2, MIB, 2 * MIB, 8 * MIB, 5 * MIB]
     _core.copy_settings(

@@ -403,7 +403,7 @@ del kept[3:]
 
 @pytest.mark.sim
 def test_pool_works_without_driver_pools(run_python):
-    """A device that has no memory pools: the same, over cuMemAlloc and cuMemFree."""
+    """On a device without memory pools, the cache works the same over cuMemAlloc and cuMemFree."""
     run_python(
         """
 import numpy as np
@@ -456,7 +456,7 @@ def test_the_drivers_pool_has_the_limit_of_the_cache(pool):
 
 @pytest.mark.gpu
 def test_freed_memory_returns_to_the_system(run_python):
-    """Other processes use the device, too: one of some tries has to show it."""
+    """Other processes use the device too, so the test tries several times."""
     run_python("""
 import numpy as np
 from numbalite import cuda

@@ -18,7 +18,7 @@ IMPORTED = (
 
 
 def serve(arguments):
-    """A kernel, in a process of its own."""
+    """A Jupyter kernel in a separate process."""
     from ipykernel.kernelapp import IPKernelApp
 
     os.setsid()

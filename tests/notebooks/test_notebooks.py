@@ -126,7 +126,7 @@ def test_unfilled_notebook_passes_no_exercise(path):
 @pytest.mark.every_case
 @pytest.mark.parametrize("path", WITH_TASKS, ids=books.name)
 def test_no_task_passes_unfilled(path):
-    """Equal to the stored results of the notebook as readers get it."""
+    """The results equal the stored results of the distributed notebook."""
     book = books.read(path)
     said = "".join(json.dumps(cell["outputs"]) for cell in books.code_cells(book))
     for name in books.tasks(book):

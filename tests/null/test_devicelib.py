@@ -125,7 +125,7 @@ class Interface:
     ("address", "ndim", "shape", "expected"),
     [
         (1000, 1, (4,), ("a", False)),
-        (1000, 1, (2,), ("first", False)),  # shares its memory with a: its shape differs
+        (1000, 1, (2,), ("first", False)),  # shares its memory with `a` but has another shape
         (1004, 1, (2,), ("a", False)),
         (2000, 1, (5,), ("b", True)),  # a row
         (2060, 2, (1, 5), ("b", False)),

@@ -132,7 +132,7 @@ def test_headers_of_the_packages_of_cuda_12(tmp_path):
 
 
 def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
-    """The package that is named for a part is one whose folder is looked into."""
+    """A package that a message recommends is one whose folder is searched."""
     root = tmp_path / "site/nvidia"
     library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     touch(root / "cuda_runtime/include/cuda_fp16.h")

@@ -69,7 +69,8 @@ def test_import_takes_a_fraction_of_numpys_time(run_python):
 
 
 def test_a_checkout_that_is_not_built_raises(run_python, tmp_path):
-    """As when a program is started in the checkout and the package is installed elsewhere."""
+    """Imports as if a program is started in the checkout while the package is installed in another
+    folder."""
     import numbalite
 
     folder = tmp_path / "numbalite"

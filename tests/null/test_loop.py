@@ -1,5 +1,5 @@
-"""The geometry of element-wise loops (core/loop): pure C, compiled alone and walked here as a kernel walks
-it."""
+"""Tests the geometry of element-wise loops (core/loop). The C file is compiled alone, and Python
+visits the elements as a kernel does."""
 
 import ctypes
 import itertools

@@ -1,5 +1,5 @@
-"""The loop that a call uses, against NumPy's own ufuncs: real ones with random lists of loops, made
-through NumPy's C API with loops that are never run."""
+"""Compares the loop that a call selects with the choice of NumPy ufuncs, which are created through
+NumPy's C API with random lists of loops that are never run."""
 
 import ctypes
 import random

@@ -1,4 +1,4 @@
-"""Signatures and layouts that no person writes: an error that is short, in no time."""
+"""Extremely deep or long signatures and layouts raise a short error quickly."""
 
 import pytest
 

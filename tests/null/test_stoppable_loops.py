@@ -1,4 +1,5 @@
-"""The tests of the flag in random loops of PTX: they store the same numbers as without, and end soon after the flag is set."""
+"""Random PTX loops with tests of the stop flag store the same numbers as without the tests, and end
+soon after the flag is set."""
 
 import random
 

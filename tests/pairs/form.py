@@ -17,8 +17,8 @@
 The marks say what differs: `//-` ends a line that only the wrong kernel has, `//+` one that only the
 right one has, `//!` a line that a report of the mistake may name (`//-!`: both). A line of the
 other kernel becomes an empty line, so both kernels have the lines of this file. An annotation is
-the argument of that parameter. A text with a __global__ function in it is a whole source. Constants
-of the file are in capitals.
+the argument of that parameter. A text that contains a __global__ function is a complete source.
+Constants of the file are in capitals.
 
 Importing it needs no device: kernels are compiled when they are requested.
 """

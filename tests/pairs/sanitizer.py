@@ -153,7 +153,7 @@ def outcome_of(text, pair):
 
 
 def findings(text, pair):
-    """The lines in which a tool names the pair's kernel."""
+    """Returns the lines of a tool's output that name the pair's kernel."""
     name = re.search(r"__global__ void (\w+)", pair.text)
     name = name[1] if name else f"nl_{pair.name}"
     lines = [re.sub(r"^=+\s*", "", line) for line in text.splitlines() if line.startswith("===")]

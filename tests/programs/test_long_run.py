@@ -1,7 +1,8 @@
 """Random operations of every kind, very many of them, on objects with random lifetimes: at the end
 no memory, handle, file descriptor or thread is left.
 
-NUMBALITE_TEST_ROUNDS=30000 makes a million of them; the test prints the launches per second.
+With NUMBALITE_TEST_ROUNDS=30000 the test makes a million operations; it prints the launches per
+second.
 """
 
 import os

@@ -18,7 +18,8 @@ def host(array):
 
 
 def differ(x, y):
-    """The two-sample statistic of Kolmogorov and Smirnov, in units in which 1.95 is met once in 1000 times."""
+    """Returns the two-sample Kolmogorov-Smirnov statistic, scaled so that equal distributions
+    exceed 1.95 once in 1000 tests."""
     every = np.concatenate([x, y]).astype(np.float64)
     parts = [np.searchsorted(np.sort(z), every, side="right") / z.size for z in (x, y)]
     return np.abs(parts[0] - parts[1]).max() * np.sqrt(x.size * y.size / (x.size + y.size))

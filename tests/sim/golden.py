@@ -337,8 +337,8 @@ _MANY = 10  # as many expressions as a loop is worth
 def source(expressions) -> str:
     """A translation unit whose kernel `evaluate(answer*, int zero, float one)` does them all.
 
-    Many that differ in their constants alone are one loop over tables of these: compilers take seconds
-    for thousands of statements.
+    Expressions that differ only in constants become one loop over tables of the constants, because
+    compilers need seconds for thousands of statements.
     """
     alike = {}
     for at, expression in enumerate(expressions):

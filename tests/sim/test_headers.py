@@ -47,7 +47,8 @@ def test_all_headers_compile_in_one_file(compiled, compiler, names):
     "name", ["cstdint", "cmath", "limits", "type_traits", "cuda_fp16.h", "math_constants.h"]
 )
 def test_each_header_compiles_alone(compiled, name):
-    """In the oldest C++ that there is; the newest one has them all together."""
+    """Compiles as C++14, the oldest supported standard; the test of all headers together uses the
+    newest."""
     source = f"#include <{name}>\n__global__ void k() {{}}"
     assert compiled(Source(source, "user.cu", ("k",), std="c++14", describe=False)).data
 

@@ -256,7 +256,8 @@ def test_many_queued_launches_do_not_block_the_thread(program):
 
 
 def test_a_failed_assert_is_an_error_of_the_next_wait_and_the_context_lives_on(program):
-    """The kernel here writes the record as numbalite/compilers/asserts.py lets kernels of a GPU do."""
+    """The kernel writes the record in the format in which kernels on a GPU write it
+    (numbalite/compilers/asserts.py)."""
     code = (
         r"""
     from numbalite.errors import KernelError

@@ -195,7 +195,8 @@ def test_reductions_of_strided_views_match_numpy():
 
 
 def test_long_rows_with_gaps_between():
-    """Parts are rows, or equal pieces of them, which threads read as if there were no gaps."""
+    """Each part of the reduction is a row, or an equal fraction of a row, which threads read as if
+    the rows had no gaps."""
 
     def scheduled(*dims):
         of_elements = [(length, step, 0, 0) for length, step in dims]

@@ -68,7 +68,7 @@ def host(x):
 
 
 def device(x):
-    """A device array with the strides of x, which is a view of a larger array."""
+    """Returns a device array with the strides of x, as a view of a larger array."""
     x = np.asarray(x)
     base = x
     while base.base is not None:

@@ -33,7 +33,7 @@ int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_en
 
 /* The n-th variable; 0 is the dynamic memory. Returns 0 if there are fewer. */
 int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry);
-/* Is there a variable whose last dimensions are these? */
+/* Returns whether a variable's last dimensions have these extents. */
 int nl_sim_arena_has_subarray(const nl_sim_worker *w, unsigned ndim,
                               const unsigned long long *extents);
 

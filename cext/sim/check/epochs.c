@@ -1,7 +1,7 @@
 /* sim/check/epochs: each four bytes have the last plain write, one plain read, and a list of all
- * other accesses since that write. The list has a segment for each block and kind of access, with
- * the last access of each thread. If some access covers only a part of the four bytes, each byte
- * has its own record.
+ * other accesses since that write. The list has a segment for each block and kind of access; a
+ * segment contains the last access of each thread. After an access to fewer than four bytes, each
+ * byte has its own record.
  *
  * A plain write drops all older records: conflicting accesses have been reported, and the others
  * are ordered before it. A plain read replaces plain reads that are ordered before it. Atomic and

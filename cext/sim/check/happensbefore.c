@@ -3,10 +3,10 @@
  * A fence takes a snapshot of the accesses that happened before it. The thread's next atomic, at
  * any address, releases the snapshot: a thread that later reads that address with an atomic is
  * ordered after these accesses. A barrier after fences makes their snapshots available to all
- * threads of the block. Programs commonly do this: all threads make a fence, and after the barrier
- * one of them signals the other blocks. An atomic read acquires with the next fence or barrier of
- * its thread (observe), which is what CUDA guarantees, or without (acquire): many real programs
- * rely on that.
+ * threads of the block. In a common pattern, all threads execute a fence, and after the barrier one
+ * thread signals the other blocks. An atomic read acquires with the next fence or barrier of its
+ * thread (observe), which is what CUDA guarantees, or without (acquire): many real programs rely on
+ * that.
  *
  * If there is no memory for a clock, ordered accesses look unordered. Then `starved` is set, and
  * the caller must not report conflicts from then on. */

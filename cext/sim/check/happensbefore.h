@@ -15,7 +15,8 @@
 
 enum { NL_SIM_ORDER_THREADS = 1024, NL_SIM_ORDER_LANES = 32, NL_SIM_ORDER_WARPS = 32 };
 
-/* The scopes of fences: a narrow one (__threadfence_block) orders for the threads of its block. */
+/* The scopes of fences. A narrow fence (__threadfence_block) orders accesses only for the threads
+ * of its block. */
 typedef enum nl_sim_happensbefore_scope {
     NL_SIM_ORDER_WIDE,
     NL_SIM_ORDER_NARROW,

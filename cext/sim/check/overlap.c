@@ -1,6 +1,6 @@
 /* sim/check/overlap: 8 bytes of shadow memory for every 4 bytes of memory, in chunks that are
- * allocated at their first access. Allocations are more than a chunk apart, so that a chunk belongs
- * to one allocation. */
+ * allocated at their first access. Allocations have gaps larger than a chunk, so that each chunk
+ * belongs to one allocation. */
 #include "sim/check/overlap.h"
 
 #include <stdio.h>

@@ -17,7 +17,7 @@
 
 enum { NL_SIM_OVERLAP_STREAMS = 32, NL_SIM_OVERLAP_WHERE = 96, NL_SIM_OVERLAP_TEXT = 176 };
 
-/* A vector clock. Streams share entries if there are too many of them. */
+/* A vector clock. If there are more streams than entries, several streams share an entry. */
 typedef struct nl_sim_streamclock {
     uint64_t ticket[NL_SIM_OVERLAP_STREAMS];
 } nl_sim_streamclock;

@@ -14,7 +14,7 @@ enum {
     MAX_REPEATS = 16, /* of a question by a thread that is never in the same state */
 };
 
-/* The time of an event of a thread. */
+/* The vector-clock time of an event of a thread. */
 typedef struct moment {
     uint32_t block, thread, time;
 } moment;

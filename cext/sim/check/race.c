@@ -1,5 +1,5 @@
 /* sim/check/race: stores for each four bytes of accessed memory the last write and two reads since
- * then. If an access covers only a part of four bytes, each of the bytes has its own record. An
+ * then. After an access to fewer than four bytes, each byte has its own record. An
  * access conflicts with a stored access if the stored one does not happen before it
  * (happensbefore.h).
  *
@@ -21,9 +21,9 @@
  *   before Volta used them instead of __syncwarp; there they conflict, except for a flag that is
  *   written right after a fence.
  *
- * The conflict of a plain read of a value that another thread wrote is stored in `reads`, too: if
- * the reading thread writes the same address before it synchronizes, both threads have updated it,
- * and the report explains so. */
+ * The conflict of a plain read of a value that another thread wrote is also stored in `reads`. If
+ * the reading thread writes to the same address before it synchronizes, both threads have updated
+ * the value, and the report explains this. */
 #include "sim/check/race.h"
 
 #include <string.h>

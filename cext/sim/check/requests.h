@@ -21,8 +21,8 @@ typedef struct nl_sim_requests nl_sim_requests;
 nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
-/* Adds an access of a lane. Returns 1 if too many requests of its warp are open: then the caller
- * must let the other lanes of the warp run, and call this again. */
+/* Adds an access of a lane. Returns 1 if too many requests of its warp are open. The caller must
+ * then let the other lanes of the warp run, and call this function again. */
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
                         uintptr_t address, unsigned size, nl_sim_request_space space,
                         nl_sim_request_kind kind);

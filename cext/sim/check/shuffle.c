@@ -1,12 +1,12 @@
 /* sim/check/shuffle: a lane that reads by index or by xor from a lane outside of the mask is
  * reported.
  *
- * With __shfl_down_sync, correct programs often read from such lanes and ignore the value: the
- * upper lanes in each step of a reduction, or lanes that test whether the source lane exists. So
- * for __shfl_down_sync an undefined value is tracked through the steps of a reduction, as long as
- * each distance is less than the distance before: a lane that passes another value than in the last
- * step has used the value that it received. If the lowest lane of the mask depends on an undefined
- * value, the result is wrong.
+ * With __shfl_down_sync, correct programs often read from these lanes and ignore the value.
+ * Examples are the upper lanes in each step of a reduction, and lanes that test whether the source
+ * lane exists. So for __shfl_down_sync an undefined value is tracked through the steps of a
+ * reduction, as long as each distance is less than the distance before: a lane that passes another
+ * value than in the last step has used the value that it received. If the lowest lane of the mask
+ * depends on an undefined value, the result is wrong.
  *
  * A lane whose source is not in the mask of __shfl_down_sync receives a number that no program is
  * likely to compute (UNDEFINED). A store of this number to memory is reported. For that, the memory

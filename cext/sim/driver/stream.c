@@ -1,11 +1,11 @@
 /* sim/driver/stream: the scheduler of operations.
  *
  * A stream is idle (nothing queued), blocked (its first operation must wait for another stream),
- * ready, or running. Ready streams are in a list sorted by priority. Scheduler threads, as many as
- * there have ever been ready streams at the same time, take streams from the list and run them
- * until they are empty. A thread that waits for a stream also removes it from the list and runs it,
- * which saves two thread switches in the most common case, a launch and a wait. Blocked streams are
- * checked again after each operation. */
+ * ready, or running. Ready streams are in a list sorted by priority. Scheduler threads remove
+ * streams from the list and run them until they are empty. There are as many of these threads as
+ * the maximum number of simultaneously ready streams so far. A thread that waits for a stream also
+ * removes it from the list and runs it, which saves two thread switches in the most common case, a
+ * launch and a wait. Blocked streams are checked again after each operation. */
 #include "sim/driver/stream.h"
 
 #include <stdio.h>

@@ -25,7 +25,7 @@ static int search(const nl_sim_worker *w, unsigned thread, nl_sim_site site, nl_
         at = w->trap.stack;
     if (!at)
         return 0;
-    /* Outside of a fiber's stack, searches only a small part, because the worker's own stack is
+    /* If the current stack is not a fiber's, searches only its top, because a worker's OS stack is
      * large. */
     uintptr_t end = at - low < stack->size ? low + stack->size : at + OWN_WORDS * sizeof at;
     int found = 0;

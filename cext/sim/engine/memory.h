@@ -60,7 +60,7 @@ CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
 /* Maps the memory of such a file, as kind OPENED. */
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
 /* Returns the address of the part of the range that is reserved for the heap of kernels, and sets
- * *size. Its pages are inaccessible. Returns 0 if there is no such part. */
+ * *size. Its pages are inaccessible. Returns 0 if no part is reserved. */
 uintptr_t nl_sim_memory_heap(size_t *size);
 /* Frees all allocations of a device. */
 void nl_sim_memory_clear(int device);

@@ -160,7 +160,7 @@ static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *da
 }
 
 /* Returns whether the thread is the first one that waits in its operation at its position. A
- * message describes all such threads where it reaches the first one. */
+ * message describes all threads that wait in the same operation together, at the first of them. */
 static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     if (!waits(w, thread))
         return 0;

@@ -12,11 +12,11 @@ _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *worker, unsigned thread);
 _Noreturn void nl_sim_report_deadlock(nl_sim_worker *worker);
 /* Reports that `lanes` of a warp have arrived in one operation from different source lines. */
 _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
-/* The grid was stopped: switches to the worker's own stack. If it has run for too long, or was
- * interrupted, reports what the block was doing. */
+/* The grid was stopped: switches to the worker's own stack. If the launch has exceeded its time
+ * limit or was interrupted, reports the state of the block's threads. */
 _Noreturn void nl_sim_report_stopped(nl_sim_worker *worker);
-/* Call on any stack: records that the launch has run for too long, and what this block was
- * doing. */
+/* Records that the launch has exceeded its time limit, and the state of this block's threads. Can
+ * be called on any stack. */
 void nl_sim_report_endless(nl_sim_worker *worker);
 /* Like nl_sim_report_endless, without a report of what a block was doing. */
 void nl_sim_report_overdue(nl_sim_job *job);

@@ -22,9 +22,9 @@ static const int signals[] = {
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction previous[SIGNALS];
 static nl_mutex install_lock = NL_MUTEX_INIT;
-/* Detect recursion while a signal is passed to the previous handler. chaining: that handler called
- * this one again. chained: a handler has run already, and raises the signal again to end the
- * process. */
+/* Both flags detect recursion while a signal is passed to the previous handler. chaining: the
+ * previous handler called this handler. chained: a handler has already run, and raises the signal
+ * again to end the process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
 
 uintptr_t nl_sim_signal_instruction(const void *context) {

@@ -30,7 +30,7 @@ unsigned nl_sim_texture_size(int format, unsigned channels);
 /* Registers a copy of the object and returns its number; 0 without memory, or if there are too many
  * objects. */
 unsigned long long nl_sim_texture_add(const nl_sim_texture *texture);
-/* Destroys an object. Returns 0 if there is no such object, else 1. */
+/* Destroys an object. Returns 1, or 0 if no object has this number. */
 int nl_sim_texture_remove(unsigned long long object, int is_surface);
 /* Destroys all objects of a device. */
 void nl_sim_texture_clear(int device);

@@ -3,12 +3,11 @@
  *
  * A processor predicts a return from the last calls, about 16, regardless of their stacks. Until
  * the threads of a block reach their first barrier there are two calls for each thread, of the
- * kernel and of the barrier. When the threads then run to their ends, one after the other, there
- * are two returns for each. With more than eight threads the predictions were wrong, which cost 20
- * ns per thread. So a thread that continues because another has ended is entered by a call, from
- * the instruction that calls kernels, and leaves the barrier by a jump: its kernel's return then
- * matches that call. From barrier to barrier each thread adds one call and removes one; these use
- * returns.
+ * kernel and of the barrier. When the threads then end one after the other, each executes two
+ * returns. With more than eight threads the predictions were wrong, which cost 20 ns per thread. So
+ * a thread that continues because another has ended is entered by a call, from the instruction that
+ * calls kernels, and leaves the barrier by a jump: its kernel's return then matches that call. From
+ * barrier to barrier each thread adds one call and removes one; these use returns.
  *
  * Only on x86-64. Elsewhere, and with sanitizers, which must be informed of each switch, barrier.c
  * and thread.c do the same with calls and returns. */

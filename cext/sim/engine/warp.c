@@ -121,8 +121,8 @@ static void finish(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
 }
 
 /* Finds the group that a lane at `line` joins. All lanes of a group must be at the same line,
- * because each shuffle, vote and reduction in the source is an instruction of its own, and on a GPU
- * lanes that execute different instructions exchange nothing. For __syncwarp the lines may
+ * because each shuffle, vote and reduction in the source is a separate instruction, and on a GPU
+ * lanes that execute different instructions do not exchange values. For __syncwarp the lines may
  * differ. */
 static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op op, uint32_t mask,
                                 int line) {

@@ -91,7 +91,7 @@ _ODD_COPY = re.compile(
 )
 _COPIES = "__tsan_memcpy"
 MAX_PIECES = 16
-_CALL_OF_COPY = "notail call"  # a return address in this function: the report uses its line
+_CALL_OF_COPY = "notail call"  # its return address determines the source line of a report
 _TOLD_COPY = re.compile(rf"^  %nl\.copy\.\d+ = {_CALL_OF_COPY} (\S+) @{_COPIES}\(", re.MULTILINE)
 _POINTER = re.compile(r"(?P<type>i8\*|ptr) [^%\n]*(?P<name>%[\w.]+)")
 _PART = re.compile(
