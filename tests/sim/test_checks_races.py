@@ -380,7 +380,8 @@ NARROW = {
 @pytest.mark.parametrize("name", NARROW)
 def test_an_atomic_of_block_scope_between_blocks(name):
     bad, good = NARROW[name]
-    race(bad, "atomics of block scope are for the threads of one block", grid=2)
+    text = race(bad, "atomics of block scope are for the threads of one block", grid=2)
+    assert re.search(r"k \(.*, line \d+\): .* at .*, line \d+, with nothing", text), text
     run(bad, grid=1)
     run(good, grid=2)
 
