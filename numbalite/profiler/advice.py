@@ -83,7 +83,7 @@ def _of_shape(launch: Launch):
         yield f"blocks of {launch.threads} threads: the last warp of each has only {launch.threads % 32} of 32 threads"
     if launch.blocks < launch.gpu.multiprocessors:
         yield (
-            f"{launch.blocks} blocks for the {launch.gpu.multiprocessors} multiprocessors of the {launch.gpu.name}: "
+            f"{launch.blocks} block{'s' if launch.blocks > 1 else ''} for the {launch.gpu.multiprocessors} multiprocessors of the {launch.gpu.name}: "
             "the others have nothing to do"
         )
     if launch.occupancy is not None and launch.occupancy == 0:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 MAX_SOURCE = 60
 MAX_CAUSES, MIN_SHARE = 3, 0.05
+MAX_KERNELS = 10
+"""Kernels in the summary."""
 COLUMNS = (
     ("loads", "sect/req", "stores", "sect/req", "shared", "waves/req", "atomics", "lanes", "waits"),
     (
@@ -25,6 +27,11 @@ COLUMNS = (
     ),
 )
 """The heads of the columns, and what they mean."""
+LEGEND = (
+    "loads, stores, shared, atomics: accesses of warps; sect/req: sectors of 32 bytes for each, 4 if 32 threads access "
+    "neighbouring 4 bytes; waves/req: passes over the banks for each, 1 without conflicts; lanes: active threads, of 32; "
+    "waits: warps at a barrier."
+)
 
 
 def basis(p: profile) -> str:
@@ -146,7 +153,28 @@ def of_profile(p: profile) -> str:
     kernels = p.kernels
     if not kernels:
         return f"profile for the {p.gpu.name}: no kernel was launched"
-    return "\n\n".join([*map(of_kernel, kernels.values()), basis(p)])
+    parts = [*map(of_kernel, kernels.values()), f"{LEGEND}\n{basis(p)}"]
+    if len(kernels) > 1:
+        parts.append(summary(p))
+    return "\n\n".join(parts)
+
+
+def summary(p: profile) -> str:
+    """Returns the kernels by their predicted time, each with its first sentence of advice."""
+    kernels = sorted(p.kernels.values(), key=lambda kernel: -kernel.time)
+    whole = sum(kernel.time for kernel in kernels)
+    rows = [
+        (f"{kernel.time / whole:.0%}", _time(kernel.time), kernel.name, *kernel.advice[:1])
+        for kernel in kernels
+    ]
+    widths = [max(len(row[n]) for row in rows) for n in range(3)]
+    out = [f"Kernels by predicted time on the {p.gpu.name}, with the first advice for each:"]
+    for share, time, name, *advice in rows[:MAX_KERNELS]:
+        start = f"{share:>{widths[0]}}  {time:>{widths[1]}}  {name:<{widths[2]}}"
+        out.append("  ".join([start, *advice]).rstrip())
+    if len(rows) > MAX_KERNELS:
+        out.append(f"and {len(rows) - MAX_KERNELS} more kernels")
+    return "\n".join(out)
 
 
 def of_kernel(kernel: KernelProfile) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -604,11 +605,28 @@ def test_a_profile_is_shown_as_a_table_of_the_source():
     text, html = repr(p), p._repr_html_()
     assert "increment: 1 launch" in text
     assert '"x[threadIdx.x] += 1;"' in text
-    assert "1 blocks for the 40 multiprocessors of the T4" in text
+    assert "1 block for the 40 multiprocessors of the T4" in text
     assert "as written" in text
     assert "<table>" in html
     assert "x[threadIdx.x] += 1;" in html
     assert "rgba" in html
+
+
+def test_a_profile_of_several_kernels_ends_with_those_that_take_longest():
+    n = 1 << 15
+    x, out = (cuda.to_device(np.zeros(n, np.float32)) for _ in range(2))
+    index = cuda.to_device(np.arange(n, dtype=np.int32) * 32 % n)
+    with cuda.profile(gpu="T4") as p:
+        increment[1, 32](cuda.to_device(np.zeros(32, np.int32)))
+        for _ in range(3):
+            gathers["gather<float>"][n // 128, 128](x, index, out)
+    *_, title, first, second = repr(p).split("\n")
+    assert title == "Kernels by predicted time on the T4, with the first advice for each:"
+    assert re.match(r"\d+%  .* us  gather<float> .*: 32 sectors a load request; 4 if", first)
+    assert re.match(r" *\d+%  .* us  increment .*1 block for the 40 multiprocessors", second)
+    assert "sect/req: sectors of 32 bytes" in repr(p)
+    shares = [int(row.split("%")[0]) for row in (first, second)]
+    assert shares[0] > shares[1] and sum(shares) in (99, 100, 101)
 
 
 def test_dram_bytes_lie_between_what_is_touched_and_what_is_requested():
