@@ -105,7 +105,7 @@ _FUNCTIONS = {
 
 
 def _extension():
-    """The module numbalite._core; where it is missing, what to do."""
+    """Returns the module numbalite._core; where it is missing, what to do."""
     try:
         return importlib.import_module("numbalite._core")
     except ModuleNotFoundError as problem:
@@ -143,7 +143,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _jupyter():
-    """The top package, for those below that must not import it."""
+    """Returns the top package, for those below that must not import it."""
     from numbalite import jupyter
 
     return jupyter

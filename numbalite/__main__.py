@@ -42,7 +42,7 @@ def main(argv=None) -> int:
 
 
 def run(arguments) -> int:
-    """The command that the arguments begin with."""
+    """Returns the command that the arguments begin with."""
     command = arguments.pop(0) if arguments else ""
     if command == "info":
         return info()
@@ -162,7 +162,8 @@ def _driver():
 
 
 def _loaded(name):
-    """The file of a library that the process has loaded; "" if that cannot be determined."""
+    """Returns the file of a library that the process has loaded; "" if that cannot be
+    determined."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if name in line}

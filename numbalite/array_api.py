@@ -77,7 +77,7 @@ class Finfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> Finfo:
-    """The limits of a real or complex floating-point dtype, or of an array's dtype."""
+    """Returns the limits of a real or complex floating-point dtype, or of an array's dtype."""
     found = np.finfo(getattr(type, "dtype", type))
     limits: Any = (getattr(found, name) for name in ("eps", "max", "min", "smallest_normal"))
     eps, largest, least, smallest_normal = map(float, limits)
@@ -87,7 +87,7 @@ def finfo(type: Any, /) -> Finfo:
 def sort(
     x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> DeviceNDArray:
-    """A sorted copy; always stable."""
+    """Returns a sorted copy; always stable."""
     made: Any = cuda.sort(descending=True)(x, axis) if descending else np.sort(x, axis)
     return made
 
@@ -95,7 +95,7 @@ def sort(
 def argsort(
     x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> DeviceNDArray:
-    """The indices that sort an array; always stable."""
+    """Returns the indices that sort an array; always stable."""
     made: Any = cuda.sort(descending=True).argsort(x, axis) if descending else np.argsort(x, axis)
     return made
 
@@ -111,7 +111,7 @@ def broadcast_arrays(*arrays: Any) -> list[DeviceNDArray]:
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[DeviceNDArray]:
-    """The coordinates of a grid, one array for each axis."""
+    """Returns the coordinates of a grid, one array for each axis."""
     return list(cuda.meshgrid(*arrays, indexing=indexing))
 
 
@@ -124,13 +124,13 @@ class _Fft:
     def fftfreq(
         self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: DeviceLike | None = None
     ) -> DeviceNDArray:
-        """The frequencies of `fft`; float64 without a dtype."""
+        """Returns the frequencies of `fft`; float64 without a dtype."""
         return _frequencies(cuda.fft.fftfreq, n, d, dtype, device)
 
     def rfftfreq(
         self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: DeviceLike | None = None
     ) -> DeviceNDArray:
-        """The frequencies of `rfft`; float64 without a dtype."""
+        """Returns the frequencies of `rfft`; float64 without a dtype."""
         return _frequencies(cuda.fft.rfftfreq, n, d, dtype, device)
 
 
@@ -172,11 +172,11 @@ class Info:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 32}
 
     def default_device(self) -> int:
-        """The number of the calling thread's device."""
+        """Returns the number of the calling thread's device."""
         return cuda.get_current_device().id
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, np.dtype]:
-        """The default dtypes of new arrays."""
+        """Returns the default dtypes of new arrays."""
         _check(device)
         return {
             "real floating": np.dtype("float64"),
@@ -188,7 +188,7 @@ class Info:
     def dtypes(
         self, *, device: DeviceLike | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """The dtypes of a kind, or of several kinds, by their names."""
+        """Returns the dtypes of a kind, or of several kinds, by their names."""
         _check(device)
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         unsupported = [one for one in kinds if one not in _KINDS]
@@ -199,7 +199,7 @@ class Info:
         return {name: _DTYPES[name] for one in kinds for name in _KINDS[one]}
 
     def devices(self) -> list[int]:
-        """The numbers of the devices."""
+        """Returns the numbers of the devices."""
         return [device.id for device in cuda.gpus]
 
 
@@ -209,7 +209,7 @@ def __array_namespace_info__() -> Info:
 
 
 def namespace(api_version: str | None = None) -> Any:
-    """This module, for a version of the standard that it supports; ValueError for another."""
+    """This module, for a version of the standard that it supports; raises ValueError for another."""
     if api_version is not None and api_version not in _VERSIONS:
         raise ValueError(
             f"unsupported version of the array API standard: {api_version!r}, not one of {', '.join(_VERSIONS)}"

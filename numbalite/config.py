@@ -115,7 +115,7 @@ NO_CHECKS = 1 << 30
 
 
 def parse_checks(text: str) -> int:
-    """The mask of a list of names: "memory,race", "all", "none". ValueError otherwise."""
+    """Returns the mask of a list of names: "memory,race", "all", "none". ValueError otherwise."""
     mask = 0
     if text.strip().lower() == "none":
         return NO_CHECKS
@@ -132,7 +132,7 @@ def parse_checks(text: str) -> int:
 
 
 def check_names(mask: int) -> tuple:
-    """The names of a mask's checks, and "profile"."""
+    """Returns the names of a mask's checks, and "profile"."""
     return tuple(name for name, bit in {**CHECKS, "profile": PROFILE}.items() if mask & bit)
 
 
@@ -147,7 +147,8 @@ def _seconds(text):
 
 
 class Variable:
-    """One row. An alias is the name of another variable that means the same, or (name, parse)."""
+    """One row. An alias is the name of another environment variable with the same meaning, or
+    (name, parse)."""
 
     __slots__ = ("aliases", "default", "doc", "name", "parse")
 
@@ -328,7 +329,7 @@ _SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
 
 
 def _text(row, value):
-    """A value as the environment would have it; ValueError for invalid values."""
+    """Returns a value as the environment would have it; raises ValueError for invalid values."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):
@@ -379,12 +380,13 @@ sys.modules[__name__].__class__ = _Config
 
 
 def _current(name):
-    """The value for users of the module, including assignments."""
+    """Returns the value for users of the module, including assignments."""
     return globals()[name] if name in globals() else _value(VARIABLES[name])
 
 
 def kernel_limit(is_simulated: bool) -> float | None:
-    """The seconds that a kernel of this process may run: 0 for no limit, None if no variable is set."""
+    """Returns the seconds that a kernel of this process may run: 0 for no limit, None if no
+    variable is set."""
     limit: float | None = _current("SIM_LIMIT") if is_simulated else None
     return _current("LIMIT") if limit is None else limit
 
@@ -397,14 +399,14 @@ def is_default(name: str) -> bool:
 
 
 def outside(name: str) -> Any:
-    """A variable of the table OUTSIDE; None where it is not set or empty."""
+    """Returns a variable of the table OUTSIDE; None where it is not set or empty."""
     if name not in OUTSIDE:
         raise KeyError(name)
     return os.environ.get(name) or None
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except (AttributeError, OSError):
@@ -417,7 +419,7 @@ def hand_down(name: str, value: str) -> None:
 
 
 def driver() -> str:
-    """The kind of driver to open: "auto", "cuda" or "sim"."""
+    """Returns the kind of driver to open: "auto", "cuda" or "sim"."""
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):
         if kind == "cuda":

@@ -32,7 +32,7 @@ class Work(NamedTuple):
 
 
 def blocks(n, threads):
-    """The number of blocks of `threads` threads for n elements."""
+    """Returns the number of blocks of `threads` threads for n elements."""
     return -(-n // threads)
 
 
@@ -458,7 +458,7 @@ WORKS = [
 
 # ---- the table ---------------------------------------------------------------------------------------
 def seconds(function, repeat=3):
-    """The best of a few runs, each until the device is done."""
+    """Returns the best of a few runs, each until the device is done."""
     best = float("inf")
     for _ in range(repeat):
         cuda.synchronize()
@@ -470,8 +470,9 @@ def seconds(function, repeat=3):
 
 
 def warm(function, repeat=30, enough=0.5):
-    """The result of a function of the host, and the best time of up to 30 runs within half a second. The first runs
-    allocate memory and start the threads of NumPy's libraries. One run is enough if it is long."""
+    """Returns the result of a function of the host, and the best time of up to 30 runs within half
+    a second. The first runs allocate memory and start the threads of NumPy's libraries. One run is
+    enough if it is long."""
     best, spent = float("inf"), 0.0
     while repeat and spent < enough:
         start = time.perf_counter()
@@ -482,7 +483,7 @@ def warm(function, repeat=30, enough=0.5):
 
 
 def largest_error(got, want):
-    """The largest difference, as a share of the largest value."""
+    """Returns the largest difference, as a share of the largest value."""
     got, want = np.asarray(got, np.complex128), np.asarray(want, np.complex128)
     return float(np.max(np.abs(got - want)) / max(np.max(np.abs(want)), 1e-30))
 

@@ -230,7 +230,7 @@ class InvalidConfigWarning(NumbaliteWarning):
 
 
 def users_frames(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without numbalite's own frames at its end, which do not show the user's
+    """Returns a traceback without numbalite's own frames at its end, which do not show the user's
     mistake."""
     frames = []
     while trace is not None:

@@ -42,7 +42,8 @@ def hint() -> None:
 
 
 def picture(kind: str) -> Callable[[Any], str]:
-    """A `_repr_html_`: how a thing of this kind looks (the functions of jupyter/rich.py)."""
+    """Returns a `_repr_html_`: how a thing of this kind looks (the functions of
+    jupyter/rich.py)."""
 
     def _repr_html_(self):
         return load().picture(kind, self)
@@ -51,7 +52,7 @@ def picture(kind: str) -> Callable[[Any], str]:
 
 
 def traceback_renderer(kind: str) -> Callable[[Any], list]:
-    """A `_render_traceback_`: how an error of this kind looks (jupyter/tracebacks.py)."""
+    """Returns a `_render_traceback_`: how an error of this kind looks (jupyter/tracebacks.py)."""
 
     def _render_traceback_(self):
         return load().traceback(kind, self)

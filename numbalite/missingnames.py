@@ -41,7 +41,7 @@ _CUPY = {
 
 
 def hint(name: str) -> str:
-    """The text after "numbalite.cuda has no ..."; "" if there is no advice."""
+    """Returns the text after "numbalite.cuda has no ..."; "" if there is no advice."""
     if name in _CUPY:
         return f": write {_CUPY[name]}"
     if not name.startswith("_") and hasattr(np, name):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def dtype_of(value: Any) -> np.dtype | None:
-    """The dtype of an array or a NumPy scalar; None for all else, and for a class."""
+    """Returns the dtype of an array or a NumPy scalar; None for all else, and for a class."""
     dtype = getattr(value, "dtype", None)
     return dtype if isinstance(dtype, np.dtype) else None
 
@@ -20,20 +20,20 @@ def require(value: Any, function: str, what: str, *names: str) -> None:
 
 
 def require_array(value: Any, function: str) -> None:
-    """TypeError for objects without shape and dtype."""
+    """Raises TypeError for objects without shape and dtype."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if not isinstance(shape, tuple) or not isinstance(dtype, np.dtype):
         raise TypeError(f"{function} takes an array, not {shown(value)}")
 
 
 def require_kind(value: Any, function: str, what: str, kind: Any) -> None:
-    """TypeError for objects that are not instances of a class."""
+    """Raises TypeError for objects that are not instances of a class."""
     if not isinstance(value, kind):
         raise TypeError(f"{function} takes {what}, not {shown(value)}")
 
 
 def shown(value: Any) -> str:
-    """The value, as far as it is short."""
+    """Returns the value, as far as it is short."""
     try:
         text = repr(value)
     except Exception:

@@ -143,7 +143,8 @@ def run_python(tmp_path):
 
 
 def live_counts():
-    """The objects of C code after unreferenced objects were collected and the device is idle.
+    """Returns the objects of C code after unreferenced objects were collected and the device is
+    idle.
 
     Kernels that copy and convert elements, and traces of calls, are cached. They are dropped before
     the count, so that they do not count as leaks.

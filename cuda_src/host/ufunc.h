@@ -7,11 +7,11 @@
  *                   void *)
  *     { return numbalite_host::run<ufunc<Call, types<float, float>, types<float>>, ...>(...); }
  *
- * One kernel over contiguous operands does all the work, because the compiler can vectorize it. If
- * an operand is not contiguous, blocks of it are copied to (for results, from) a small buffer,
- * which is cheaper than code that is not vectorized; a broadcast element is copied once. A plain
- * loop runs only if iterations read what others write (accumulate, a reduction), or for a few
- * elements. A reduction of a complete axis keeps its value in a register.
+ * One kernel over contiguous operands does all the work, because the compiler can vectorize it.
+ * Blocks of an operand that is not contiguous are copied to (for results, from) a small buffer,
+ * because copying costs less than a loop that is not vectorized. A broadcast element is copied
+ * once. A plain loop runs only if iterations read what others write (accumulate, a reduction), or
+ * for a few elements. A reduction of a complete axis keeps its value in a register.
  *
  * NumPy receives no floating-point flags, because vectorized code also computes unused lanes. */
 #ifndef NUMBALITE_HOST_UFUNC_H
@@ -126,7 +126,8 @@ struct layout {
     const int *sizes;
 };
 
-/* Are the iterations independent: does none access the output of another? */
+/* Returns whether the iterations are independent, that is, no iteration accesses the output of
+ * another. */
 static bool independent(char *const *data, size n, const size *strides, layout of) {
     NUMBALITE_HOST_ROLLED
     for (int o = of.nin; o < of.operands; ++o) {

@@ -118,7 +118,7 @@ template <class Op, class T> struct operation_on {
     }
 };
 
-/* Is it faster to pass several elements to the operation at once than one by one (Op::in_chunks)?
+/* Returns whether passing several elements to the operation at once is faster (Op::in_chunks).
  * Such an operation is commutative and does not use the indices of the elements. */
 template <class Op, class = void> struct takes_chunks { static constexpr bool value = false; };
 template <class Op> struct takes_chunks<Op, decltype((void)Op::in_chunks)> {

@@ -116,8 +116,9 @@ template <class K, int LOG> struct network {
             step<1>(low, run);
         step<0>(low, run);
     }
-    /* Moves the thread's entries from one choice of bits to another. A thread reads only indices
-     * that it writes next itself, so it only has to wait for the other threads' writes. */
+    /* Redistributes the entries in registers from the bits `from` to the bits `to`, through shared
+     * memory. Each thread later overwrites only the locations that it reads here, so one barrier,
+     * after the writes, is enough. */
     NUMBALITE_FUNCTION void move(unsigned from, unsigned to) {
         if (from == to)
             return;

@@ -47,7 +47,7 @@ def between(
 
 
 def dtype_of(weights: Any) -> np.dtype:
-    """The dtype of the counts."""
+    """Returns the dtype of the counts."""
     return np.dtype(np.int64 if weights is None else np.float64)
 
 
@@ -59,7 +59,7 @@ def blocks_of(count: int) -> tuple[int, int]:
 
 
 def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
-    """The array to which the counts are added."""
+    """Returns the array to which the counts are added."""
     counts = device_array(bins, dtype_of(weights), stream=stream)
     if bins:
         counts.fill(0, stream=stream)

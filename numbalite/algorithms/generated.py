@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 def pointer(name: str, const: bool = False) -> Parameter:
-    """The type of a parameter that is the address of an array."""
+    """Returns the type of a parameter that is the address of an array."""
     ctype = "const void*" if const else "void*"
     return Parameter(name, "pointer", ctype, "", 1, 8, 8, 0, "", const)
 
 
 def count(name: str) -> Parameter:
-    """The type of a parameter that is a number of elements."""
+    """Returns the type of a parameter that is a number of elements."""
     return Parameter(name, "scalar", "unsigned long long", "uint64", 8, 8, 8, 0, "", False)
 
 
 def result_dtype(function: Any, dtype: np.dtype) -> np.dtype:
-    """The result type of the function for an element."""
+    """Returns the result type of the function for an element."""
     found = result_types(function, (types.from_dtype(dtype),), target_of(current_device()))
     if len(found) != 1:
         raise TypeError(f"{function.name} returns {len(found)} values of a {dtype}, not one")

@@ -43,7 +43,7 @@ def is_array(value: Any) -> bool:
 
 
 def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
-    """NumPy's function of this name, if the call has an array in place of an operation, else None. TypeError if
+    """NumPy's function of this name, if the call has an array in place of an operation, else None. Raises TypeError if
     NumPy has no such function."""
     name, parameter = _NUMPYS.get(called, ("", ""))
     if not (parameter in named or (given and is_array(given[0]))):
@@ -137,7 +137,7 @@ class Given:
         self.called = operation.called
 
     def result(self, made: Any) -> Any:
-        """The result, moved to where the argument was (host or device)."""
+        """Returns the result, moved to where the argument was (host or device)."""
         return made if self.is_device else made.copy_to_host(stream=self.stream)
 
     def output(
@@ -182,8 +182,8 @@ class Given:
 
 
 def room(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
-    """A 1-D device array with the length and dtype of `like`: `out` if kernels can write to it, or a new one.
-    Raises errors about `out`."""
+    """Returns a 1-D device array with the length and dtype of `like`: `out` if kernels can write to
+    it, or a new one. Raises errors about `out`."""
     if out is None:
         return _core.device_empty((like.size,), like.dtype, "C")
     if not operands.is_on_device(out):

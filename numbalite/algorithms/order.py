@@ -46,11 +46,12 @@ class Order:
 
 @functools.lru_cache(_KEPT)
 def of(dtype: np.dtype, descending: bool = False) -> Order:
-    """The Order of a dtype; TypeError if there is none."""
+    """Returns the Order of a dtype; raises TypeError if there is none."""
     return Order(dtype, descending)
 
 
 @functools.lru_cache(4 * _KEPT)
 def kernel(header: str, name: str, head: str = "") -> Any:
-    """The kernel for a name expression in a header of cuda_src/numbalite; ``head`` precedes the include."""
+    """Returns the kernel for a name expression in a header of cuda_src/numbalite; ``head`` precedes
+    the include."""
     return builtin(f'{head}#include "numbalite/{header}.cuh"\n', name)

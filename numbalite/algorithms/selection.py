@@ -1,7 +1,8 @@
 """Selects elements of an array, in order, or their indices: the launches of select.cuh.
 
-A function of the elements selects, or a boolean mask of the array's shape. The number of selected elements is
-left on the device, in an array of one int64; `number` waits for it.
+The elements are selected by a function of an element, or by a boolean mask of the array's shape.
+The number of selected elements is left on the device, in an array of one int64; `number` waits for
+it.
 """
 
 from __future__ import annotations

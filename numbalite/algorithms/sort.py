@@ -127,7 +127,7 @@ class Sort:
     @overload
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any: ...
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any:
-        """The indices that would sort the array."""
+        """Returns the indices that would sort the array."""
         given = Given(array, self, stream)
         with given.device:
             x, axis = sorting.axis_of(given.array, axis)
@@ -155,7 +155,7 @@ class Sort:
         return keys
 
     def _of(self, dtype):
-        """The kernels for elements of a dtype."""
+        """Returns the kernels for elements of a dtype."""
         found = self._kernels.get(dtype)
         if found is None:
             if self._compares:

@@ -44,7 +44,7 @@ def _back(rows, axis):
 
 
 def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """The array, or a copy, contiguous and with the axis last."""
+    """Returns the array, or a copy, contiguous and with the axis last."""
     return _rows(a, axis, stream)[0]
 
 
@@ -61,8 +61,8 @@ def sort(
     out: Any = None,
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """A sorted copy, or ``out``, which may be the array itself; the axis is counted from the front. Records are
-    compared by ``fields`` first, then by the other fields."""
+    """Returns a sorted copy, or ``out``, which may be the array itself; the axis is counted from
+    the front. Records are compared by ``fields`` first, then by the other fields."""
     if a.dtype.names is not None:
         indices = argsort(a, axis, descending, fields, stream)
         return _stored(take_along(a, indices, axis, stream), a, out, stream)
@@ -105,8 +105,8 @@ def argsort(
     fields: Sequence[str] = (),
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """The indices that would sort the array; records are compared by ``fields`` first, then by the other
-    fields."""
+    """Returns the indices that would sort the array; records are compared by ``fields`` first, then
+    by the other fields."""
     if a.dtype.names is not None:
         keys = list(fields_of(a, fields))
         return lexsort(keys[::-1], axis, descending, stream)
@@ -140,7 +140,8 @@ def _numbers(part, ndim):
 def lexsort(
     keys: Sequence[DeviceNDArray], axis: int, descending: bool = False, stream: Any = 0
 ) -> DeviceNDArray:
-    """The indices in the order of several keys of one shape; the last key is the most significant."""
+    """Returns the indices in the order of several keys of one shape; the last key is the most
+    significant."""
     indices = argsort(keys[0], axis, descending, stream=stream)
     for key in keys[1:]:
         then = argsort(take_along(key, indices, axis, stream), axis, descending, stream=stream)
@@ -149,7 +150,8 @@ def lexsort(
 
 
 def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """The elements at the indices of each 1-D slice along an axis, as numpy.take_along_axis."""
+    """Returns the elements at the indices of each 1-D slice along an axis, as
+    numpy.take_along_axis."""
     rows, _ = _rows(a, axis, stream)
     index, _ = _rows(indices, axis, stream)
     m = indices.shape[axis]

@@ -54,7 +54,8 @@ __all__ = [
 
 
 def grad_and_loss(function: Callable, argnum: int = 0) -> Callable:
-    """A function that returns (gradient, value) of a scalar function, as MinPy's `grad_and_loss`.
+    """Returns a function that returns (gradient, value) of a scalar function, as MinPy's
+    `grad_and_loss`.
 
     ``argnum`` is the number of the argument, or a tuple of numbers: the gradient is then a tuple.
 
@@ -250,9 +251,10 @@ ArrayBox.__array_ufunc__ = _array_ufunc
 
 
 def traced(function: Fused) -> Callable:
-    """A function of `numbalite.fuse` as a function that autograd derives, once.
+    """Returns a function of `numbalite.fuse` as a function that autograd differentiates once (no
+    higher derivatives).
 
-    TypeError for anything else, and at the call for a function that ends with another reduction than a sum.
+    Raises TypeError for anything else, and at the call for a function that ends with another reduction than a sum.
     """
     if not isinstance(function, Fused):
         raise TypeError(f"traced takes a function of numbalite.fuse, not {function!r}")

@@ -38,7 +38,7 @@ watcher: Callable | None = None
 
 
 def compile_count() -> int:
-    """The number of compiler runs in this process (cache hits do not count)."""
+    """Returns the number of compiler runs in this process (cache hits do not count)."""
     return _count
 
 
@@ -48,7 +48,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     target is ("cuda", major, minor), the compute capability to compile for; ("sim",), the simulator, or
     ("sim", *names of checks) for an instrumented image (see numbalite.runtime.checks);
     or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
-    CompileError for errors in the source.
+    Raises CompileError for errors in the source.
     """
     target = _effective(target)
     if target[0] in _ON_THE_CPU:
@@ -102,12 +102,12 @@ def warn_of(
 
 
 def source_of(image: bytes) -> Source | None:
-    """The Source of an image for the simulator; the driver looks it up by the image."""
+    """Returns the Source of an image for the simulator; the driver looks it up by the image."""
     return _sources.get(_digest(image))
 
 
 def profiled(number: int) -> tuple[Source, Image] | None:
-    """The source and the image of a profiled launch, by the checksum of its image."""
+    """Returns the source and the image of a profiled launch, by the checksum of its image."""
     return _profiled.get(number)
 
 
@@ -116,7 +116,7 @@ def _digest(data):
 
 
 def origin(source: Source, target: tuple) -> str:
-    """The origin of a source's image, for messages: the cache file or the compiler."""
+    """Returns the origin of a source's image, for messages: the cache file or the compiler."""
     path = cache.location(_key(source, _effective(target)))
     return path or "the compiler, just now"
 
@@ -210,7 +210,8 @@ _SEARCHES = (
 
 
 def own_code() -> bytes:
-    """A digest of the names, sizes and dates of numbalite's CUDA C++ files and of the modules that compile them."""
+    """Returns a digest of the names, sizes and dates of numbalite's CUDA C++ files and of the
+    modules that compile them."""
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -222,7 +223,7 @@ def own_code() -> bytes:
 
 
 def stamps(*folders: str) -> list[tuple]:
-    """The names, sizes and dates of the files in folders and their subfolders."""
+    """Returns the names, sizes and dates of the files in folders and their subfolders."""
     found, waiting = [], list(folders)
     while waiting:
         with os.scandir(waiting.pop()) as entries:

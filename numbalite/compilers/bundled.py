@@ -20,8 +20,8 @@ _failed: set[str] = set()  # folders that could not be written in this process
 
 
 def version(path: str) -> tuple | None:
-    """The version of the NVRTC at `path`, by the name of the library next to it that contains its headers; the library
-    is not loaded. Returns None if the file does not exist."""
+    """Returns the version of the NVRTC at `path`, by the name of the library next to it that
+    contains its headers; the library is not loaded. Returns None if the file does not exist."""
     home = os.path.dirname(os.path.realpath(path))
     try:
         found = [match for name in os.listdir(home) if (match := _BUILTINS.match(name))]
@@ -31,7 +31,8 @@ def version(path: str) -> tuple | None:
 
 
 def directory(path: str) -> str | None:
-    """The include folder of the headers in the NVRTC at `path`; None if it has none, or without a disk cache."""
+    """Returns the include folder of the headers in the NVRTC at `path`; None if it has none, or
+    without a disk cache."""
     if (version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
         return None
     real = os.path.realpath(path)

@@ -51,7 +51,7 @@ _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds, after which a precompiled header is 
 
 
 def digest(*parts) -> bytes:
-    """A hash of plain values (text, bytes, numbers, tuples, None)."""
+    """Returns a hash of plain values (text, bytes, numbers, tuples, None)."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
@@ -64,7 +64,7 @@ def _default_directory():
 
 
 def wanted_directory() -> str:
-    """The path of the cache directory, which may not exist."""
+    """Returns the path of the cache directory, which may not exist."""
     return config.CACHE_DIR or _default_directory()
 
 
@@ -72,7 +72,7 @@ _checked: dict[str, bool] = {}  # directory -> is it usable?
 
 
 def directory() -> str | None:
-    """The cache's directory, created if necessary; None if there is no cache."""
+    """Returns the cache's directory, created if necessary; None if there is no cache."""
     if config.DISABLE_CACHE:
         return None
     path = wanted_directory()
@@ -113,13 +113,13 @@ def _path(key: bytes | None, suffix: str = IMAGE) -> str | None:
 
 
 def location(key: bytes | None) -> str | None:
-    """The file that stores the image of this key, or None."""
+    """Returns the file that stores the image of this key, or None."""
     path = _path(key)
     return path if path and os.path.exists(path) else None
 
 
 def load(key: bytes | None) -> Image | None:
-    """The image stored under a key, or None."""
+    """Returns the image stored under a key, or None."""
     return load_as(Image.from_bytes, key)
 
 

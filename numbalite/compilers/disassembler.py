@@ -12,7 +12,7 @@ from numbalite.errors import CudaSupportError
 
 
 def find_tool(name: str) -> str | None:
-    """The path of a program of the CUDA toolkit, or None."""
+    """Returns the path of a program of the CUDA toolkit, or None."""
     path = shutil.which(name)
     if path:
         return path
@@ -31,7 +31,7 @@ def find_tool(name: str) -> str | None:
 
 
 def run(path: str, options: list, image: bytes) -> str:
-    """The output of a tool for a cubin; CudaSupportError if it fails."""
+    """Returns the output of a tool for a cubin; raises CudaSupportError if it fails."""
     with folders.Working() as folder:
         name = f"{folder}/image.cubin"
         with open(name, "wb") as file:

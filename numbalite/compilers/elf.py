@@ -54,7 +54,7 @@ def objects(data: bytes) -> list[tuple]:
 def _symbols(data, kind):
     """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF.
 
-    ValueError if the file is truncated.
+    Raises ValueError if the file is truncated.
     """
     try:
         yield from _read_symbols(data, kind)

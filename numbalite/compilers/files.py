@@ -22,7 +22,7 @@ def kind(mode: int) -> str:
 
 
 def read(path) -> bytes:
-    """Returns the contents of a file. ValueError if it is not a regular file; OSError with its name if it
+    """Returns the contents of a file. Raises ValueError if it is not a regular file; OSError with its name if it
     cannot be read."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):

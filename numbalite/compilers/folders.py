@@ -75,7 +75,8 @@ def is_ours(folder: str, *names: str) -> bool:
 
 
 def without_room(folder: str) -> str:
-    """The reason why a program cannot write the files of a build there (full disk, file size limit), or ""."""
+    """Returns the reason why a program cannot write the files of a build there (full disk, file
+    size limit), or ""."""
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -100,7 +101,8 @@ def remove(folder: str) -> None:
 
 
 def find(folder: str, *names: str) -> str | None:
-    """The path of an undamaged folder that `make` created, with files of these names; None if there is none.
+    """Returns the path of an undamaged folder that `make` created, with files of these names; None
+    if there is none.
 
     The path may end with a number.
     """
@@ -193,7 +195,7 @@ def _is_abandoned(folder):
 class Working:
     """A temporary folder for a `with` block, in `parent` or the system's folder for temporary files.
 
-    `name` is its path. OSError if it cannot be created.
+    `name` is its path. Raises OSError if it cannot be created.
     """
 
     def __init__(self, parent: str | None = None):

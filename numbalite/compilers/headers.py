@@ -26,7 +26,8 @@ _in_memory = None
 
 
 def cuda_src() -> str:
-    """The directory of numbalite's CUDA C++: next to the package in a checkout, in the package otherwise."""
+    """Returns the directory of numbalite's CUDA C++: next to the package in a checkout, in the
+    package otherwise."""
     global _directory
     if _directory is None:
         for place in (os.path.join(os.path.dirname(_HERE), "cuda_src"), f"{_HERE}/_cuda_src"):
@@ -61,7 +62,7 @@ def in_memory() -> dict:
 
 
 def user_directories(options) -> list:
-    """The include directories among compiler options."""
+    """Returns the include directories among compiler options."""
     found, following = [], False
     for option in options:
         if following:
@@ -138,9 +139,10 @@ def _kept(match):
 
 
 def find(name: str, folders) -> str | None:
-    """The path of a file in the first of these folders that has it; None if no folder has it.
+    """Returns the path of a file in the first of these folders that has it; None if no folder has
+    it.
 
-    CompileError for a pipe or a device, whose reading could block.
+    Raises CompileError for a pipe or a device, whose reading could block.
     """
     for folder in folders:
         path = os.path.join(folder, name)
@@ -276,7 +278,7 @@ def closure(source, toolkit_directories):
 
 
 def texts(source) -> list:
-    """The texts of the user's headers that `source` includes."""
+    """Returns the texts of the user's headers that `source` includes."""
     parts = Closure(source, toolkit.include_directories).parts or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]
     return [*dict(source.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

@@ -186,7 +186,7 @@ _WRITTEN = (
 
 
 def undefined_names(log: str) -> list[str]:
-    """The undeclared names that the compiler reports, each once."""
+    """Returns the undeclared names that the compiler reports, each once."""
     found = {}
     for match in _UNDEFINED.finditer(log):
         for name in match.groupdict().values():

@@ -39,7 +39,8 @@ class Compiler(NamedTuple):
 
 
 def find() -> Compiler:
-    """The compiler to use, found by name without running it. CudaSupportError if there is none."""
+    """Returns the compiler to use, found by name without running it. Raises CudaSupportError if there is
+    none."""
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.outside("CXX"))):
         if text:
             command = _words(text)
@@ -149,8 +150,8 @@ _AS_NVRTC = {
 
 
 def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
-    """The flags that determine the generated code; equal for the precompiled prelude and the
-    source. ``covers``: the image records the executed lines."""
+    """Returns the flags that determine the generated code; equal for the precompiled prelude and
+    the source. ``covers``: the image records the executed lines."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)
@@ -273,7 +274,8 @@ def _traps_reals():
 
 
 def vector_math() -> int:
-    """The number of groups of libm functions with vector versions in the C library: see cuda_src/host/vector.h."""
+    """Returns the number of groups of libm functions with vector versions in the C library: see
+    cuda_src/host/vector.h."""
     if os.uname().machine != "x86_64":
         return 0
     version = _glibc_version()

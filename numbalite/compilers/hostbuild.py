@@ -90,7 +90,7 @@ _known: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:
-    """Runs the compiler's --version, once per process. CudaSupportError if the compiler is not supported."""
+    """Runs the compiler's --version, once per process. Raises CudaSupportError if the compiler is not supported."""
     known = _known.get(compiler.command)
     if known is None:
         result = _run([*compiler.command, "--version"])

@@ -68,7 +68,8 @@ class Headers:
         return [*own, *(word for path in self._users for word in ("-I", path))]
 
     def with_copies(self, text: str, directory: str | None = None) -> str:
-        """A text whose #includes name the copies; `directory` is its original folder if it is a header."""
+        """Returns a text whose #includes name the copies; `directory` is its original folder if it
+        is a header."""
         if not self._known:
             return text
         out: list[str] = []
@@ -164,5 +165,5 @@ class Headers:
 
 
 def quoted(name: str) -> str:
-    """The escaped file name of a #line directive."""
+    """Returns the escaped file name of a #line directive."""
     return name.replace("\\", "\\\\").replace('"', '\\"')

@@ -61,7 +61,7 @@ class Message:
 
 
 def messages(log: str) -> list[Message]:
-    """The errors and warnings of a compiler's log, in order."""
+    """Returns the errors and warnings of a compiler's log, in order."""
     found: list[Message] = []
     required: list[tuple[str, int]] = []
     included: list[tuple[str, int]] = []
@@ -90,7 +90,8 @@ def messages(log: str) -> list[Message]:
 
 
 def as_errors(log: str, words, ours) -> str:
-    """The warnings about the user's text that contain these words, as errors; "" if there are none."""
+    """Returns the warnings about the user's text that contain these words, as errors; "" if there
+    are none."""
     found = []
     for message in messages(log):
         if message.kind == "warning" and words.search(message.text) and not ours(message.file):
@@ -115,7 +116,7 @@ class Reader:
         self._source_lines = None
 
     def errors(self, log: str) -> str:
-        """The log's errors; "" if it has none."""
+        """Returns the log's errors; "" if it has none."""
         log = _USED.sub(r"\g<file>:\g<line>:1: error: \g<text>", log)
         errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
@@ -136,7 +137,7 @@ class Reader:
         return "\n".join(texts)
 
     def warnings(self, log: str) -> str:
-        """The warnings about the user's text."""
+        """Returns the warnings about the user's text."""
         kept = [m for m in messages(log) if m.kind == "warning" and not self.ours(m.file)]
         return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
 

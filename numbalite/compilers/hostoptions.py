@@ -59,7 +59,7 @@ class Options(NamedTuple):
 
 
 def read(source) -> Options:
-    """The options of a source. CompileError for one that NVRTC would reject, too."""
+    """Returns the options of a source. Raises CompileError for one that NVRTC would reject, too."""
     result = Options(
         std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo,
         wraps=source.is_python,

@@ -32,7 +32,8 @@ def path(kind, name="prelude.h") -> str:
 
 
 def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
-    """The arguments that include the precompiled prelude or head; `run(command)` runs a compiler."""
+    """Returns the arguments that include the precompiled prelude or head; `run(command)` runs a
+    compiler."""
     key = (kind, name, compiler.command, *flags)
     if key in _made:
         return _made[key] or text_arguments(kind)
@@ -66,8 +67,8 @@ def forget_damaged(compiler, family, flags, kind, name="prelude.h") -> bool:
 
 
 def hooks(compiler, flags, compile) -> bytes:
-    """The object file of the functions that checked images call (cuda_src/sim/hooks.h). It is compiled once for
-    a compiler and its flags, by `compile()`."""
+    """Returns the object file of the functions that checked images call (cuda_src/sim/hooks.h). It
+    is compiled once for a compiler and its flags, by `compile()`."""
     key = ("hooks", compiler.command, *flags)
     if key not in _hooks:
         _hooks[key] = _kept_hooks(_folder(key, compiler), compile)

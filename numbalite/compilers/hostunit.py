@@ -32,8 +32,8 @@ _DESCRIBED = {
 def translation_unit(
     source: Source, text: str, kind: str, checks: Sequence[str] = (), covers: bool = False
 ) -> str:
-    """The unit without the prelude: ``text``, the translated source, then the tables. ``kind`` is "sim" or
-    "host". ``covers``: it records which lines run."""
+    """Returns the unit without the prelude: ``text``, the translated source, then the tables.
+    ``kind`` is "sim" or "host". ``covers``: it records which lines run."""
     name = quoted(source.name)
     if checks or covers:  # reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
@@ -128,8 +128,8 @@ class _Attributes(NamedTuple):
 
 
 def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
-    """The constants of each kernel as in the source. The maximum number of threads is "0" if the source does
-    not define it."""
+    """Yields the constants of each kernel as in the source. The maximum number of threads is "0" if
+    the source does not define it."""
     scanned = scanner.scan(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}

@@ -31,12 +31,12 @@ def simulated(code: bytes) -> bytes:
 
 
 def sum_of(data: bytes) -> int:
-    """The checksum of an image for the simulator."""
+    """Returns the checksum of an image for the simulator."""
     return int.from_bytes(data[-8:], "little")
 
 
 def shared_object(data: bytes) -> memoryview:
-    """The shared object in an image for the simulator."""
+    """Returns the shared object in an image for the simulator."""
     size = int.from_bytes(data[8 : _SIMULATED.size], "little")
     return memoryview(data)[_SIMULATED.size :][:size]
 
@@ -66,7 +66,7 @@ class Image(NamedTuple):
     """Do failed asserts write a record (asserts.py)?"""
 
     def replace(self, **changes):
-        """A copy with some fields changed."""
+        """Returns a copy with some fields changed."""
         return self._replace(**changes)
 
     def to_bytes(self) -> bytes:
@@ -87,7 +87,7 @@ class Image(NamedTuple):
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Image:
-        """Reads an Image from its byte format; ValueError if the bytes are not exactly one image."""
+        """Reads an Image from its byte format; raises ValueError if the bytes are not exactly one image."""
         reader = _Reader(raw)
         catches = bool(reader.number())
         kind, arch, log, source = (reader.text() for _ in range(4))

@@ -42,7 +42,7 @@ class Binary(NamedTuple):
 
 
 def device_runtime() -> Binary:
-    """The device runtime library, with which kernels that launch kernels are linked."""
+    """Returns the device runtime library, with which kernels that launch kernels are linked."""
     path = toolkit.device_runtime()
     with open(path, "rb") as file:
         return Binary("archive", os.path.basename(path), file.read())
@@ -106,7 +106,7 @@ def _aligned(ptx):
 
 
 def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
-    """Assembles a compiler's PTX to a cubin. CudaSupportError without a linker."""
+    """Assembles a compiler's PTX to a cubin. Raises CudaSupportError without a linker."""
     from numbalite import _core
 
     ptx = _aligned(ptx)

@@ -38,7 +38,7 @@ _STATIC_ASSERTION = re.compile(r"static assertion failed with ")
 
 
 def messages(log: str) -> list[str]:
-    """The compiler's messages, each with the source lines that it shows."""
+    """Returns the compiler's messages, each with the source lines that it shows."""
     text = _ENDING.sub("", log.replace("\0", ""))
     blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
     return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
@@ -68,7 +68,7 @@ def is_about_headers(log: str, directories) -> bool:
 
 
 def readable(found, source, text: str, directories=()) -> list[str]:
-    """The messages of a failed compilation for the user. `text`: what NVRTC compiled."""
+    """Returns the messages of a failed compilation for the user. `text`: what NVRTC compiled."""
     named = [source.name, *(re.sub(r"\\(.)", r"\1", one) for one in _DIRECTIVE.findall(text))]
     files = [one for one in dict.fromkeys(named) if one not in headers.in_memory()]
     lines = [
@@ -103,7 +103,8 @@ def _about_expressions(found, source):
 
 
 def at_the_users_line(message: str, files=(), directories=()) -> str:
-    """A message at a line of the user's, without notes about numbalite's headers and about each overload.
+    """Returns a message at a line of the user's, without notes about numbalite's headers and about
+    each overload.
 
     `files` are the names of the user's files. A message about a file that is not numbalite's keeps its line.
     """

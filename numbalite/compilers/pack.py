@@ -39,7 +39,7 @@ class Pack:
     """The images of one file."""
 
     def __init__(self, raw: bytes):
-        """ValueError if the bytes are not a pack."""
+        """Raises ValueError if the bytes are not a pack."""
         start = len(_MAGIC) + _COUNTS.size
         if raw[: len(_MAGIC)] != _MAGIC or len(raw) < start:
             raise ValueError("not a pack")
@@ -62,7 +62,7 @@ class Pack:
         return lzma.decompress(self._raw[offset : offset + size])
 
     def get(self, key: bytes) -> Image | None:
-        """The image of a key, or None. A damaged image counts as missing."""
+        """Returns the image of a key, or None. A damaged image counts as missing."""
         import lzma
 
         span = self._images.get(key)
@@ -101,7 +101,7 @@ def write(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
 
 
 def load(source: Source, target: tuple) -> Image | None:
-    """The image of a source in the pack for a target, or None."""
+    """Returns the image of a source in the pack for a target, or None."""
     if target[0] != "cuda":
         return None
     found = _for_target(target[1], target[2])
@@ -109,12 +109,12 @@ def load(source: Source, target: tuple) -> Image | None:
 
 
 def key_of(source: Source) -> bytes:
-    """The key of a source: equal for equal packages in different folders."""
+    """Returns the key of a source: equal for equal packages in different folders."""
     return cache.digest(cache.SCHEMA, tuple(portable(source)))
 
 
 def portable(source: Source) -> Source:
-    """The source without the path of this package."""
+    """Returns the source without the path of this package."""
     return source.replace(
         text=source.text.replace(_PACKAGE, "numbalite"),
         name=source.name.replace(_PACKAGE, "numbalite"),
@@ -123,7 +123,8 @@ def portable(source: Source) -> Source:
 
 @functools.cache
 def _for_target(major: int, minor: int) -> Pack | None:
-    """The pack for a compute capability: that of its own architecture, or of an earlier one with the same major number."""
+    """Returns the pack for a compute capability: that of its own architecture, or of an earlier one
+    with the same major number."""
     for number in range(minor, -1, -1):
         try:
             with open(os.path.join(FOLDER, f"sm_{major}{number}.pack"), "rb") as file:
@@ -137,7 +138,8 @@ def _for_target(major: int, minor: int) -> Pack | None:
 
 @functools.cache
 def contents() -> bytes:
-    """A digest of the names and contents of the files from which images for GPUs are made."""
+    """Returns a digest of the names and contents of the files from which images for GPUs are
+    made."""
     source = headers.cuda_src()
     folders = [f"{source}/{name}" for name in ("numbalite", "templates", "templates/elements")]
     paths = [f"{source}/numbalite.cuh", f"{_PACKAGE}/types/describe.py"]

@@ -32,7 +32,7 @@ _HEAVY = ("cuda/", "cub/", "thrust/", "cooperative_groups", "curand", "mma.h")
 _OPTIONS = ("-pch", "--pch", "-create-pch", "--create-pch", "-use-pch", "--use-pch")
 _FORCED = ("-include", "--pre-include", "-pre-include", "--options-file", "-optf", "@")
 _MOST = 4  # maximum number kept; a heavy one occupies about 100 MB of disk
-_PATIENCE = 2  # number of sources that read numbalite's own header as text before it is precompiled
+_PATIENCE = 2  # compilations before numbalite's header is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held only briefly
@@ -124,8 +124,9 @@ _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.
 
 
 def preamble(source, text, directories) -> str:
-    """The #include lines of heavy headers, and of headers between them, at the beginning of a source; if there
-    are none, the one of numbalite's header; "" if the source does not begin with that either."""
+    """Returns the #include lines of heavy headers, and of headers between them, at the beginning of
+    a source; if there are none, the one of numbalite's header; "" if the source does not begin with
+    that either."""
     names, own, is_heavy, at = [], [], False, 0
     places = headers.Places(source, directories)
     while True:

@@ -18,7 +18,7 @@ the wait."""
 
 
 def run(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
-    """Returns the program's output as bytes. OSError if it cannot be started."""
+    """Returns the program's output as bytes. Raises OSError if it cannot be started."""
     started = _Run(command, stdin, folder, environment)
     try:
         try:

@@ -104,7 +104,8 @@ def cost_of(text: str) -> int:
 
 
 def find(function: Function) -> list[Loop]:
-    """The loops of a function, the inner ones first. Each backward branch is a latch of one of them."""
+    """Returns the loops of a function, the inner ones first. Each backward branch is a latch of one
+    of them."""
     return _Graph(function).loops()
 
 
@@ -399,7 +400,7 @@ class _Counting:
 
 
 def limits(counted: Counted) -> tuple[int, int]:
-    """The smallest and the largest value of the counter's type."""
+    """Returns the smallest and the largest value of the counter's type."""
     if counted.kind == "s":
         return -(1 << counted.width - 1), (1 << counted.width - 1) - 1
     return 0, (1 << counted.width) - 1

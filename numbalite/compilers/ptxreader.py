@@ -58,7 +58,7 @@ class Function:
         self.location: tuple | None = None
 
     def targets(self, branch: Branch) -> list[Label | None]:
-        """The possible target labels of a branch; None for a label that was not found."""
+        """Returns the possible target labels of a branch; None for a label that was not found."""
         path = self.statements[branch.number].path
         names = _find(self.lists, path, branch.target) or [branch.target]
         return [_find(self.labels, path, name) for name in names]

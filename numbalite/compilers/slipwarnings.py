@@ -140,7 +140,7 @@ _SWITCH = re.compile(r" \[-W(?:error=)?([\w=+-]+)(?:,[^\]]*)?\]$")
 
 
 def of_host(log: str, source: Source) -> list[Slip]:
-    """The slips in a log of g++ or clang++."""
+    """Returns the slips in a log of g++ or clang++."""
     found = []
     for message in hostlog.messages(log) if source.users else ():
         switch = _SWITCH.search(message.text)
@@ -154,7 +154,7 @@ def of_host(log: str, source: Source) -> list[Slip]:
 
 
 def of_nvrtc(log: str, source: Source) -> list[Slip]:
-    """The slips in a log of NVRTC."""
+    """Returns the slips in a log of NVRTC."""
     return _meant(nvrtclog.warnings(log), source) if source.users else []
 
 
@@ -202,8 +202,8 @@ def _shown(line, shown):
 
 
 def search(source: Source) -> list[Slip]:
-    """The slips in the tokens of a source, and those of its Python bodies. CompileError for a wrong number of
-    indices."""
+    """Returns the slips in the tokens of a source, and those of its Python bodies. Raises CompileError for
+    a wrong number of indices."""
     found, refused = slips.find(source.text, source.users, source.std)
     if refused:
         rows = []

@@ -86,8 +86,9 @@ class Source(NamedTuple):
         return "<<<" in scanner.strip(self.text)
 
     def with_macros_inside(self) -> Source:
-        """The source with the user's macros (such as -DN=128, or from headers included by options) as text
-        after numbalite's own headers, because these may use the same names (N, T, ...)."""
+        """Returns the source with the user's macros (such as -DN=128, or from headers included by
+        options) as text after numbalite's own headers, because these may use the same names (N, T,
+        ...)."""
         head = _HEAD.match(self.text)
         given = self._joined_options()
         found = [_as_text(option) for option in given]
@@ -110,7 +111,7 @@ class Source(NamedTuple):
         return result
 
     def replace(self, **changes):
-        """A copy with some fields changed."""
+        """Returns a copy with some fields changed."""
         return self._replace(**changes)
 
 

@@ -69,7 +69,8 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
 
 
 def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, bytes | None]:
-    """The PTX of a compiled source with its tests, and the tests as Image.stop has them; None without any."""
+    """Returns the PTX of a compiled source with its tests, and the tests as Image.stop has them;
+    None without any."""
     own = headers.cuda_src()
     names = {lowered[expression]: _plain(name) for name, expression in symbols.items()}
 

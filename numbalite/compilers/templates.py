@@ -18,11 +18,11 @@ def _template(name: str) -> string.Template:
 
 
 def fill(name: str, /, **words: object) -> str:
-    """The text of a template with its placeholders replaced; KeyError for a missing one."""
+    """Returns the text of a template with its placeholders replaced; raises KeyError for a missing one."""
     return _template(name).substitute(words)
 
 
 def fill_around(name: str, /, **words: object) -> tuple[str, str]:
-    """The texts before and after the user's text."""
+    """Returns the texts before and after the user's text."""
     before, _, after = fill(name, user="\0", **words).partition("\0")
     return before, after.rstrip("\n")

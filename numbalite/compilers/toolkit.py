@@ -140,7 +140,7 @@ def _search():
 
 
 def libraries() -> list:
-    """All NVRTC libraries that were found, the preferred one first."""
+    """Returns all NVRTC libraries that were found, the preferred one first."""
     return list(_search())
 
 
@@ -170,7 +170,8 @@ def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
 
 
 def linker_library() -> str:
-    """The nvJitLink of the same version as the selected NVRTC. CudaSupportError if there is none."""
+    """Returns the nvJitLink of the same version as the selected NVRTC. Raises CudaSupportError if there is
+    none."""
     nvrtc = nvrtc_library()
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
     names = [f"libnvJitLink.so.{major}" for major in majors]
@@ -184,7 +185,8 @@ def linker_library() -> str:
 
 
 def device_runtime() -> str:
-    """The path of libcudadevrt.a, with which kernels that launch kernels are linked. CudaSupportError without it."""
+    """Returns the path of libcudadevrt.a, with which kernels that launch kernels are linked.
+    Raises CudaSupportError without it."""
     if path := _beside_nvrtc("cuda_runtime", ["libcudadevrt.a"]):
         return path
     nvrtc = nvrtc_library()
@@ -213,7 +215,8 @@ _chosen = None  # (state that the choice depends on, library)
 
 
 def nvrtc_library() -> Library:
-    """The selected NVRTC: the first that is not newer than the driver, if the driver is open.
+    """Returns the selected NVRTC: the first that is not newer than the driver, if the driver is
+    open.
 
     A driver runs the output of NVRTC versions up to its own CUDA version.
     """
@@ -336,7 +339,7 @@ def _bundled(path):
 
 
 def include_directories(path: str | None = None) -> tuple:
-    """The toolkit's include folders, for the NVRTC library at `path` (None: any)."""
+    """Returns the toolkit's include folders, for the NVRTC library at `path` (None: any)."""
     state = (path, *map(config.outside, _VARIABLES), tuple(sys.path))
     known = _directories.get(state)
     if known is None or not all(map(os.path.isdir, known)):
@@ -432,7 +435,8 @@ def is_for_nvcc(header: str) -> bool:
 
 
 def packages_for(header: str, major: int = 13) -> str:
-    """The pip packages (separated by blanks) that contain a toolkit header; "" for other headers."""
+    """Returns the pip packages (separated by blanks) that contain a toolkit header; "" for other
+    headers."""
     for prefix, new, old in _PACKAGES:
         if header.startswith(prefix):
             return old if major == 12 else new

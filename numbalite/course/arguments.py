@@ -30,7 +30,7 @@ class Arguments:
         self.passed = [self._put(k, value) for k, value in enumerate(self.given())]
 
     def given(self) -> tuple:
-        """A new copy of the arguments as they were made."""
+        """Returns a new copy of the arguments as they were made."""
         return tuple(pickle.loads(self.data))
 
     def _put(self, k, value):
@@ -63,7 +63,7 @@ class Arguments:
                 self.passed[i][...] = value
 
     def results(self, returned) -> list:
-        """The arrays that the answer has written or returned, as NumPy arrays."""
+        """Returns the arrays that the answer has written or returned, as NumPy arrays."""
         if self.exercise.outputs:
             pairs = zip(self.exercise.parameters, self.passed)
             return [on_host(value) for name, value in pairs if name in self.exercise.outputs]
@@ -96,7 +96,7 @@ def _is_on_device(value):
 
 
 def on_host(value) -> np.ndarray:
-    """A result as a NumPy array."""
+    """Returns a result as a NumPy array."""
     from numbalite import cuda
 
     from .work import plain

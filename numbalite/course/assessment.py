@@ -85,7 +85,7 @@ class Assessment:
         raise NotImplementedError
 
     def said(self, n) -> str:
-        """A size, in words."""
+        """Returns a size, in words."""
         return plural(n, self.noun)
 
     def further(self, solution, call):
@@ -100,7 +100,7 @@ class Assessment:
         return None
 
     def allowed(self, dtype):
-        """The tolerance of results of a dtype."""
+        """Returns the tolerance of results of a dtype."""
         return tolerance(dtype, self.terms)
 
 
@@ -111,7 +111,8 @@ def exercise(kind):
 
 
 def stretched(n, *arrays) -> tuple:
-    """The arrays, repeated until they have n elements: random numbers for large ones take seconds."""
+    """Returns the arrays, repeated until they have n elements: random numbers for large ones take
+    seconds."""
     return tuple(array if array.size == n else np.resize(array, n) for array in arrays)
 
 
@@ -121,7 +122,7 @@ def drawn(n) -> int:
 
 
 def plural(n, noun) -> str:
-    """A count with its noun: "1 row", "2,000 rows"."""
+    """Returns a count with its noun: "1 row", "2,000 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 

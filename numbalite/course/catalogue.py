@@ -17,7 +17,7 @@ def exercises() -> dict:
 
 
 def find(name) -> Assessment:
-    """The exercise of that name. KeyError with the names that there are."""
+    """Returns the exercise of that name. KeyError with the names that there are."""
     known = exercises()
     if not isinstance(name, str) or name not in known:
         raise KeyError(f"no exercise is called {name!r}; there are {', '.join(known)}")

@@ -68,7 +68,7 @@ def _run(task):
 
 
 def on_device(value):
-    """A device array of a NumPy array; other values are returned unchanged."""
+    """Returns a device array of a NumPy array; other values are returned unchanged."""
     import numpy as np
 
     from numbalite import cuda

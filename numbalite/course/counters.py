@@ -65,7 +65,8 @@ def count(call: Callable) -> Counted:
 
 
 def count_launch(task: tuple) -> Counted:
-    """The same for a launch of a kernel: (kernel, grid, block, shared memory, NumPy arrays and numbers)."""
+    """Returns the same for a launch of a kernel: (kernel, grid, block, shared memory, NumPy arrays
+    and numbers)."""
     from .checked import on_device
 
     kernel, grid, block, shared, args = task

@@ -34,7 +34,7 @@ def where() -> str:
 
 
 def _place() -> str:
-    """The device of the kernels, with an article."""
+    """Returns the device of the kernels, with an article."""
     if simulated():
         return "the simulator"
     from numbalite import cuda
@@ -66,7 +66,7 @@ def stamp(ax, what=""):
 
 
 def size(gpu=10_000_000, sim=10_000):
-    """The one of two values that fits where the program runs; mostly numbers of elements.
+    """Returns the one of two values that fits where the program runs; mostly numbers of elements.
 
     >>> from numbalite.course import size
     >>> n = size(gpu=100_000_000, sim=50_000)

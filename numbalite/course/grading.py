@@ -61,7 +61,7 @@ class Grader:
         self._child = None
 
     def result(self, name) -> Result:
-        """The Result of one exercise."""
+        """Returns the Result of one exercise."""
         try:
             self._start()
             is_reference = isinstance(name, list)
@@ -72,7 +72,7 @@ class Grader:
             return Result(False, f"{name}: not passed\n  {ended}")
 
     def reference(self, name) -> Result:
-        """The Result of the judge's own solution of an exercise, without its time."""
+        """Returns the Result of the judge's own solution of an exercise, without its time."""
         return self.result([name])
 
     def close(self):
@@ -119,7 +119,7 @@ class _Child(Process):
         self.send(task)
 
     def judged(self, name, is_reference, speed):
-        """The arguments of Result. Raises Ended if a process has ended."""
+        """Returns the arguments of Result. Raises Ended if a process has ended."""
         has_referee = self._refereed({"begin": name})
         self.send({"name": name, "reference": is_reference, "has_referee": has_referee})
         said, _ = self.receive(JUDGING_LIMIT)

@@ -62,8 +62,8 @@ def assess(name, solution) -> Verdict:
 
 
 def judge(name, solution, speed=True, referee=None) -> Verdict:
-    """The same without showing the verdict; ``speed=False`` leaves the timing out. ``referee`` draws the data and
-    compares results: by default one in this process."""
+    """Returns the same without showing the verdict; ``speed=False`` leaves the timing out.
+    ``referee`` draws the data and compares results: by default one in this process."""
     exercise = find(name)
     verdict = _Judge(exercise, solution, referee or Referee(exercise)).verdict(speed)
     verdicts.append(verdict)
@@ -159,7 +159,7 @@ class _Judge:
             )
 
     def _failure(self, n, margin=MARGIN):
-        """The mistake at size n, or None."""
+        """Returns the mistake at size n, or None."""
         from numbalite.judge.fresh import loaded_anew
 
         try:
@@ -186,7 +186,8 @@ class _Judge:
         return None
 
     def _smallest(self, right, wrong, failed):
-        """The failure at the smallest size between one that is right and one that is not."""
+        """Returns the failure at the smallest size between one that is right and one that is
+        not."""
         while wrong - right > 1:
             middle = (right + wrong) // 2
             found = self._failure(middle)
@@ -252,7 +253,7 @@ class _Judge:
             yield n, found
 
     def _looked_at(self, n):
-        """The mistake that cuda.checks reports at size n: a Failed, or None."""
+        """Returns the mistake that cuda.checks reports at size n: a Failed, or None."""
         from numbalite import cuda
 
         if not self.simulated:
@@ -280,7 +281,7 @@ class _Judge:
             raise Failed(lacking)
 
     def _waited(self, question):
-        """The result of a call, with a time limit."""
+        """Returns the result of a call, with a time limit."""
         if not self.simulated:
             return apart(question)
         with self.checking:
@@ -339,7 +340,8 @@ class _Judge:
         self.notes.append(f"a call makes {work}")
 
     def _copies(self, counter, arguments, direction):
-        """The lines that copy (0: to the device, 1: to the host), and what to do about the arrays in them."""
+        """Returns the lines that copy (0: to the device, 1: to the host), and what to do about the
+        arrays in them."""
         from .work import volume
 
         rows, advice, inputs = [], {}, {}
@@ -384,7 +386,8 @@ class _Judge:
         )
 
     def _counted(self):
-        """The counters of one call; with a GPU, the simulator counts those of a kernel's launch in another process."""
+        """Returns the counters of one call; with a GPU, the simulator counts those of a kernel's
+        launch in another process."""
         from numbalite.errors import CudaSupportError
 
         from .checked import elsewhere
@@ -474,7 +477,8 @@ class _Timed:
         return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
     def seconds(self, compare=None):
-        """The median of five calls, or of fewer if they take long. ``compare`` (set, returned) sees each."""
+        """Returns the median of five calls, or of fewer if they take long. ``compare`` (set,
+        returned) sees each."""
         times, last = [], 0
         while len(times) < _CALLS and sum(times) < _ENOUGH:
             last = (last + 1) % len(self.sets)
@@ -518,7 +522,8 @@ def _what(solution):
 
 
 def _slips_of(solution):
-    """The slips of the kernels that a function names, which may have been compiled before."""
+    """Yields the slips of the kernels that a function names, which may have been compiled
+    before."""
     from numbalite.kernels.compiled import Compiled
 
     code = getattr(solution, "__code__", None)
@@ -535,6 +540,6 @@ def _slips_of(solution):
 
 
 def _warning(slip):
-    """A warning about the answer, as text."""
+    """Returns a warning about the answer, as text."""
     shown = "".join(f"\n    {row}" for row in slip.shown.split("\n")) if slip.shown else ""
     return f"Warning, {label_of(slip.file)}, line {slip.line}: {slip.text}{shown}"

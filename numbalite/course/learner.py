@@ -35,9 +35,11 @@ class Missing(Exception):
 
 
 class Learner:
-    """The answers of one file (.ipynb, else Python). ValueError: it cannot be read as that.
+    """The answers of one file (a notebook, or a Python program). Raises ValueError if it cannot be
+    read as such a file.
 
-    ``skipped``, {number of a piece: why}, are not run; ``begins`` is called with the number of each that is run.
+    ``skipped`` maps the numbers of sections that are not run to the reason; ``begins`` is called
+    with the number of each section that is run.
     """
 
     def __init__(self, path, skipped=None, begins=None):
@@ -49,8 +51,9 @@ class Learner:
         self._problems = []
 
     def names(self) -> list:
-        """The exercises that the file answers, in the order of the course; then other names that it passes to
-        `assess`: unknown exercises, or exercises that the file defines. Nothing is run for that."""
+        """Returns the exercises that the file answers, in the order of the course; then other names
+        that it passes to `assess`: unknown exercises, or exercises that the file defines. Nothing
+        is run for that."""
         defined, assessed = set(), {}
         for piece in self.pieces:
             names, handed_in = _named(piece.text)
@@ -62,7 +65,8 @@ class Learner:
         ]
 
     def answer(self, name):
-        """The file's answer to an exercise; runs the file at the first call. Missing: nothing."""
+        """Returns the file's answer to an exercise; runs the file at the first call. Missing:
+        nothing."""
         self.run()
         if name in self._answers:
             return self._answers[name]
@@ -131,7 +135,8 @@ def _parts(path):
 
 
 def _named(text):
-    """The names that a part defines at its top level, and the exercises that it passes to assess, in order."""
+    """Returns the names that a part defines at its top level, and the exercises that it passes to
+    assess, in order."""
     try:
         tree = linemap.parsed(_without_magic(text))
     except SyntaxError:
@@ -164,7 +169,7 @@ def _needs_ipython(piece):
 
 
 def _ended(run, piece):
-    """The exception that a piece ends with, or None."""
+    """Returns the exception that a piece ends with, or None."""
     from numbalite.course import timeouts
 
     try:

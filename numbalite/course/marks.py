@@ -38,7 +38,7 @@ class Marks:
         self._of = {(mark.learner, mark.exercise): mark for mark in self.marks}
 
     def of(self, learner):
-        """The marks of a learner, in the order of the exercises."""
+        """Returns the marks of a learner, in the order of the exercises."""
         found = (self._of.get((learner, name)) for name in self.exercises)
         return [mark for mark in found if mark is not None]
 
@@ -48,7 +48,7 @@ class Marks:
         return f"{sum(mark.outcome == 'passed' for mark in marks)} of {len(marks)}"
 
     def points(self, learner) -> int:
-        """The sum of the points of passed exercises."""
+        """Returns the sum of the points of passed exercises."""
         passed = (mark.exercise for mark in self.of(learner) if mark.outcome == "passed")
         return sum(self._points.get(name, 1) for name in passed)
 
@@ -58,7 +58,8 @@ class Marks:
             yield learner, ["" if mark is None else texts[mark.outcome] for mark in found]
 
     def lines(self, width=100) -> list:
-        """The table as text; if it is too wide, columns have numbers, and a legend follows."""
+        """Returns the table as text; if it is too wide, columns have numbers, and a legend
+        follows."""
         titles, legend = self.exercises, []
         names = max(map(len, [*self.learners, "learner"]))
         if names + sum(len(title) + 2 for title in titles) + 20 > width:
@@ -86,7 +87,7 @@ class Marks:
         return out.getvalue()
 
     def html(self) -> str:
-        """A page with the table, then the verdicts for each learner, on separate sheets."""
+        """Returns a page with the table, then the verdicts for each learner, on separate sheets."""
         head = "".join(
             f"<th>{html.escape(name)}</th>" for name in ["", *self.exercises, "passed", "points"]
         )

@@ -39,7 +39,7 @@ def _nothing():
 
 
 def explain(error) -> Failed:
-    """The judge's message about an exception of the solution."""
+    """Returns the judge's message about an exception of the solution."""
     from numbalite.errors import (
         CompileError,
         CudaAPIError,
@@ -115,7 +115,7 @@ def is_ours(file) -> bool:
 
 
 def label_of(file) -> str:
-    """The name of a file, or of a notebook's cell."""
+    """Returns the name of a file, or of a notebook's cell."""
     from numbalite.cxx import linemap
 
     label = linemap.label_of(file)
@@ -123,7 +123,8 @@ def label_of(file) -> str:
 
 
 def line_of(error) -> str:
-    """The line of the learner's program that an exception comes from: "lesson.py, line 3: code", or ""."""
+    """Returns the line of the learner's program that an exception comes from: "lesson.py, line 3:
+    code", or ""."""
     found, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -138,6 +139,6 @@ def line_of(error) -> str:
 
 
 def _short(text, lines=14):
-    """The first lines of a message."""
+    """Returns the first lines of a message."""
     kept = [line if len(line) <= 1000 else line[:1000] + "..." for line in text.split("\n")]
     return "\n".join(kept if len(kept) <= lines else [*kept[:lines], "..."])

@@ -21,7 +21,7 @@ class _Kernel(Assessment):
         solution[blocks(self.tasks(arguments), self.threads), self.threads](*arguments)
 
     def tasks(self, arguments):
-        """The number of threads that a call needs."""
+        """Returns the number of threads that a call needs."""
         return arguments[-1].size
 
 
@@ -295,7 +295,8 @@ class MonteCarloPi(_Kernel):
 
 @exercise
 class Spectrum(Assessment):
-    """The assessment of the second section: a histogram with few, crowded bins, and fast."""
+    """The assessment of the second section: a fast histogram with few bins that many elements fall
+    into."""
 
     name = "spectrum"
     points = 3

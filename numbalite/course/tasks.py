@@ -49,7 +49,7 @@ def _verdict(name, answer, run, expected, checks, terms):
 
 
 def _run(run, checks):
-    """The result of run() as a NumPy value, with a time limit."""
+    """Returns the result of run() as a NumPy value, with a time limit."""
     from numbalite import cuda
     from numbalite.course.device import simulated
 

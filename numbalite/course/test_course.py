@@ -37,7 +37,8 @@ def pytest_generate_tests(metafunc):
 
 
 def _wanted(asked, section):
-    """The exercises that every learner has to have answered; None: whatever each has answered."""
+    """Returns the exercises that every learner has to have answered; None: whatever each has
+    answered."""
     names = []
     modules = [what for what in asked if what not in exercises()]
     for module in modules:
@@ -85,7 +86,8 @@ def _labelled(files):
 
 
 def _names(file, wanted):
-    """The exercises to grade in a file, and the names in it that are none, which fail; [None] where it has nothing."""
+    """Returns the exercises to grade in a file, and the names in it that are none, which fail;
+    [None] where it has nothing."""
     try:
         found = Learner(file).names()
     except (OSError, ValueError):
@@ -157,7 +159,7 @@ def test_exercise(label, file, name, request, references):
 
 
 def _judged(name, request):
-    """The judge's own solution."""
+    """Returns the judge's own solution."""
     speed = not request.config.getoption("--no-speed", False)
     verdict = judge(name, find(name).reference(), speed=speed)
     return Result(

@@ -45,7 +45,7 @@ class Endless(BaseException):
 
 
 def watched(simulated):
-    """A block in which the simulator stops a kernel after LIMIT seconds. A GPU cannot."""
+    """Returns a block in which the simulator stops a kernel after LIMIT seconds. A GPU cannot."""
     from numbalite import cuda
 
     return cuda.checks("hang", limit=LIMIT) if simulated else contextlib.nullcontext()

@@ -55,14 +55,15 @@ class HostArray(np.ndarray):
 
 
 def guarded(value):
-    """A view of a NumPy array that raises an error for NumPy's ufuncs; other values are returned unchanged."""
+    """Returns a view of a NumPy array that raises an error for NumPy's ufuncs; other values are
+    returned unchanged."""
     if isinstance(value, tuple):
         return tuple(map(guarded, value))
     return value.view(HostArray) if isinstance(value, np.ndarray) else value
 
 
 def plain(value):
-    """The same array as an ordinary numpy.ndarray."""
+    """Returns the same array as an ordinary numpy.ndarray."""
     return value.view(np.ndarray) if isinstance(value, HostArray) else value
 
 

@@ -88,7 +88,7 @@ class KernelPlugin(CoveragePlugin):
                 yield found.path
 
     def _kernels(self) -> dict[str, data.FileCoverage]:
-        """Path without links -> the coverage of its kernels, after the run."""
+        """Path without symbolic links -> the coverage of the file's kernels, after the run."""
         if self._data is None:
             found = data.read(self._folder())
             self._data = {os.path.realpath(path): one for path, one in found.items()}
@@ -191,7 +191,8 @@ class ModuleReporter(PythonFileReporter):
 
 
 def _options(configuration):
-    """The attributes of a Coverage object that PythonFileReporter reads: a plug-in is not given the object."""
+    """Returns the attributes of a Coverage object that PythonFileReporter reads: a plug-in is not
+    given the object."""
     excluded = "|".join(f"(?:{one})" for one in configuration.get_option("report:exclude_lines"))
     return SimpleNamespace(
         _exclude_regex=lambda which: excluded,

@@ -40,7 +40,7 @@ def counts(files: Iterable[FileCoverage]) -> tuple[int, int, int, int]:
 
 
 def percent(files: Iterable[FileCoverage]) -> float:
-    """The covered fraction of lines and branches together, as in coverage.py."""
+    """Returns the covered fraction of lines and branches together, as in coverage.py."""
     lines, missing, branches, untaken = counts(files)
     total = lines + branches
     return 100.0 if not total else 100.0 * (total - missing - untaken) / total

@@ -26,8 +26,8 @@ _IN_PYTHON = (
 
 
 def function_source(function, lists) -> tuple[Builder, list, list]:
-    """A Builder of the source of a DeviceFunction with an entry for each of these lists of argument types, and
-    the entries' symbols."""
+    """Returns a Builder of the source of a DeviceFunction with an entry for each of these lists of
+    argument types, and the entries' symbols."""
     builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.use_types(*args)

@@ -167,7 +167,7 @@ def jit(
     lock, which saves some 100 ns a call), ``options=[...]`` for the compiler, ``std=``, ``opt=``,
     ``headers=``. numba's ``nopython`` and ``cache`` are accepted and always so.
 
-    Raises SignatureError, CompileError; TypeError for an option that does not exist. A call raises
+    Raises SignatureError, CompileError, or TypeError for an option that does not exist. A call raises
     TypeError, ValueError or OverflowError for an argument that does not fit, naming the parameter.
 
     >>> @jit(fastmath=True)
@@ -227,7 +227,7 @@ def _check_given(text):
 
 
 def _options(given):
-    """(options.Options, parallel, nogil); TypeError for an option that does not exist."""
+    """(options.Options, parallel, nogil); raises TypeError for an option that does not exist."""
     if "target" in given and given.pop("target") != "cpu":
         raise TypeError(
             "jit compiles for the CPU: write cuda.jit for a kernel or a device function"
@@ -427,7 +427,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return made, builder
 
     def _all_options(self):
-        """The options of the function, and whether its loops are serial."""
+        """Returns the options of the function, and whether its loops are serial."""
         is_serial = self._parallel is False
         if self._function.definition.is_python:
             is_serial = not self._parallel  # prange is range then

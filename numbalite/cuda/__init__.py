@@ -355,7 +355,8 @@ def _tell_dask():
 
 
 def _cast_ufunc(dtype):
-    """The ufunc that converts to a dtype: ufuncs are above arrays, whose assignments need it."""
+    """Returns the ufunc that converts to a dtype: ufuncs are above arrays, whose assignments need
+    it."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
     _assign.cast_ufunc = cast_ufunc
@@ -363,8 +364,8 @@ def _cast_ufunc(dtype):
 
 
 def _masks():
-    """The functions that read and write elements by a mask. They are in a package above ndarray, whose
-    indexing needs them."""
+    """Returns the functions that read and write elements by a mask. They are in a package above
+    ndarray, whose indexing needs them."""
     from numbalite.algorithms import masks
 
     return masks

@@ -119,8 +119,8 @@ def mask_indices(n: int, mask_func: Any, k: Any = 0) -> tuple[Any, ...]:
 
 
 def asnumpy(a: Any) -> np.ndarray[Any, Any]:
-    """An array on the host: a device array is copied to the host, other objects are converted by
-    numpy.asarray."""
+    """Returns an array on the host: a device array is copied to the host, other objects are
+    converted by numpy.asarray."""
     return a.copy_to_host() if hasattr(a, "copy_to_host") else np.asarray(a)
 
 

@@ -118,7 +118,7 @@ def init_xoroshiro128p_states(
 def create_xoroshiro128p_states(
     n: int, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
 ) -> DeviceNDArray:
-    """A device array of ``n`` states of the generator, made on the device.
+    """Returns a device array of ``n`` states of the generator, made on the device.
 
     Equal seeds give equal states. If several launches must not share numbers, set ``subsequence_start`` to
     the end of the states of the launch before.

@@ -136,7 +136,7 @@ class Capture:
         self.refused = {}  # name -> the reason why it cannot be used
 
     def names(self) -> tuple:
-        """The names of all values that are used, except those that become macros."""
+        """Returns the names of all values that are used, except those that become macros."""
         return (*self.constants, *self.arrays, *self.pointers, *self.functions, *self.types)
 
     @property

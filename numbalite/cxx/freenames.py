@@ -72,9 +72,9 @@ def _free_names(text):
 
 
 def dotted_names(text: str) -> list:
-    """The free names that are followed by a member: [(start, ends, parts, uses)], with positions in the text;
-    ``ends`` and ``uses`` have one item per part. ``math.pi`` is (i, [i + 4, i + 7], ["math", "pi"],
-    ["value", "value"])."""
+    """Returns the free names that are followed by a member: [(start, ends, parts, uses)], with
+    positions in the text; ``ends`` and ``uses`` have one item per part. ``math.pi`` is (i, [i + 4,
+    i + 7], ["math", "pi"], ["value", "value"])."""
     tokens = [t for t in tokenize(text) if t.kind != "directive"]
     found = []
     hidden = None
@@ -294,7 +294,8 @@ def _starts_here(tokens, i):
 
 
 def _points(tokens, i, behind):
-    """Is it a pointer or reference declarator, as in ``float* p`` or ``T& r``, not a product ``a * b``?"""
+    """Returns whether the operator is a pointer or reference declarator, as in ``float* p`` or ``T&
+    r``, not an operator as in ``a * b``."""
     i -= 1
     while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
         if _text(tokens, i) == "const":

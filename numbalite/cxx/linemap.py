@@ -32,7 +32,7 @@ class Text(NamedTuple):
     """For each line of ``value``, its line number in the file (from 1)."""
 
     def numbered(self) -> str:
-        """The text with #line directives that refer messages to its origin."""
+        """Returns the text with #line directives that refer messages to its origin."""
         out, expected = [], None
         for piece, number in zip(self.value.split("\n"), self.lines, strict=True):
             if number != expected:
@@ -51,7 +51,7 @@ def quote(label: str) -> str:
 
 
 def plain(value: str, label: str, first: int = 1) -> Text:
-    """A text whose lines are consecutive."""
+    """Returns a text whose lines are consecutive."""
     return Text(value, label, tuple(range(first, first + value.count("\n") + 1)))
 
 
@@ -84,7 +84,7 @@ def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
 
 
 def of_function(function, what="kernel") -> Text:
-    """Returns the Text of the string that is a function's body; TypeError if the body is anything else."""
+    """Returns the Text of the string that is a function's body; raises TypeError if the body is anything else."""
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
     code = function.__code__
@@ -234,7 +234,8 @@ def _same_code(node, code):
 
 
 def of_source(value: str, name: str, frame=None) -> Text:
-    """A source given as a string: its origin is the literal of that text in the caller's file."""
+    """Returns a source given as a string: its origin is the literal of that text in the caller's
+    file."""
     if frame is not None:
         filename = frame.f_code.co_filename
         tree = _file(filename, frame.f_globals)

@@ -22,7 +22,7 @@ _BLANKS = re.compile(r"\n{3,}")
 
 
 def readable(source: str, kernel: str = "") -> str:
-    """The readable source of the kernel of this name."""
+    """Returns the readable source of the kernel of this name."""
     lines = [line for line in source.split("\n") if not line.startswith("#line ")]
     lines = _without_namespaces(lines) or lines
     lines = [line for line in lines if not _FOR_COMPILERS.fullmatch(line)]

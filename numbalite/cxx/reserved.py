@@ -40,5 +40,5 @@ def is_reserved(name: str) -> bool:
 
 
 def free(name: str) -> str:
-    """The name, with a trailing underscore if it is reserved."""
+    """Returns the name, with a trailing underscore if it is reserved."""
     return f"{name}_" if is_reserved(name) else name

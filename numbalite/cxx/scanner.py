@@ -103,7 +103,7 @@ class Variable(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
-    """The tokens of a source, without comments."""
+    """Returns the tokens of a source, without comments."""
     with _without_collections(text):
         return _tokenize(text)
 
@@ -160,7 +160,8 @@ def _tokenize(text):
 
 @functools.lru_cache(maxsize=4)
 def strip(text: str) -> str:
-    """The source with comments, strings and preprocessor lines blanked; line numbers stay."""
+    """Returns the source with comments, strings and preprocessor lines blanked; line numbers
+    stay."""
     out, at = [], 0
     for token in tokenize(text):
         out.append(_blank(text[at : token.start]))
@@ -208,7 +209,7 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def normal(expression: str) -> str:
-    """The canonical spelling of a name expression: without unnecessary spaces."""
+    """Returns the canonical spelling of a name expression: without unnecessary spaces."""
     text = re.sub(r"\s+", " ", expression.strip())
     return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
 
@@ -224,8 +225,8 @@ def last_name(expression: str) -> str:
 
 
 def address(expression: str, plain: str = "") -> str:
-    """The C++ expression for the address of a function: ``&f``, or ``plain`` if passed; for an
-    overload such as "f(float*)", a cast to its type."""
+    """Returns the C++ expression for the address of a function: ``&f``, or ``plain`` if passed; for
+    an overload such as "f(float*)", a cast to its type."""
     expression = expression.strip()
     if not expression.endswith(")"):
         return plain or f"&{expression}"
@@ -244,7 +245,7 @@ def has_kernel(text: str) -> bool:
 
 
 def broken_string(text: str) -> int | None:
-    """The line (from 0) of the first string that does not end on its line."""
+    """Returns the line (from 0) of the first string that does not end on its line."""
     for token in tokenize(text):
         if token.kind == "string" and "R" not in token.text.partition('"')[0]:
             if not token.text.endswith('"') or len(token.text.partition('"')[2]) == 0:
@@ -270,8 +271,8 @@ def brackets(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def functions(text: str) -> dict[str, frozenset]:
-    """The functions, including kernels, that a source defines at namespace scope, in order, each with the names
-    that occur in it."""
+    """Returns the functions, including kernels, that a source defines at namespace scope, in order,
+    each with the names that occur in it."""
     return _read(text).functions
 
 
@@ -282,8 +283,8 @@ def declarations(text: str) -> list[tuple[int, int]]:
 
 
 def parameter_lists(text: str) -> dict[str, list]:
-    """The functions that a source defines at namespace scope -> for each definition (overloads have several)
-    the names of its parameters, "" if unnamed."""
+    """Returns the functions that a source defines at namespace scope -> for each definition
+    (overloads have several) the names of its parameters, "" if unnamed."""
     return _read(text).parameter_lists
 
 
@@ -294,7 +295,7 @@ def mentions(text: str, function: str, words) -> bool:
 
 
 def reached(text: str, function: str) -> list[str]:
-    """The text of a function, and of the functions of the source that it may call."""
+    """Returns the text of a function, and of the functions of the source that it may call."""
     names = {name for name, _ in _calls(text, function)}
     return [text[start:end] for name, start, end in _read(text).function_spans if name in names]
 
@@ -316,7 +317,7 @@ def _calls(text, function):
 
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
-    """The kernels and the variables that a source defines, in order, each once."""
+    """Returns the kernels and the variables that a source defines, in order, each once."""
     reader = _read(text)
     kernels: list[Function] = []
     for name, kernel in reader.kernels.items():
@@ -328,7 +329,8 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
 
 
 def without_kernels(text: str) -> str:
-    """The source with blanked kernels, for inclusion in other sources; line numbers stay."""
+    """Returns the source with blanked kernels, for inclusion in other sources; line numbers
+    stay."""
     for start, end in _read(text).kernel_spans:
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text
@@ -338,8 +340,8 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", 
 
 
 def reachable(text: str, function: str) -> list[str]:
-    """The names that a function may use: in itself, in everything outside of functions and macros, and in the
-    functions and macros that these use."""
+    """Returns the names that a function may use: in itself, in everything outside of functions and
+    macros, and in the functions and macros that these use."""
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
     at = 0

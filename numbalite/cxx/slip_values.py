@@ -655,7 +655,7 @@ class Values(Search):
                 return
 
     def _length_is(self, body, name, at):
-        """Does a local array have the length given by a number or a constant at `at`?"""
+        """Returns whether a local array has the length of the number or constant at token `at`."""
         code = self.code
         found = self.declarations(body).get(name, ())
         if len(found) != 1 or found[0] < body.block.first:

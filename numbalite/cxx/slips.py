@@ -29,7 +29,7 @@ LONGEST = 500_000
 
 
 def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Slip], list[Refused]]:
-    """The slips in the user's C++ lines of a source, and errors."""
+    """Returns the slips in the user's C++ lines of a source, and errors."""
     users = [lines for lines in users if not lines.is_python]
     if not users or len(text) > LONGEST:
         return [], []

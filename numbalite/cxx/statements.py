@@ -43,7 +43,7 @@ class Statement:
         self.parts: list[Statement] = list(parts)
 
     def walk(self) -> Iterator[Statement]:
-        """The statement and all statements in it."""
+        """Yields the statement and all statements in it."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -86,12 +86,12 @@ class Code:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
     def after(self, at: int) -> int:
-        """The index after a token, or after the bracket that it opens."""
+        """Returns the index after a token, or after the bracket that it opens."""
         partner = self.partner.get(at, at)
         return max(partner, at) + 1
 
     def top(self, first: int, last: int) -> Iterator[int]:
-        """The indices of tokens[first:last], without the contents of brackets."""
+        """Yields the indices of tokens[first:last], without the contents of brackets."""
         at = first
         while at < last:
             yield at
@@ -108,8 +108,8 @@ class Code:
         return "".join(out)
 
     def bodies(self) -> Iterator[Body]:
-        """The bodies of functions, in source order. Statements of lambdas follow the function that
-        contains them."""
+        """Yields the bodies of functions, in source order. Statements of lambdas follow the
+        function that contains them."""
         at, start = 0, 0
         while at < len(self.tokens):
             text = self.text(at)

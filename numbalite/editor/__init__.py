@@ -23,7 +23,7 @@ EXTENSION = pathlib.Path(__file__).parent / "vscode"
 
 
 def main(arguments: list[str]) -> int:
-    """The command; returns the exit status."""
+    """Returns the command; returns the exit status."""
     vscode = arguments[:1] == ["--vscode"]
     rest = arguments[vscode:]
     if len(rest) > 1 or any(argument.startswith("-") for argument in rest):
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def clangd_settings() -> str:
-    """The text of .clangd."""
+    """Returns the text of .clangd."""
     source = headers.cuda_src()
     # YAML accepts JSON's strings, so every path is quoted correctly.
     flags = [
@@ -57,7 +57,7 @@ def clangd_settings() -> str:
 
 
 def write_clangd(folder: str = ".") -> pathlib.Path:
-    """Writes .clangd; FileExistsError if there is one of another origin."""
+    """Writes .clangd; raises FileExistsError if there is one of another origin."""
     path = pathlib.Path(folder) / ".clangd"
     if path.exists() and not path.read_text(errors="replace").startswith(_FIRST_LINE):
         raise FileExistsError(

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @traced
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> DeviceNDArray:
-    """The convolution of two arrays, over all axes or over some, as scipy.signal.fftconvolve computes it.
+    """Returns the convolution of two arrays, over all axes or over some, as
+    scipy.signal.fftconvolve computes it.
 
     mode: "full" is every element at which they overlap; "same" has the shape of in1 and is the
     centre of "full"; "valid" is the elements at which one array is completely inside the other.
     Over axes that are not named the shapes are equal or 1. The result is float32 or complex64 for
-    arrays of single precision, else of double. ValueError for shapes that do not fit.
+    arrays of single precision, else of double. Raises ValueError for shapes that do not fit.
 
     >>> blurred = cufft.fftconvolve(d_image, d_filter, mode="same")
     """

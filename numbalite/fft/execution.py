@@ -142,7 +142,8 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 def complex_to_complex(
     operand: Operand, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """The result: in `out` if it can be written directly, else in place if the array is a temporary."""
+    """Returns the result: in `out` if it can be written directly, else in place if the array is a
+    temporary."""
     parts = groups(axes)
     for i, part in enumerate(parts, 1):
         prepared = _prepared(operand, part)
@@ -160,7 +161,7 @@ def complex_to_complex(
 def real_to_complex(
     operand: Operand, axes: Sequence[int], out: DeviceNDArray | None = None
 ) -> Operand:
-    """The same for a real array: the result has half of the last axis."""
+    """Returns the same for a real array: the result has half of the last axis."""
     first, *others = groups(axes)
     source, last = _prepared(operand, first).array, axes[-1]
     shape = list(source.shape)

@@ -22,7 +22,7 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
 
     ary: a complex64 or complex128 array of any shape and strides, on the device or on the host
     (then it is copied to the device and back). stream: the stream of the work; by default the
-    array's own. TypeError for other arrays, ValueError for one that is read-only.
+    array's own. Raises TypeError for other arrays, ValueError for one that is read-only.
 
     >>> d = cuda.to_device(image.astype(np.complex64))
     >>> cufft.fft_inplace(d)

@@ -36,7 +36,8 @@ class Layout(NamedTuple):
 
 
 def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
-    """The layout of an array for a transform over some axes, None if cuFFT cannot describe it. No dimension is 0."""
+    """Returns the layout of an array for a transform over some axes, None if cuFFT cannot describe
+    it. No dimension is 0."""
     itemsize = array.dtype.itemsize
     if any(
         s % itemsize or (s <= 0 and n > 1) for n, s in zip(array.shape, array.strides, strict=True)
@@ -85,7 +86,8 @@ def _distance(shape, strides):
 
 
 def make(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
-    """A plan of cuFFT on the current device, for the calls on a stream, and the bytes that its work area needs.
+    """Returns a plan of cuFFT on the current device, for the calls on a stream, and the bytes that
+    its work area needs.
 
     If cuFFT has no memory for the plan, the thread releases its other plans, and tries once more.
     """
@@ -130,7 +132,8 @@ def run_captured(
     target: DeviceNDArray,
     direction: int,
 ) -> int:
-    """The status of a transform during a capture. Without a stream, it runs on the captured one."""
+    """Returns the status of a transform during a capture. Without a stream, it runs on the captured
+    one."""
     cufft = CUFFT.on(stream)
     captured = 0 if stream else _core.capture_stream()
     if captured:

@@ -39,7 +39,7 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
 
 
 def written(name: str, value: Any) -> DeviceNDArray:
-    """The array that a function modifies in place; TypeError if it is not on the device."""
+    """Returns the array that a function modifies in place; raises TypeError if it is not on the device."""
     if not operands.is_on_device(value):
         raise TypeError(
             f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
@@ -48,7 +48,7 @@ def written(name: str, value: Any) -> DeviceNDArray:
 
 
 def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
-    """The array, or a copy with this dtype and aligned elements, as kernels require."""
+    """Returns the array, or a copy with this dtype and aligned elements, as kernels require."""
     made = array.astype(dtype, copy=False)
     return made if operands.is_aligned(made) else made.copy()
 
@@ -67,7 +67,8 @@ WEAK = int, float, complex
 
 
 def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
-    """The result dtype of several operands, by NumPy's rules; `made` are the operands as device arrays."""
+    """Returns the result dtype of several operands, by NumPy's rules; `made` are the operands as
+    device arrays."""
     all_made = list(made)
     dtypes = {one.dtype for one in all_made}
     if len(dtypes) == 1 and all_made[0].dtype.kind in "biufc" and all_made[0].dtype.isnative:
@@ -77,13 +78,14 @@ def common_dtype(given: Iterable, made: Iterable[DeviceNDArray]) -> np.dtype:
 
 
 def empty(shape: Any, dtype: Any, like: Any = None, order: str = "C") -> DeviceNDArray:
-    """A new uninitialized array on the device of the array `like`."""
+    """Returns a new uninitialized array on the device of the array `like`."""
     with on_device_of(like):
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
 
 
 def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
-    """A new array in C order with the elements of the view of shape `spread` and strides `steps`, reshaped to `shape`."""
+    """Returns a new array in C order with the elements of the view of shape `spread` and strides
+    `steps`, reshaped to `shape`."""
     made = empty(shape, array.dtype, array)
     if made.size:
         seen = made._reshaped(spread, "C", False)
@@ -92,7 +94,7 @@ def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
 
 
 def empty_like(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
-    """A new uninitialized array on the device and the stream of another array."""
+    """Returns a new uninitialized array on the device and the stream of another array."""
     return on_stream_of(empty(shape, dtype, array), array)
 
 
@@ -105,16 +107,17 @@ def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
 
 
 def chosen(number: Any) -> Any:
-    """A context manager that makes a device (a number or a Device) current; None: the current device."""
+    """Returns a context manager that makes a device (a number or a Device) current; None: the
+    current device."""
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
 
 
 def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
-    """The array in another shape: a view if possible, else a copy."""
+    """Returns the array in another shape: a view if possible, else a copy."""
     view = array._reshaped(tuple(shape), "C", False)
     return array._reshaped(tuple(shape), "C", True) if view is None else view
 
 
 def flat(array: DeviceNDArray) -> DeviceNDArray:
-    """The array with one dimension: a view if possible, else a copy."""
+    """Returns the array with one dimension: a view if possible, else a copy."""
     return array if array.ndim == 1 else reshaped(array, (array.size,))

@@ -29,7 +29,7 @@ def _flat(a):
 
 
 def _weights(weights, a):
-    """Weights as a 1-dimensional array; ValueError if their shape differs from that of `a`."""
+    """Weights as a 1-dimensional array; raises ValueError if their shape differs from that of `a`."""
     if weights is None:
         return None
     weights = arguments.array(weights)
@@ -141,7 +141,7 @@ def _known_bins(bins, low, high, dtype):
 
 
 def limits_of(a: Any) -> np.ndarray:
-    """The smallest and the largest element, on the host, for which this waits."""
+    """Returns the smallest and the largest element, on the host, for which this waits."""
     return _limits_on_device(a).copy_to_host()
 
 

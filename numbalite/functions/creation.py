@@ -45,8 +45,8 @@ def empty(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new uninitialized device array, as numpy.empty. `device` is a number or a Device; default: the
-    calling thread's device."""
+    """Returns a new uninitialized device array, as numpy.empty. `device` is a number or a Device;
+    default: the calling thread's device."""
     return _new(shape, dtype, order, device)
 
 
@@ -58,7 +58,7 @@ def zeros(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of zeros, as numpy.zeros.
+    """Returns a new device array of zeros, as numpy.zeros.
 
     >>> cuda.zeros((2, 3), np.float32).copy_to_host()
     array([[0., 0., 0.],
@@ -77,7 +77,7 @@ def ones(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of ones, as numpy.ones."""
+    """Returns a new device array of ones, as numpy.ones."""
     made = _new(shape, dtype, order, device)
     assign.fill(made, np.ones((), made.dtype))
     return made
@@ -92,7 +92,7 @@ def full(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array filled with a scalar or with a broadcast array, as numpy.full."""
+    """Returns a new device array filled with a scalar or with a broadcast array, as numpy.full."""
     if dtype is None:
         dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
@@ -110,8 +110,8 @@ def eye(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of N rows and M columns, ones on its k-th diagonal and zeros elsewhere, as
-    numpy.eye."""
+    """Returns a new device array of N rows and M columns, ones on its k-th diagonal and zeros
+    elsewhere, as numpy.eye."""
     made = zeros((N, N if M is None else M), dtype, order, device=device)
     if -made.shape[0] < k < made.shape[1]:
         made.diagonal(k).fill(1)
@@ -306,7 +306,8 @@ def arange(
     start: Any = None,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """A new device array of the numbers from start up to stop, exclusive, as numpy.arange."""
+    """Returns a new device array of the numbers from start up to stop, exclusive, as
+    numpy.arange."""
     first = start if start_or_stop is None else start_or_stop
     if stop is None and start is None:
         first, stop = 0, first
@@ -388,7 +389,8 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Any:
-    """A new device array of `num` evenly spaced numbers from start to stop, as numpy.linspace.
+    """Returns a new device array of `num` evenly spaced numbers from start to stop, as
+    numpy.linspace.
 
     start and stop may be arrays."""
     num = operator.index(num)

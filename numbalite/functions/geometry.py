@@ -52,7 +52,8 @@ def size(a, axis=None) -> int:
 
 
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
-    """An axis or several as non-negative numbers in the order of the argument; ValueError for a repeated axis."""
+    """Returns an axis or several as non-negative numbers in the order of the argument; ValueError
+    for a repeated axis."""
     given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 @implements("diag")
 def diag(v, k: int = 0) -> DeviceNDArray:
-    """The diagonal of a matrix, as a view; for a 1-dimensional array, a matrix with this diagonal."""
+    """Returns the diagonal of a matrix, as a view; for a 1-dimensional array, a matrix with this
+    diagonal."""
     v = arguments.array(v)
     if v.ndim == 2:
         return v.diagonal(k)
@@ -85,7 +86,7 @@ def _coordinates(rows, columns, k, like):
 
 
 def is_below(rows: int, columns: int, k: Any, like: Any) -> Any:
-    """A boolean matrix that is true on the k-th diagonal and below it."""
+    """Returns a boolean matrix that is true on the k-th diagonal and below it."""
     return np.greater_equal(*_coordinates(rows, columns, k, like))
 
 
@@ -154,7 +155,7 @@ def meshgrid(
 def sliding_window_view(
     x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
-    """A view whose elements share memory."""
+    """Returns a view whose elements share memory."""
     x = arguments.array(x)
     lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):

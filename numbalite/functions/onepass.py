@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
-    """The kernels of an operator of reduce_operators.cuh.
+    """Returns the kernels of an operator of reduce_operators.cuh.
 
     Its accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is not 0.
     """
@@ -27,7 +27,7 @@ def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
 
 
 def cxx(dtype: Any) -> str:
-    """The C++ type of a dtype."""
+    """Returns the C++ type of a dtype."""
     return types.from_dtype(dtype).cxx
 
 
@@ -46,14 +46,15 @@ def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str
 
 @functools.cache
 def sums(stored: np.dtype, wide: np.dtype) -> OwnLoops:
-    """The kernels of sums in a floating-point dtype; a number of that dtype may be their initial value."""
+    """Returns the kernels of sums in a floating-point dtype; a number of that dtype may be their
+    initial value."""
     text, size = accumulator(stored, wide, wide)
     return OwnLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
 
 
 @functools.cache
 def products(wide: np.dtype) -> OwnLoops:
-    """The kernels of products in a floating-point dtype."""
+    """Returns the kernels of products in a floating-point dtype."""
     text, size = accumulator(wide, wide, wide)
     return OwnLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
 

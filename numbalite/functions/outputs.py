@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def check(name: str, out: Any) -> None:
-    """TypeError if `out` is not an array."""
+    """Raises TypeError if `out` is not an array."""
     if not isinstance(out, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"{name}: out must be an array, not {type(out).__name__}")
 
 
 def check_shape(name: str, out: Any, shape: tuple[int, ...]) -> None:
-    """TypeError if `out` is not an array, ValueError if its shape is not the result's."""
+    """Raises TypeError if `out` is not an array, ValueError if its shape is not the result's."""
     check(name, out)
     if out.shape != shape:
         raise ValueError(f"{name}: out has shape {out.shape}, the result {shape}")

@@ -23,7 +23,7 @@ def _check_mode(mode):
 
 
 def _indices(value):
-    """Returns the indices as an integer array, on the host or the device; TypeError for other dtypes.
+    """Returns the indices as an integer array, on the host or the device; raises TypeError for other dtypes.
 
     An empty list counts as integers; an empty array of floats does not.
     """

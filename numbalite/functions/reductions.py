@@ -56,7 +56,7 @@ def reduce_axes(
 
 
 def check_mask(where: Any) -> None:
-    """TypeError if a `where` array is not boolean."""
+    """Raises TypeError if a `where` array is not boolean."""
     dtype = required.dtype_of(where)
     if dtype is not None and dtype.kind != "b":
         raise TypeError(
@@ -221,7 +221,8 @@ def _means(stored, wide, result):
 
 @functools.cache
 def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
-    """The kernels of variances (or standard deviations) in a dtype; has_nans: ignore NaN."""
+    """Returns the kernels of variances (or standard deviations) in a dtype; has_nans: ignore
+    NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
     if result.char == "e":  # float32 is precise enough
         operation, size = f"shifted_variance<{cxx(wide)}, {root}>", 2 * wide.itemsize + 2 * real
@@ -241,7 +242,8 @@ _MAX_INTEGERS = 2**31
 
 @functools.cache
 def integer_variances(is_root: bool) -> OwnLoops:
-    """The kernels of float64 variances (or standard deviations) of integers of up to 32 bits."""
+    """Returns the kernels of float64 variances (or standard deviations) of integers of up to 32
+    bits."""
     name = f"integer_variance<{str(is_root).lower()}>"
     return OwnLoops(name, "std" if is_root else "var", 32)
 
@@ -322,7 +324,7 @@ _EXACT = {
 
 @functools.cache
 def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapReduce:
-    """The sum of an expression of arrays, such as "a * b", in one pass.
+    """Returns the sum of an expression of arrays, such as "a * b", in one pass.
 
     Products are exact: those of float32 in float64, those of float64 as a sum of two numbers (functions of _EXACT).
     """
@@ -357,7 +359,8 @@ def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype
 
 
 def degrees_taken(ddof: Any, correction: Any) -> Any:
-    """The number of subtracted degrees of freedom, from `ddof` or its array API name `correction`."""
+    """Returns the number of subtracted degrees of freedom, from `ddof` or its array API name
+    `correction`."""
     if correction is _NO_VALUE:
         return ddof
     if ddof != 0:
@@ -477,7 +480,8 @@ def first_place(
     is_largest: bool,
     nans_count: bool = True,
 ) -> Any:
-    """The first index of the extreme along an axis, or in C order; -1 if all elements are ignored."""
+    """Returns the first index of the extreme along an axis, or in C order; -1 if all elements are
+    ignored."""
     a = arguments.array(a)
     name = "argmax" if is_largest else "argmin"
     axis = None if axis is None else operator.index(axis)

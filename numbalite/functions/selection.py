@@ -86,7 +86,8 @@ def extract(condition, arr) -> DeviceNDArray:
 
 
 def _values(values, a):
-    """Values as a 1-dimensional array with the dtype of `a`. TypeError for an array that does not convert safely."""
+    """Values as a 1-dimensional array with the dtype of `a`. Raises TypeError for an array that
+    does not convert safely."""
     if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
         raise TypeError(
             f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"

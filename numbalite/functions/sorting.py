@@ -22,7 +22,8 @@ _KINDS = "qhsmQHSM"  # NumPy reads only the first letter
 
 
 def checked(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
-    """The record fields that `order` names. Checks the other arguments, with NumPy's exceptions."""
+    """Returns the record fields that `order` names. Checks the other arguments, with NumPy's
+    exceptions."""
     if kind is not None:
         if stable is not None:
             raise ValueError(

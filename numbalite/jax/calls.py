@@ -21,21 +21,22 @@ _NUMBERS = (bool, int, float, complex)
 def call(
     f: Any, out_shapes: Any = None, *, launch: Any = None, vmap_method: str = "sequential"
 ) -> Callable:
-    """A function of JAX arrays that calls a ufunc, a generalized ufunc or a kernel.
+    """Returns a function of JAX arrays that calls a ufunc, a generalized ufunc or a kernel.
 
     It runs on the CPU and on CUDA devices, inside of jit, with XLA's buffers. Under vmap, a batch is one more loop
     dimension of a ufunc. A ufunc is differentiated in forward and reverse mode, any number of times (see the guide,
     Derivatives).
 
-    A kernel needs ``out_shapes``, the shape of its result (a list of them for several) or a function of the inputs that
-    returns it; one signature with const for the arrays that it only reads: the others are its results, in
-    uninitialized memory; and ``launch``: (grid, block), or a function of its arguments that returns them. The functions
-    see numbers, and of arrays shape, ndim and size. ``vmap_method`` is that of jax.ffi.ffi_call. ``kernel.adjoint``
-    computes the gradients. On the CPU, kernels run on the simulator alone.
+    A kernel needs ``out_shapes``, the shape of its result (a list of them for several) or a
+    function of the inputs that returns it; one signature with const for the arrays that it only
+    reads: the others are its results, in uninitialized memory; and ``launch``: (grid, block), or a
+    function of its arguments that returns them. The functions see numbers, and of arrays shape,
+    ndim and size. ``vmap_method`` is that of jax.ffi.ffi_call. ``kernel.adjoint`` computes the
+    gradients. On the CPU, kernels run on the simulator alone.
 
         f = call(kernel, lambda x: x.shape, launch=lambda x, y: (-(-x.size // 256), 256))
 
-    TypeError for other objects, and for functions that write their inputs: JAX's arrays are immutable.
+    Raises TypeError for other objects, and for functions that write their inputs: JAX's arrays are immutable.
     """
     described = operation(f, launch, out_shapes)
     if described.written:
@@ -146,7 +147,7 @@ def _number(described, i, x):
 
 @functools.lru_cache(1024)
 def _of_arrays(described, vmap_method, numbers):
-    """The function of the arrays among the arguments."""
+    """Returns the function of the arrays among the arguments."""
     places = [i for i, number in enumerate(numbers) if number is None]
 
     def arguments(arrays):

@@ -30,7 +30,7 @@ _registered = False
 
 
 def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
-    """The key of an operation on arrays of these dtypes (the inputs, then the results).
+    """Returns the key of an operation on arrays of these dtypes (the inputs, then the results).
 
     ``numbers`` has the value of each input that is a number, None for an array.
     """
@@ -49,7 +49,7 @@ def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
 def _key(source):
     try:
         digest = hashlib.sha256(pickle.dumps(source)).digest()[:8]
-    except Exception:  # a function of the user's that does not pickle
+    except Exception:  # a user's function that cannot be pickled
         digest = secrets.token_bytes(8)
     return int.from_bytes(digest, "little", signed=True) or 1
 

@@ -101,7 +101,8 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
 
 
 def _tolerance(p, want, changed, terms):
-    """A few roundings of a sum of so many terms, and what one rounding of the inputs changes, several times."""
+    """Returns a few roundings of a sum of so many terms, and what one rounding of the inputs
+    changes, several times."""
     base = tolerance(p.dtype, terms)
     if p.dtype.kind not in "fc":
         return base

@@ -47,7 +47,7 @@ class Verdict(verdict.Verdict):
         self.seconds = 0.0
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         names = "path reason case findings hacks notes times cases seconds".split()
         return {"task": self.name, "correct": self.passed} | {n: getattr(self, n) for n in names}
 
@@ -59,7 +59,8 @@ class Verdict(verdict.Verdict):
 def judge(
     task: Task, path: str, *, kind: str = "", speed: bool = True, gpu: str | None = None
 ) -> Verdict:
-    """The Verdict on the file of a submission. ``kind``: "source", "body" or "py"; by default by its text."""
+    """Returns the Verdict on the file of a submission. ``kind``: "source", "body" or "py"; by
+    default by its text."""
     began = time.monotonic()
     verdict = Verdict(task.name, path)
     try:

@@ -162,7 +162,8 @@ def _called(submission, given):
 
 
 def _timed(submission, given):
-    """The times of a GPU, in milliseconds, with a flushed cache and with a warm one; or the profiler's prediction."""
+    """Returns the times of a GPU, in milliseconds, with a flushed cache and with a warm one; or the
+    profiler's prediction."""
     from numbalite import _core, cuda
     from numbalite.judge.fresh import once
 

@@ -161,8 +161,9 @@ class _Disk:
 
 
 def main():
-    """``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which inherits the descriptors;
-    ends as it ends. The limits are in bytes: of one file, and of all files."""
+    """``supervisor.py FD,FD SCRATCH FILE_LIMIT DISK_LIMIT PROGRAM ...``: runs the program, which
+    inherits the descriptors, and exits with its exit status. The limits are in bytes: of one file,
+    and of all files."""
     libc = ctypes.CDLL(None)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)

@@ -78,7 +78,8 @@ class Task:
             raise ValueError(f"task {self.name}: kinds are {', '.join(KINDS)}, not {unknown[0]!r}")
 
     def shape(self, p: Parameter, size: tuple) -> tuple:
-        """The shape of an array at a size: ``shapes[name](*size)``, or the first dimensions of the size."""
+        """Returns the shape of an array at a size: ``shapes[name](*size)``, or the first dimensions
+        of the size."""
         if p.name in self.shapes:
             found = self.shapes[p.name](*size)
             return tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -106,7 +107,8 @@ def task(
     reference: str | None = None,
     operations: Callable | None = None,
 ) -> Callable[[Callable], Task]:
-    """A task for ``numbalite judge``, as a decorator of a function in NumPy with the kernel's parameters.
+    """Returns a task for ``numbalite judge``, as a decorator of a function in NumPy with the
+    kernel's parameters.
 
     The annotations of the parameters are types in text, such as "const float32[:, ::1]"; arrays that are not const are
     outputs. The function writes them, from the other arguments: ``out[:] = ...``. It is called with float64 for all
@@ -131,12 +133,12 @@ def _text(annotation):
 
 
 def names() -> list[str]:
-    """The tasks that come with numbalite."""
+    """Returns the tasks that come with numbalite."""
     return sorted(f[:-3] for f in os.listdir(_TASKS) if f.endswith(".py") and f[0] != "_")
 
 
 def load(name: str) -> Task:
-    """The only task of a file, or one that comes with numbalite, by its name."""
+    """Returns the only task of a file, or one that comes with numbalite, by its name."""
     path = (
         name if name.endswith(".py") or os.path.exists(name) else os.path.join(_TASKS, f"{name}.py")
     )

@@ -57,7 +57,7 @@ def remove(shell) -> None:
 
 @completer.context_matcher(identifier="numbalite", priority=1000)
 def matcher(context):
-    """The matcher that IPython calls."""
+    """Returns the matcher that IPython calls."""
     lines = context.full_text.split("\n")[: context.cursor_line + 1]
     before = "\n".join([*lines[:-1], lines[-1][: context.cursor_position]])
     found = complete(context.full_text, before, getattr(session.shell(), "user_ns", {}))

@@ -337,7 +337,8 @@ class Builder:
         self.write(f"}} // namespace {namespace}\n\n")
 
     def spelled(self, t) -> str:
-        """The C++ spelling of a type, qualified with ``numbalite::`` where captured names or headers may hide it."""
+        """Returns the C++ spelling of a type, qualified with ``numbalite::`` where captured names
+        or headers may hide it."""
         from numbalite.cxx import devicelib
 
         words = names_of_type(t)
@@ -430,7 +431,7 @@ class Builder:
         self.pieces.append(None)
 
     def forward_declare(self, function):
-        """Declares a function before its definition, for mutual recursion. TypeError without declared types."""
+        """Declares a function before its definition, for mutual recursion. Raises TypeError without declared types."""
         if not function.signatures or any(s.return_type is None for s in function.signatures):
             raise TypeError(
                 f"the device function {function.name} calls itself through others: it needs a "
@@ -602,12 +603,12 @@ _SCOPE = "from_python"
 
 
 def plain_name(name: str) -> str:
-    """A C++ name without its namespaces and template arguments."""
+    """Returns a C++ name without its namespaces and template arguments."""
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
 def lines_of(text: Text, is_python: bool = False) -> Lines:
-    """Returns the line range of a Text, to which warnings are assigned."""
+    """Returns the line range of a Text, which determines the warnings that belong to it."""
     return Lines(text.label, min(text.lines), max(text.lines), is_python)
 
 
@@ -643,7 +644,8 @@ def names_of_type(t: types.Type) -> set:
 
 
 def included_name(line: str) -> str:
-    """The file name in an #include line: "x.h" for ``#include <x.h>``; "" in other lines."""
+    """Returns the file name in an #include line: "x.h" for ``#include <x.h>``; "" in other
+    lines."""
     return next((name for name, _ in headers.includes(line)), "")
 
 

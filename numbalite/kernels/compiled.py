@@ -107,18 +107,19 @@ class Compiled:
         return question(self._find(signature))
 
     def inspect_source(self, signature: Any = None) -> Any:
-        """The C++ source for the compiler; without a signature, a dict for all overloads. For a ufunc, that of the
-        kernel for contiguous operands; for a generalized ufunc, that of the kernel for any layout."""
+        """Returns the C++ source for the compiler; without a signature, a dict for all overloads.
+        For a ufunc, that of the kernel for contiguous operands; for a generalized ufunc, that of
+        the kernel for any layout."""
         return self._inspect(signature, lambda overload: overload.inspect_source())
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """The PTX; without a signature, a dict for all overloads. On the simulator, NVRTC compiles it for this
-        purpose: CudaSupportError if it is not installed."""
+        """Returns the PTX; without a signature, a dict for all overloads. On the simulator, NVRTC
+        compiles it for this purpose: CudaSupportError if it is not installed."""
         return self._inspect(signature, lambda overload: overload.inspect_asm())
 
     def inspect_sass(self, signature: Any = None) -> Any:
-        """The disassembled machine code; without a signature, a dict for all overloads. Requires nvdisasm or
-        cuobjdump."""
+        """Returns the disassembled machine code; without a signature, a dict for all overloads.
+        Requires nvdisasm or cuobjdump."""
         return self._inspect(signature, lambda overload: overload.inspect_sass())
 
     def inspect_llvm(self, signature: Any = None) -> Any:

@@ -36,8 +36,8 @@ def cheapest(
 
 
 def closest(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
-    """Returns the signature for a call in a kernel, where conversions may lose digits, as in numba; of several with
-    equal cost the first. None if there is none."""
+    """Returns the signature for a call in a kernel, where conversions may lose digits, as in numba.
+    Of several signatures with equal cost, returns the first; if none fits, None."""
     rated = [(_forced(wanted, s.args), s) for s in given]
     costs = [cost for cost, _ in rated if cost is not None]
     return next((s for cost, s in rated if cost == min(costs)), None) if costs else None

@@ -195,8 +195,8 @@ def jit(
     The result is launched by ``kernel[grid, block, stream=0, shared=0](...)``: ints or tuples of one
     to three, a stream, bytes of dynamic shared memory.
 
-    Raises CompileError with the lines of the caller's file, SignatureError; TypeError for an option
-    that does not exist; TranslationError for a Python body that is no kernel. A launch raises TypeError,
+    Raises CompileError with the lines of the caller's file, SignatureError; raises TypeError for an option
+    that does not exist; raises TranslationError for a Python body that is no kernel. A launch raises TypeError,
     ValueError or OverflowError for arguments that do not fit, before anything runs.
 
     >>> @cuda.jit("void(float32, float32[:])")
@@ -251,8 +251,8 @@ def _check_given(what):
 
 
 def definition_of(function: Any, what: str = "kernel") -> Definition:
-    """The Definition of a function: its C++ text, or its Python body, which is translated when the types are
-    known, with its parameters and scope."""
+    """Returns the Definition of a function: its C++ text, or its Python body, which is translated
+    when the types are known, with its parameters and scope."""
     function = pyfunc.unwrap(function)
     compiled = capture.device_function(function)
     if (
@@ -285,8 +285,8 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
 
 
 def _is_docstring(function):
-    """Is the only string of a function a docstring, in a program that was written for numba? C++ statements
-    contain one of these signs."""
+    """Returns whether the only string of a function is a docstring and not a C++ body, in a program
+    written for numba. C++ bodies contain one of these characters."""
     return executed.is_watching and not set(";{}=#") & set(function.__doc__ or ";")
 
 
@@ -408,7 +408,7 @@ def module(
     module is in use (RuntimeError while arrays over its variables exist). Options are those of cuda.jit.
     ``source`` may also be the path of a file (an ``os.PathLike``).
 
-    Raises CompileError; AttributeError or KeyError for a kernel or variable that does not exist.
+    Raises CompileError; raises AttributeError or KeyError for a kernel or variable that does not exist.
 
     >>> m = cuda.module('''
     ... __constant__ int step;

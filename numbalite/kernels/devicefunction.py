@@ -74,20 +74,21 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
-        """The function for these argument types, with its result converted to the declared type."""
+        """Returns the function for these argument types, with its result converted to the declared
+        type."""
         return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
 
     def with_numbers(self, number_type: str) -> DeviceFunction:
-        """A copy that is compiled, with the functions that it calls, with another type for float and double:
-        see number_type."""
+        """Returns a copy that is compiled, with the functions that it calls, with another type for
+        float and double: see number_type."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.number_type = number_type
         return copied
 
     def of(self, *lists) -> DeviceFunction:
-        """The function for callers in C++ with these lists of argument types. C++ is a template, which accepts
-        all types; a Python body becomes C++ for each list."""
+        """Returns the function for callers in C++ with these lists of argument types. C++ is a
+        template, which accepts all types; a Python body becomes C++ for each list."""
         if not self.definition.is_python or self.signatures:
             return self
         found = [types.Signature(None, args) for args in lists]
@@ -102,8 +103,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         return instance, instance.signatures[0]
 
     def inspect_asm(self, signature: Any = None) -> Any:
-        """The PTX of the function with C linkage, for a signature or argument types; without one, a dict for
-        all its signatures. CudaSupportError without NVRTC."""
+        """Returns the PTX of the function with C linkage, for a signature or argument types;
+        without one, a dict for all its signatures. Raises CudaSupportError without NVRTC."""
         from numbalite.kernels import exported
 
         if signature is None:
@@ -120,7 +121,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def inspect_source(self) -> str:
-        """The generated C++ of the function and of the functions that it calls."""
+        """Returns the generated C++ of the function and of the functions that it calls."""
         text = builder.device_source(self)
         return readable.readable(text) if self.definition.is_python else text
 

@@ -139,7 +139,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def configure(
         self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
     ) -> _core.Launcher:
-        """The same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
+        """Returns the same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
         return self[griddim, blockdim, stream, sharedmem]
 
     def profile(
@@ -157,11 +157,13 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return p.launches[-1]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
-        """A launcher of at least ``ntasks`` threads, in blocks of ``tpb``, or of a size that fills the device."""
+        """Returns a launcher of at least ``ntasks`` threads, in blocks of ``tpb``, or of a size
+        that fills the device."""
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def specialize(self, *args: Any) -> Dispatcher:
-        """A kernel for one list of argument types: ``args`` are arguments or types (``float32[:], int32``)."""
+        """Returns a kernel for one list of argument types: ``args`` are arguments or types
+        (``float32[:], int32``)."""
         if self.specialized:
             raise RuntimeError(
                 f"Dispatcher already specialized: {self.__name__} takes "
@@ -203,7 +205,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return dict(self._specialized)
 
     def overload_for(self, args: Sequence) -> Kernel:
-        """The compiled kernel that a launch with these arguments would use."""
+        """Returns the compiled kernel that a launch with these arguments would use."""
         codes = b"" if self.specialized else _core.typecodes(tuple(args))
         with self._lock:
             return self._overload_for(codes, tuple(args))
@@ -244,50 +246,54 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return super()._find(found)
 
     def _ask(self, signature, question):
-        """The value for a signature, or for the only overload of a specialized kernel; else a dict for all overloads."""
+        """Returns the value for a signature, or for the only overload of a specialized kernel; else
+        a dict for all overloads."""
         if signature is None and self._only_types is not None:
             return question(self._overload(self._only_types))
         return self._inspect(signature, question)
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
-        """The number of registers per thread."""
+        """Returns the number of registers per thread."""
         return self._ask(signature, lambda overload: overload.regs_per_thread)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
-        """The constant memory of the kernel in bytes."""
+        """Returns the constant memory of the kernel in bytes."""
         return self._ask(signature, lambda overload: overload.const_mem_size)
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
-        """The static shared memory per block in bytes, without the dynamic shared memory of a launch."""
+        """Returns the static shared memory per block in bytes, without the dynamic shared memory of
+        a launch."""
         return self._ask(signature, lambda overload: overload.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature: Any = None) -> Any:
-        """The local memory per thread in bytes."""
+        """Returns the local memory per thread in bytes."""
         return self._ask(signature, lambda overload: overload.local_mem_per_thread)
 
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
-        """The maximum block size of the kernel in threads."""
+        """Returns the maximum block size of the kernel in threads."""
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
-        """The same as ``inspect_asm``. In numba, the PTX after link-time optimization; here, a kernel is compiled
-        together with the functions that it calls."""
+        """Returns the same as ``inspect_asm``. In numba, the PTX after link-time optimization;
+        here, a kernel is compiled together with the functions that it calls."""
         return self.inspect_asm(signature)
 
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
-        """The number of resident blocks of ``block`` threads (an int or a tuple) per multiprocessor."""
+        """Returns the number of resident blocks of ``block`` threads (an int or a tuple) per
+        multiprocessor."""
         return self._ask(signature, lambda overload: overload.occupancy(block, shared))
 
     def max_cooperative_grid_blocks(
         self, blockdim: Any, dynsmemsize: int = 0, signature: Any = None
     ) -> Any:
-        """The maximum number of blocks of a cooperative launch."""
+        """Returns the maximum number of blocks of a cooperative launch."""
         return self._ask(
             signature, lambda overload: overload.max_cooperative_grid_blocks(blockdim, dynsmemsize)
         )
 
     def get_global(self, name: str, dtype: Any = None) -> Any:
-        """A __constant__ or __device__ variable of the kernel's module, as a device array."""
+        """Returns a __constant__ or __device__ variable of the kernel's module, as a device
+        array."""
         if self.module is None:
             raise TypeError(
                 f"{self.__name__} is written as a body, which has no variables of its own"
@@ -442,7 +448,7 @@ def body_kernel(
     given: Iterable[Signature] = (),
     py_func: Callable | None = None,
 ) -> Dispatcher:
-    """A Dispatcher for a body; signatures are compiled immediately."""
+    """Returns a Dispatcher for a body; signatures are compiled immediately."""
     for signature in given:
         check(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher

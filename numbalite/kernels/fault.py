@@ -36,8 +36,8 @@ def decode(record: bytes) -> dict:
 
     kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
     unknown to the compiler). block, thread: (x, y, z). others: the number of further threads that failed. For
-    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the others: condition
-    (for "raise" the exception's text), function.
+    "index": address, shape (of the first four dimensions), ndim, axis, index, extent. For the other
+    kinds: condition (for "raise" the exception's text) and function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
@@ -94,8 +94,8 @@ def message(fault: dict, kernel: str = "") -> str:
 
 
 def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseException | None:
-    """The Python exception for the fault, with numba's text; None if it is not an exception. ``exceptions``:
-    text or condition -> the exception that it identifies."""
+    """Returns the Python exception for the fault, with numba's text; None if it is not an
+    exception. ``exceptions``: text or condition -> the exception that it identifies."""
     if fault["kind"] not in ("raise", "assert"):
         return None
     texts = {_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}

@@ -11,7 +11,8 @@ _TOOLS = (("nvdisasm", ["-hex", "-c"]), ("cuobjdump", ["-sass"]))
 
 
 def gpu_target() -> tuple:
-    """The current GPU's target; without a GPU, a common one, so that code can be inspected anywhere."""
+    """Returns the current GPU's target; without a GPU, a common one, so that code can be inspected
+    anywhere."""
     try:
         target = target_of(current_device())
     except CudaSupportError:  # no driver
@@ -22,14 +23,14 @@ def gpu_target() -> tuple:
 
 
 def ptx(images) -> str:
-    """The PTX of a kernel's or module's Images. On the simulator, NVRTC compiles it for this purpose, if
-    installed."""
+    """Returns the PTX of a kernel's or module's Images. On the simulator, NVRTC compiles it for
+    this purpose, if installed."""
     image = images.image(gpu_target())
     return (image.ptx or b"").decode()
 
 
 def sass(images) -> str:
-    """The machine code of Images, disassembled by a tool of the CUDA toolkit."""
+    """Returns the machine code of Images, disassembled by a tool of the CUDA toolkit."""
     image = images.image(gpu_target())
     if image.kind != "cubin":
         raise CudaSupportError(

@@ -67,7 +67,7 @@ class Kernel:
         return self.images.image().lowered[self.expression]
 
     def load(self, device=None):
-        """The _core.Kernel on a device, which must be current; loads it if necessary."""
+        """Returns the _core.Kernel on a device, which must be current; loads it if necessary."""
         if device is None:
             device = current_device()
         with self.images.lock:
@@ -135,14 +135,16 @@ class Kernel:
     cooperative = property(lambda self: bool(self.options.cooperative))
 
     def occupancy(self, block, shared=0) -> int:
-        """The number of resident blocks of ``block`` threads (an int or a tuple) per multiprocessor."""
+        """Returns the number of resident blocks of ``block`` threads (an int or a tuple) per
+        multiprocessor."""
         threads = threads_of(block)
         if not hasattr(shared, "__index__"):
             raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
         return self.load().occupancy(threads, operator.index(shared))
 
     def max_cooperative_grid_blocks(self, blockdim, dynsmemsize=0) -> int:
-        """The maximum number of blocks of a cooperative launch: all must be resident on the device."""
+        """Returns the maximum number of blocks of a cooperative launch: all must be resident on the
+        device."""
         from numbalite import _core
 
         count = _core.device_attribute(current_device(), MULTIPROCESSOR_COUNT)

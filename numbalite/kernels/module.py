@@ -263,7 +263,7 @@ class Module:
     # --- variables
 
     def get_global(self, name: str, dtype: Any = None) -> Any:
-        """A __constant__ or __device__ variable on the current device, as a device array.
+        """Returns a __constant__ or __device__ variable on the current device, as a device array.
 
         A variable of a class type has the dtype "V<size>", unless ``dtype`` gives a structured one
         of that size.
@@ -328,17 +328,17 @@ class Module:
     # --- other members
 
     def inspect_source(self) -> str:
-        """The CUDA C++ source."""
+        """Returns the CUDA C++ source."""
         return self._whole
 
     def inspect_asm(self) -> str:
-        """The PTX."""
+        """Returns the PTX."""
         from numbalite.kernels import inspection
 
         return inspection.ptx(self._images)
 
     def inspect_sass(self) -> str:
-        """The machine code, disassembled; needs nvdisasm or cuobjdump."""
+        """Returns the machine code, disassembled; needs nvdisasm or cuobjdump."""
         from numbalite.kernels import inspection
 
         return inspection.sass(self._images)
@@ -520,7 +520,7 @@ def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
 
 
 def only_kernel(text: linemap.Text) -> str:
-    """The name of the source's only kernel that is not a template."""
+    """Returns the name of the source's only kernel that is not a template."""
     kernels, _ = scanner.scan(text.value)
     if not kernels:
         raise CompileError(

@@ -93,7 +93,7 @@ class Options(NamedTuple):
 
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
-    """Options from keyword arguments. TypeError or ValueError for an invalid one."""
+    """Options from keyword arguments. Raises TypeError or ValueError for an invalid one."""
     known = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):

@@ -50,8 +50,8 @@ def callable_of(function, name, is_python=False):
 
 
 def of(function, name, is_python=False, remedy=LAUNCH):
-    """Returns the PyFunc of a function, or the function itself if its body is Python; AttributeError if there is
-    none."""
+    """Returns the PyFunc of a function, or the function itself if its body is Python; raises
+    AttributeError if there is none."""
     if function is None:
         raise AttributeError(
             f"{name} has no py_func: it comes from a source in CUDA C++ (or from a pickle), not from a "

@@ -16,17 +16,17 @@ RESULTS = '#include "numbalite/results.cuh"\n'
 
 
 def results(call, types, attribute="") -> str:
-    """A function `nl_results` whose parameters are pointers to the result types; nl_all is the result type of
-    `call`."""
+    """Returns a function `nl_results` whose parameters are pointers to the result types; nl_all is
+    the result type of `call`."""
     pointers = ", ".join(f"{t} *" for t in types)
     return templates.fill("results", call=call, pointers=pointers, attribute=attribute)
 
 
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
-    """The result types of a call with these argument types, as the compiler deduces them.
+    """Returns the result types of a call with these argument types, as the compiler deduces them.
 
     One for a number, several for a tuple<...>, none for void. ``target`` is one of compile_source's.
-    CompileError if the function does not accept these types, TypeError for a result that is not a number.
+    Raises CompileError if the function does not accept these types, TypeError for a result that is not a number.
     """
     arg_types = tuple(arg_types)
     function = function.of(arg_types)
@@ -68,7 +68,8 @@ def _no_number(function, what, arg_types):
 
 
 def result_type(function: DeviceFunction, row, arg_types):
-    """The result type from the description of a parameter that points to it; TypeError if it is not a number."""
+    """Returns the result type from the description of a parameter that points to it; raises TypeError if
+    it is not a number."""
     ctype = row.ctype.removesuffix("*").rstrip()
     if not row.dtype or ctype.endswith("*"):
         raise _no_number(function, ctype, arg_types)

@@ -68,15 +68,15 @@ class BodySource:
         )  # fmt: skip
 
     def _declared(self, args, read_only):
-        """The types of the parameters in C++."""
+        """Returns the types of the parameters in C++."""
         return tuple(
             t.copy(readonly=True) if name in read_only else parameters.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)
         )
 
     def _made(self, found, args, made=None):
-        """The Kernel of a Translated; ``made``: the Definition and the Builder, if they already
-        exist."""
+        """Returns the Kernel of a Translated; ``made``: the Definition and the Builder, if they
+        already exist."""
         declared = self._declared(args, found.read_only)
         pairs = list(zip(self.parameter_names, declared, strict=True))
 

@@ -10,14 +10,14 @@ _CAPABILITY = 75, 76  # CUdevice_attribute
 
 
 def target_of(device: int) -> tuple:
-    """The target of a device: ("cuda", major, minor), or ("sim",)."""
+    """Returns the target of a device: ("cuda", major, minor), or ("sim",)."""
     if _core.driver_has("host_code"):
         return SIMULATOR
     return ("cuda", *(_core.device_attribute(device, n) for n in _CAPABILITY))
 
 
 def image_target(target: tuple, debug: bool) -> tuple:
-    """The target for a source that the calling thread is about to launch.
+    """Returns the target for a source that the calling thread is about to launch.
 
     On the simulator, it includes the checks of this thread. ``debug``: the source was defined with debug=True.
     """

@@ -54,7 +54,7 @@ def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) ->
 
 
 def key_of(contents: tuple | None) -> bytes | None:
-    """The key in the disk cache; None if the translation must not be cached."""
+    """Returns the key in the disk cache; None if the translation must not be cached."""
     if contents is None or cache.directory() is None:
         return None
     text = repr(contents[0])
@@ -74,7 +74,8 @@ _own = None
 
 
 def _translator():
-    """The versions of Python and NumPy, and the names, sizes and dates of the translator's files."""
+    """Returns the versions of Python and NumPy, and the names, sizes and dates of the translator's
+    files."""
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -6,8 +6,9 @@ to this form; integers and booleans have a separate kernel (cuda_src/templates/m
 reduce NumPy's functions to products.
 
 `arguments` converts matrices and stacks of them, `lapack` calls cuSOLVER; `solving`, `decompositions` and `norms` have
-NumPy's functions. cuSOLVER expects column-major matrices. A row-major matrix is passed unchanged where the function of
-the transposed matrix gives the result; otherwise it is transposed by one copy. The status of a factorization (a
-singular matrix) is read once, at the end, so these functions wait for the device. Uses types,
-compilers, runtime, kernels, ndarray, ufuncs and functions. Begin with solving.py.
+NumPy's functions. cuSOLVER expects column-major matrices. A row-major matrix is passed unchanged if
+the result can be computed from the transposed matrix; otherwise one copy transposes it. The status
+of a factorization (a singular matrix) is read once, at the end, so these functions wait for the
+device. Uses types, compilers, runtime, kernels, ndarray, ufuncs and functions. Begin with
+solving.py.
 """

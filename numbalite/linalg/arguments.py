@@ -21,7 +21,8 @@ _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
 
 
 def computed_in(name: str, *arrays: Any) -> np.dtype:
-    """The dtype that NumPy computes in: double precision unless all are single; TypeError for unsupported dtypes."""
+    """Returns the dtype that NumPy computes in: double precision unless all are single; TypeError
+    for unsupported dtypes."""
     for array in arrays:
         if array.dtype.kind not in "biu" and array.dtype.char not in _DTYPES:
             raise TypeError(f"linalg.{name}: array type {array.dtype} is unsupported in linalg")
@@ -31,12 +32,12 @@ def computed_in(name: str, *arrays: Any) -> np.dtype:
 
 
 def real_of(dtype: np.dtype) -> np.dtype:
-    """The dtype of real and imaginary parts."""
+    """Returns the dtype of real and imaginary parts."""
     return np.dtype(dtype.char.lower())
 
 
 def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """The value as a device array with two or more dimensions; LinAlgError for fewer."""
+    """Returns the value as a device array with two or more dimensions; raises LinAlgError for fewer."""
     array = arguments.array(value, what)
     if array.ndim < 2:
         raise LinAlgError(
@@ -46,7 +47,7 @@ def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
 
 
 def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
-    """The value as a device array of square matrices; LinAlgError for others."""
+    """Returns the value as a device array of square matrices; raises LinAlgError for others."""
     array = matrices(name, value, what)
     if array.shape[-1] != array.shape[-2]:
         raise LinAlgError(
@@ -57,25 +58,26 @@ def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
 
 
 def stack(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
-    """A row-major copy of shape (count, rows, columns), which the caller may overwrite."""
+    """Returns a row-major copy of shape (count, rows, columns), which the caller may overwrite."""
     rows, columns = array.shape[-2:]
     copy = array.astype(dtype, "C") if array.dtype != dtype else array.copy("C")
     return copy.reshape(math.prod(array.shape[:-2]), rows, columns)
 
 
 def transposed(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
-    """A column-major copy: the transposed matrices as (count, columns, rows), which the caller may overwrite."""
+    """Returns a column-major copy: the transposed matrices as (count, columns, rows), which the
+    caller may overwrite."""
     return stack(array.swapaxes(-1, -2), dtype)
 
 
 def check(infos: DeviceNDArray, message: str) -> None:
-    """LinAlgError if a factorization failed. Waits for it."""
+    """Raises LinAlgError if a factorization failed. Waits for it."""
     few = reductions.any(infos) if infos.size > _MANY_INFOS else infos
     if few.size and few.copy_to_host().any():
         raise LinAlgError(message)
 
 
 def same_device(name: str, a: Any, b: Any) -> None:
-    """ValueError if the arrays are on different devices."""
+    """Raises ValueError if the arrays are on different devices."""
     if a.device != b.device:
         raise ValueError(f"linalg.{name}: a is on device {a.device}, b on device {b.device}")

@@ -112,7 +112,7 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
 
 @implements("linalg.svd")
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """The singular values, and with compute_uv the vectors.
+    """Returns the singular values, and with compute_uv the vectors.
 
     Waits for convergence: LinAlgError if there is none. `hermitian` has no effect on speed."""
     with on_device_of(a):
@@ -128,7 +128,7 @@ def svdvals(x, /) -> Any:
 
 @implements("linalg.matrix_rank")
 def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
-    """The number of singular values above the tolerance."""
+    """Returns the number of singular values above the tolerance."""
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
     with on_device_of(A):
@@ -158,7 +158,7 @@ def _adjoint(a):
 
 @implements("linalg.pinv")
 def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
-    """The Moore-Penrose inverse, by singular values."""
+    """Returns the Moore-Penrose inverse, by singular values."""
     with on_device_of(a):
         a = square("pinv", a) if hermitian else matrices("pinv", a)
         dtype = computed_in("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
@@ -179,7 +179,8 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
 
 @implements("linalg.lstsq")
 def lstsq(a, b, rcond=None) -> Any:
-    """The least-squares solution of a x = b: (x, sums of squared residuals, rank, singular values)."""
+    """Returns the least-squares solution of a x = b: (x, sums of squared residuals, rank, singular
+    values)."""
     with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
         is_vector = b.ndim == 1

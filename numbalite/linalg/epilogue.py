@@ -62,7 +62,7 @@ def _on_device(a, b, **keywords):
 
 
 def _function(epilogue, operands, named):
-    """Returns the GPU ufunc of an epilogue; TypeError for other objects."""
+    """Returns the GPU ufunc of an epilogue; raises TypeError for other objects."""
     if isinstance(epilogue, str):
         if operands:
             raise TypeError(

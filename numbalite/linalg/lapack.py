@@ -152,7 +152,7 @@ def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
 
 
 def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
-    """A = L L^H in the lower triangle of A; the other triangle is unchanged. Returns infos.
+    """Returns a = L L^H in the lower triangle of A; the other triangle is unchanged. Returns infos.
 
     There is no parameter for U^H U, because cuSOLVER needs up to 2.7 times as long for it (H200, n
     = 2048).

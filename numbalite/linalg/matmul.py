@@ -120,7 +120,7 @@ def _of_vectors(a, b):
 
 
 def dot(a: DeviceNDArray, b: DeviceNDArray, out: Any = None) -> DeviceNDArray:
-    """The product as in numpy.dot; two bfloat16 arrays give a bfloat16 result."""
+    """Returns the product as in numpy.dot; two bfloat16 arrays give a bfloat16 result."""
     if out is None and _is_bfloat16(a.dtype, b.dtype):
         out = arguments.empty(_result_shape(a.shape, b.shape), a.dtype, a)
     return matmul(a, b, out=out)
@@ -347,7 +347,7 @@ def _is_matrix(array):
 
 @traced
 def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: Any) -> Any:
-    """The sums of conj(x1) * x2 along an axis."""
+    """Returns the sums of conj(x1) * x2 along an axis."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecdot")
     _check_ranks("vecdot", "(n),(n)->()", (a, 1), (b, 1))
     a, b = (moveaxis(one, axis, -1) for one in (a, b))
@@ -365,7 +365,7 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
 
 @traced
 def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
-    """The products of stacked matrices and stacked vectors."""
+    """Returns the products of stacked matrices and stacked vectors."""
     a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
     _check_ranks("matvec", "(m,n),(n)->(m)", (a, 2), (b, 1))
     return _without(matmul(a, b[..., :, None], **keywords), 1, out)
@@ -373,7 +373,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
 
 @traced
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
-    """The products of stacked conjugated vectors and stacked matrices."""
+    """Returns the products of stacked conjugated vectors and stacked matrices."""
     a, b = arguments.arrays_of((x1, x2), "an operand of vecmat")
     _check_ranks("vecmat", "(n),(n,m)->(m)", (a, 1), (b, 2))
     a = _conjugate(a)

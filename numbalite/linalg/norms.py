@@ -105,7 +105,8 @@ def _matrix(x, order, axes, keepdims):
 
 @implements("linalg.norm")
 def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
-    """A norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values and wait."""
+    """Returns a norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values
+    and wait."""
     with on_device_of(x):
         x = given.array(x, "x")
         if x.dtype.kind not in "fc":
@@ -157,7 +158,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Any:
 
 @implements("linalg.cond")
 def cond(x, p=None) -> Any:
-    """The condition number in a norm; infinity for a singular matrix."""
+    """Returns the condition number in a norm; infinity for a singular matrix."""
     with on_device_of(x):
         x = matrices("cond", x, "x")
         if 0 in x.shape[-2:]:

@@ -74,7 +74,8 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
 
 
 def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
-    """A new stack with the lower or upper triangles of another stack; the other elements are zero."""
+    """Returns a new stack with the lower or upper triangles of another stack; the other elements
+    are zero."""
     out = empty_like(source, source.shape, source.dtype)
     if out.size:
         _copy_triangle.forall(out.size, arguments.THREADS, stream=source.stream)(
@@ -84,7 +85,7 @@ def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
 
 
 def identities(like: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
-    """A stack of identity matrices."""
+    """Returns a stack of identity matrices."""
     out = empty_like(like, (count, rows, rows), dtype)
     if out.size:
         _fill_identity.forall(out.size, arguments.THREADS, stream=like.stream)(out)

@@ -92,7 +92,7 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
 
 @implements("linalg.inv")
 def inv(a) -> Any:
-    """The inverse. Waits for the factorization: LinAlgError for a singular matrix."""
+    """Returns the inverse. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a):
         a = square("inv", a)
         made, infos = inverses(a, computed_in("inv", a))
@@ -147,7 +147,7 @@ def _ones(a, dtype):
 
 @implements("linalg.det")
 def det(a) -> Any:
-    """The determinant. Does not wait."""
+    """Returns the determinant. Does not wait."""
     with on_device_of(a):
         a = square("det", a)
         dtype = computed_in("det", a)
@@ -160,7 +160,8 @@ def det(a) -> Any:
 
 @implements("linalg.slogdet")
 def slogdet(a) -> Any:
-    """The sign (or phase) of the determinant and the logarithm of its magnitude. Does not wait."""
+    """Returns the sign (or phase) of the determinant and the logarithm of its magnitude. Does not
+    wait."""
     with on_device_of(a):
         a = square("slogdet", a)
         dtype = computed_in("slogdet", a)

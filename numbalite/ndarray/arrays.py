@@ -181,7 +181,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return NotImplemented if own is None else own(other, self)
 
     def _compared_with_no_number(self, other, is_unequal):
-        """The result of == or != with an operand that is no number, or None if elements must be compared one by one.
+        """Returns the result of == or != with an operand that is no number, or None if elements
+        must be compared one by one.
 
         The other object's own method decides; otherwise, as in NumPy, no element equals None, a string or a similar
         object. None: the object defines comparisons with numbers."""
@@ -249,15 +250,17 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return types.typeof(self)
 
     def as_cuda_arg(self) -> DeviceNDArray:
-        """The kernel argument for this array: the array itself."""
+        """Returns the kernel argument for this array: the array itself."""
         return self
 
     def __repr__(self) -> str:
-        """The elements, shortened as NumPy does; only the printed ones are copied to the host."""
+        """Returns the elements, shortened as NumPy does; only the printed ones are copied to the
+        host."""
         return _printing.representation_of(self, "DeviceNDArray")
 
     def __str__(self) -> str:
-        """The elements as NumPy prints them; only the printed ones are copied to the host."""
+        """Returns the elements as NumPy prints them; only the printed ones are copied to the
+        host."""
         return _printing.text_of(self)
 
     def __format__(self, specification: str) -> str:
@@ -266,13 +269,14 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     _repr_html_ = frontend.picture("array")
 
     def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
-        """A view of the array whose methods use this stream by default."""
+        """Returns a view of the array whose methods use this stream by default."""
         return self._bind(stream)
 
     def get_ipc_handle(self) -> IpcArrayHandle:
-        """A handle by which other processes open this array (`with handle as array:`); it pickles.
+        """Returns a handle by which other processes open this array (`with handle as array:`); it
+        pickles.
 
-        RuntimeError if the memory cannot be shared; arrays from `cuda.ipc_array` can.
+        Raises RuntimeError if the memory cannot be shared; arrays from `cuda.ipc_array` can.
         """
         from numbalite.runtime import ipc
 
@@ -326,8 +330,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def to_device(
         self, device: DeviceLike, /, *, stream: StreamLike | None = None
     ) -> DeviceNDArray | np.ndarray[Any, Any]:
-        """The array on a device, as in the array API standard: a NumPy array for "cpu", a device array for a number
-        or a Device. Returns the array itself if it is on that device."""
+        """Returns the array on a device, as in the array API standard: a NumPy array for "cpu", a
+        device array for a number or a Device. Returns the array itself if it is on that device."""
         if isinstance(device, str):
             if device != "cpu":
                 raise ValueError(f"device must be 'cpu' or the number of a device, not {device!r}")
@@ -335,7 +339,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return to_device(self, stream or 0, device=device)
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
-        """The module with the functions of the array API standard, numbalite.array_api."""
+        """Returns the module with the functions of the array API standard, numbalite.array_api."""
         return importlib.import_module("numbalite.array_api").namespace(api_version)
 
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
@@ -382,7 +386,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return self.copy("K")
 
     def item(self, *args: Any) -> Any:
-        """An element as a Python scalar; without arguments, the only one."""
+        """Returns an element as a Python scalar; without arguments, the only one."""
         if args:
             index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
             if len(index) == 1 != self.ndim:  # counts all elements in C order
@@ -398,7 +402,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return self.copy_to_host().item()
 
     def tobytes(self, order: Any = "C") -> bytes:
-        """The elements' bytes, as numpy.ndarray.tobytes."""
+        """Returns the elements' bytes, as numpy.ndarray.tobytes."""
         return self.copy_to_host().tobytes(order)
 
     def __bytes__(self) -> bytes:
@@ -495,8 +499,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     @traced
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """A copy without gaps on the same device; order: C, F, A (F for a Fortran-contiguous array, else C)
-        or K (the array's axis order)."""
+        """Returns a copy without gaps on the same device; order: C, F, A (F for a
+        Fortran-contiguous array, else C) or K (the array's axis order)."""
         order = shapes.order_of(order, "C")
         with _assign.on_device(self.device):
             if order == "K":
@@ -526,7 +530,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         copy: bool = True,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:
-        """The elements converted to another dtype, in a new array on the same device.
+        """Returns the elements converted to another dtype, in a new array on the same device.
 
         With copy=False, the array itself if its dtype and order are as requested. (subok is NumPy's and has no effect.)
         Conversion runs on the device, as a C cast. NumPy converts dtypes without a C++ type (text, times, records) on
@@ -669,7 +673,7 @@ device_array = _core.device_array
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
-    """A new uninitialized device array of the shape and dtype of another array.
+    """Returns a new uninitialized device array of the shape and dtype of another array.
 
     Parameters
     ----------

@@ -51,12 +51,13 @@ _nothing = _Nothing()
 
 
 def on_device(number: int) -> Any:
-    """A context manager that makes a device current for the calling thread."""
+    """Returns a context manager that makes a device current for the calling thread."""
     return _nothing if number == _core.current_device() else _devices.gpus[number]
 
 
 def on_device_of(*values: Any) -> Any:
-    """A context manager that makes the device of the first device array among the values current."""
+    """Returns a context manager that makes the device of the first device array among the values
+    current."""
     for value in values:
         if isinstance(value, _core.DeviceArray):
             return on_device(value.device)
@@ -96,7 +97,7 @@ def _from_anything(target, value, stream):
 
 
 def scalar(value: Any, dtype: Any) -> Any:
-    """A 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
+    """Returns a 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
     result = np.empty((), dtype)
     result[()] = value
     return result
@@ -128,7 +129,7 @@ def _from_object(target, value, stream):
 
 
 def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A view of host records as raw bytes, for a dtype whose fields only C++ declares."""
+    """Returns a view of host records as raw bytes, for a dtype whose fields only C++ declares."""
     is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
     is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
     return host.view(dtype) if is_opaque and is_record else host
@@ -333,14 +334,14 @@ def _words(host, target):
 
 
 def spread(array: Any, shape: tuple[int, ...]) -> Any:
-    """A view of a device array, broadcast to a larger shape by zero strides."""
+    """Returns a view of a device array, broadcast to a larger shape by zero strides."""
     if array.shape == shape:
         return array
     return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
 
 
 def moved(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
-    """A copy on another device with the same axis order, bound to the stream `own` there.
+    """Returns a copy on another device with the same axis order, bound to the stream `own` there.
 
     The copy is ordered with `stream`; by default with the array's own stream and with `own`.
     """

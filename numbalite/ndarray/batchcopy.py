@@ -89,7 +89,7 @@ def _kernel(word, ndim, count):
 
 
 def source(count: int) -> str:
-    """The source of the kernel for `count` parts."""
+    """Returns the source of the kernel for `count` parts."""
     from numbalite.compilers import templates
 
     numbers = range(count)

@@ -12,7 +12,8 @@ WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype(
 
 
 def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dtype | None:
-    """The dtype in which elements of ``size`` bytes are copied: of the same size, or the largest that divides it.
+    """Returns the dtype in which elements of ``size`` bytes are copied: of the same size, or the
+    largest that divides it.
 
     16-byte elements are one number if all steps are multiples of 16. None for size 0, or if the array has no capacity
     for one more axis."""

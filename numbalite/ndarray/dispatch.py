@@ -68,7 +68,8 @@ _newer: dict[str, Callable] = {}
 
 
 def implements(*names: str) -> Callable[[Function], Function]:
-    """A decorator that registers the device version of NumPy functions, by name ("sum", "linalg.norm").
+    """Returns a decorator that registers the device version of NumPy functions, by name ("sum",
+    "linalg.norm").
 
     The function has NumPy's parameters. It receives the arguments as the caller wrote them, without `like=`.
     "ndarray.sort" registers a method for which NumPy has no function. A name that the installed NumPy does not have is
@@ -99,13 +100,13 @@ def numpy_function(name: str) -> Callable | None:
 
 
 def newer(name: str) -> Callable | None:
-    """The device version of a function that only later NumPy versions have, or None."""
+    """Returns the device version of a function that only later NumPy versions have, or None."""
     load("numpy")
     return _newer.get(name)
 
 
 def name_of(function: Callable) -> str:
-    """The qualified name of a function, such as "numpy.linalg.norm"."""
+    """Returns the qualified name of a function, such as "numpy.linalg.norm"."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module}.{getattr(function, '__name__', function)}"
 
@@ -119,7 +120,7 @@ def load(namespace: str) -> None:
 
 
 def find(function: Callable) -> Callable:
-    """The device version of a NumPy function; TypeError if there is none."""
+    """Returns the device version of a NumPy function; raises TypeError if there is none."""
     found = _core.array_functions.get(function)
     if found is None:
         load(getattr(function, "__module__", None) or "numpy")
@@ -137,7 +138,8 @@ def _is_supported(cls):
 
 
 def array_function(function: Callable, types: Any, args: tuple, keywords: dict) -> Any:
-    """The result of DeviceArray.__array_function__ for calls that the C fast path does not handle."""
+    """Returns the result of DeviceArray.__array_function__ for calls that the C fast path does not
+    handle."""
     if not all(map(_is_supported, types)):
         return NotImplemented
     return find(function)(*args, **keywords)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def from_dlpack(
     x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None
 ) -> DeviceNDArray:
-    """A device array from any object with `__dlpack__` (or from a DLPack capsule).
+    """Returns a device array from any object with `__dlpack__` (or from a DLPack capsule).
 
     Memory of a CUDA device is not copied: the result is a view with any strides, read-only if the producer requires
     it, and keeps the memory alive. Work on the default stream waits for the producer's work. Calls on an array of
@@ -66,7 +66,7 @@ def _from_host(x, wanted, copy):
 
 
 def _ordinal(device):
-    """The number of a device from a number, a device object, or DLPack's (type, number)."""
+    """Returns the number of a device from a number, a device object, or DLPack's (type, number)."""
     if device is None:
         return None
     if isinstance(device, tuple):

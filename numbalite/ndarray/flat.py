@@ -20,7 +20,7 @@ _COMPARISONS = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 
 
 def _comparison(compared):
-    """A comparison method of Flat, from an operator function."""
+    """Returns a comparison method of Flat, from an operator function."""
     return lambda self, other: compared(self.base.ravel(), other)
 
 

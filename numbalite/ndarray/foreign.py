@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """A device array over the memory of a CuPy, PyTorch, ... array, without a copy.
+    """Returns a device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
     Shape, strides and dtype are those of ``obj``, which is kept alive. Waits for the stream that ``obj`` exports,
-    unless ``sync`` is False. That stream becomes the new array's stream if it is ordered with the default stream, or if
-    there was no wait. TypeError for an object without the CUDA Array Interface, ValueError for an invalid description.
+    unless ``sync`` is False. That stream becomes the new array's stream if it is ordered with the
+    default stream, or if there was no wait. Raises TypeError for an object without the CUDA Array
+    Interface, ValueError for an invalid description.
 
     >>> d = cuda.to_device(np.arange(3))
     >>> cuda.as_cuda_array(d) is d
@@ -50,7 +51,7 @@ class _Described:
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
-    """A device array over the memory that a CUDA Array Interface dictionary describes.
+    """Returns a device array over the memory that a CUDA Array Interface dictionary describes.
 
     ``owner`` is kept alive as long as the array. ``sync`` is as in `as_cuda_array`. The entries of the dictionary are
     checked, except that the address cannot be: it must be valid memory.

@@ -69,8 +69,8 @@ def _move(source, of, target, to, shape, indices, mode, scatters, stream):
 
 
 def text(count: int, is_checked: bool) -> str:
-    """The kernel source for `count` index arrays. Only the simulator checks indices: on a GPU, a failed assertion
-    would destroy the context."""
+    """Returns the kernel source for `count` index arrays. Only the simulator checks indices: on a
+    GPU, a failed assertion would destroy the context."""
     from numbalite.compilers import templates
 
     every = range(count)

@@ -38,7 +38,8 @@ _ADVICE = {
 
 
 def _extent(shape, strides, itemsize):
-    """The size of the memory in bytes; strides must not be negative, so that it begins at the first element."""
+    """Returns the size of the memory in bytes; strides must not be negative, so that it begins at
+    the first element."""
     if 0 in shape:
         return 0
     if any(step < 0 for step in strides):
@@ -69,14 +70,15 @@ def _over(cls, shape, dtype, strides, order, allocate):
 
 
 def _byte_bounds(array):
-    """The address of the first byte of an array's elements, and the address past the last byte.
+    """Returns the address of the first byte of an array's elements, and the address past the last
+    byte.
 
     Converts to np.ndarray first, because a subclass may override __array_interface__."""
     return array_utils.byte_bounds(array.view(np.ndarray))
 
 
 def _stream_or_none(stream):
-    """0 for the default stream, or an object with __cuda_stream__; TypeError for other values."""
+    """0 for the default stream, or an object with __cuda_stream__; raises TypeError for other values."""
     if stream is None or (isinstance(stream, int) and stream == 0):
         return 0
     if not hasattr(stream, "__cuda_stream__"):
@@ -109,8 +111,8 @@ class _ReachableArray(np.ndarray):
         return plain[()] if return_scalar else plain
 
     def _device_address(self, asked_for):
-        """The device address of the first element (0 for an empty array). AttributeError for the attribute
-        `asked_for` if the array's memory is not accessible to the device."""
+        """Returns the device address of the first element (0 for an empty array). AttributeError
+        for the attribute `asked_for` if the array's memory is not accessible to the device."""
         memory = self._memory
         low, high = _byte_bounds(self) if self.size else (0, 0)
         if memory is None or (
@@ -177,11 +179,11 @@ class _ReachableArray(np.ndarray):
         return types.typeof(self)
 
     def as_cuda_arg(self):
-        """The kernel argument for this array: the array itself."""
+        """Returns the kernel argument for this array: the array itself."""
         return self
 
     def bind(self, stream=0):
-        """A view whose consumers wait for another stream."""
+        """Returns a view whose consumers wait for another stream."""
         view = self.view()
         view._stream = _stream_or_none(stream)
         return view
@@ -270,7 +272,7 @@ def pinned_array(
     strides: tuple[int, ...] | None = None,
     order: str = "C",
 ) -> np.ndarray:
-    """A new uninitialized NumPy array in page-locked memory.
+    """Returns a new uninitialized NumPy array in page-locked memory.
 
     Copies from and to it run at the speed of the bus, and are asynchronous with a stream. In all other respects it is an
     ordinary array. Page-locked memory is not available to other programs: use it only for transfer buffers.
@@ -305,7 +307,7 @@ def pinned_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray:
-    """A new pinned array of the same shape, dtype and axis order."""
+    """Returns a new pinned array of the same shape, dtype and axis order."""
     return _like(ary, pinned_array)
 
 
@@ -318,7 +320,7 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """A new uninitialized array in page-locked memory that kernels access in place.
+    """Returns a new uninitialized array in page-locked memory that kernels access in place.
 
     It is a NumPy array, and is not copied as a kernel argument. ``wc=True``: write-combined memory, which devices read
     faster, and the host very slowly. ``portable`` has no effect: the memory is always accessible from the contexts of
@@ -348,7 +350,7 @@ def mapped_array(
 def mapped_array_like(
     ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False
 ) -> MappedNDArray:
-    """A new mapped array of the same shape, dtype and axis order."""
+    """Returns a new mapped array of the same shape, dtype and axis order."""
     return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
 
 
@@ -360,7 +362,7 @@ def managed_array(
     stream: StreamLike = 0,
     attach_global: bool = True,
 ) -> ManagedNDArray:
-    """A new uninitialized array in managed memory, which host and devices share.
+    """Returns a new uninitialized array in managed memory, which host and devices share.
 
     It is a NumPy array, and is not copied as a kernel argument: its pages migrate to the processor that uses them.
     ``prefetch`` moves them in advance, ``advise`` passes hints to the driver. ``attach_global=False``: only the host
@@ -402,7 +404,7 @@ def _memory_of(array):
 def pinned(*arrays: Any) -> Iterator[None]:
     """A context manager that page-locks arrays: copies of them are fast and, with a stream, asynchronous.
 
-    The end of the block waits for the device. ValueError for an array with gaps between its elements.
+    The end of the block waits for the device. Raises ValueError for an array with gaps between its elements.
 
     >>> host = np.zeros(1000)
     >>> with cuda.pinned(host):

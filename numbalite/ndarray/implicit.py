@@ -34,7 +34,7 @@ _LIBRARIES = tuple(
 def check_conversion() -> None:
     """Warns if a library converts the array, or raises TypeError with NUMBALITE_IMPLICIT_COPY=error.
 
-    Called by `__array__`. TypeError for `as_strided`, because writes to its result would be lost."""
+    Called by `__array__`. Raises TypeError for `as_strided`, because writes to its result would be lost."""
     caller = sys._getframe(2)
     if _is_strided(caller):
         raise TypeError(
@@ -62,7 +62,8 @@ def _module(frame: FrameType) -> str:
 
 
 def _library(frame: FrameType) -> str:
-    """The name of the converting function: of a Python package, or a C function that the program calls."""
+    """Returns the name of the converting function: of a Python package, or a C function that the
+    program calls."""
     while _is_library(frame) and frame.f_back is not None and _is_library(frame.f_back):
         frame = frame.f_back
     if _is_library(frame):
@@ -85,7 +86,8 @@ def _is_explicit(frame: FrameType) -> bool:
 
 
 def _called(frame: FrameType) -> str | None:
-    """The name of the function that the frame is calling; None for an assignment, and if the source is not available."""
+    """Returns the name of the function that the frame is calling; None for an assignment, and if
+    the source is not available."""
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is None:  # before Python 3.11
         return None

@@ -104,7 +104,8 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
 
 
 def _whole_mask(array, key):
-    """The mask, if the key is one mask over all axes, on the device; None for other keys."""
+    """Returns the mask, if the key is one mask over all axes, on the device; None for other
+    keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
     if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
@@ -187,7 +188,8 @@ def _spread(value, shape):
 
 
 def _along_first_axis(array, key):
-    """The _Selection of a key that is one index array on the array's device; None for other keys."""
+    """Returns the _Selection of a key that is one index array on the array's device; None for other
+    keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
     if (
@@ -275,7 +277,8 @@ def _front(items):
 
 
 def _expanded(array, key):
-    """The items of a key, one per axis: None, slices, integers, and index arrays on the host or the device.
+    """Returns the items of a key, one per axis: None, slices, integers, and index arrays on the
+    host or the device.
 
     Masks are replaced by index arrays, and an ellipsis by slices if it represents any axis."""
     items = []
@@ -316,7 +319,8 @@ class _Mask:
         self.axes = values.ndim
 
     def places(self, array, axis):
-        """An index array for each axis of the mask; the mask itself if it is 0-dimensional."""
+        """Returns an index array for each axis of the mask; the mask itself if it is
+        0-dimensional."""
         if self.axes == 0:
             return [self]
         for i, length in enumerate(self.values.shape):
@@ -330,7 +334,7 @@ class _Mask:
 
 
 def _index_arrays(item):
-    """The item as a list with one index array or mask, which stays on its device."""
+    """Returns the item as a list with one index array or mask, which stays on its device."""
     found = foreign.if_cuda_array(item)
     if found is None:
         found = np.asarray(item)

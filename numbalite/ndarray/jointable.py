@@ -20,7 +20,7 @@ _THREADS = 256  # as in cuda_src/templates/join_table.cu
 
 
 def joined(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray | None:
-    """The arrays joined along an axis, a new one with ``stacks``.
+    """Returns the arrays joined along an axis, a new one with ``stacks``.
 
     None for few arrays, and for those that are not contiguous or differ in dtype, device or shape.
     """

@@ -37,15 +37,17 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """The sum of the elements, or along axes, as numpy.sum."""
+        """Returns the sum of the elements, or along axes, as numpy.sum."""
         return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def ptp(self, axis: Any = None, out: Output | None = None, keepdims: Any = False) -> Output:
-        """The difference of the largest and the smallest element, or along axes, as numpy.ptp."""
+        """Returns the difference of the largest and the smallest element, or along axes, as
+        numpy.ptp."""
         return np.ptp(self, axis, out, keepdims)  # type: ignore[call-overload]
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
-        """The indices at which values must be inserted into this sorted array, as numpy.searchsorted."""
+        """Returns the indices at which values must be inserted into this sorted array, as
+        numpy.searchsorted."""
         return np.searchsorted(self, v, side, sorter)  # type: ignore[call-overload]
 
     def prod(
@@ -57,7 +59,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """The product of the elements, or along axes, as numpy.prod."""
+        """Returns the product of the elements, or along axes, as numpy.prod."""
         return np.prod(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def max(
@@ -68,7 +70,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """The largest element, or along axes, as numpy.max."""
+        """Returns the largest element, or along axes, as numpy.max."""
         return np.max(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def min(
@@ -79,7 +81,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """The smallest element, or along axes, as numpy.min."""
+        """Returns the smallest element, or along axes, as numpy.min."""
         return np.min(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def any(
@@ -113,7 +115,7 @@ class Methods:
         *,
         where: Any = True,
     ) -> Output:
-        """The mean, or along axes, as numpy.mean."""
+        """Returns the mean, or along axes, as numpy.mean."""
         return np.mean(self, axis, dtype, out, keepdims, where=where)  # type: ignore[call-overload]
 
     def var(
@@ -127,7 +129,7 @@ class Methods:
         where: Any = True,
         **words: Any,
     ) -> Output:
-        """The variance, or along axes, as numpy.var."""
+        """Returns the variance, or along axes, as numpy.var."""
         return np.var(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
     def std(
@@ -141,27 +143,27 @@ class Methods:
         where: Any = True,
         **words: Any,
     ) -> Output:
-        """The standard deviation, or along axes, as numpy.std."""
+        """Returns the standard deviation, or along axes, as numpy.std."""
         return np.std(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
     def argmax(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """The index of the first largest element, or along an axis, as numpy.argmax."""
+        """Returns the index of the first largest element, or along an axis, as numpy.argmax."""
         return np.argmax(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def argmin(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """The index of the first smallest element, or along an axis, as numpy.argmin."""
+        """Returns the index of the first smallest element, or along an axis, as numpy.argmin."""
         return np.argmin(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
-        """The cumulative sums, as numpy.cumsum."""
+        """Returns the cumulative sums, as numpy.cumsum."""
         return np.cumsum(self, axis, dtype, out)  # type: ignore[call-overload]
 
     def cumprod(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
-        """The cumulative products, as numpy.cumprod."""
+        """Returns the cumulative products, as numpy.cumprod."""
         return np.cumprod(self, axis, dtype, out)  # type: ignore[call-overload]
 
     def sort(
@@ -188,7 +190,7 @@ class Methods:
         descending: bool = False,
         stream: Any = 0,
     ) -> DeviceNDArray:
-        """The indices of the elements in sorted order, as numpy.argsort; always stable."""
+        """Returns the indices of the elements in sorted order, as numpy.argsort; always stable."""
         places = dispatch.find(np.ndarray.argsort)
         return places(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
@@ -201,25 +203,28 @@ class Methods:
     def argpartition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> DeviceNDArray:
-        """The indices that partition the array, as numpy.argpartition: those of the sorted order."""
+        """Returns the indices that partition the array, as numpy.argpartition: those of the sorted
+        order."""
         return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
-        """The indices of the nonzero elements, one array per dimension, as numpy.nonzero."""
+        """Returns the indices of the nonzero elements, one array per dimension, as
+        numpy.nonzero."""
         return np.nonzero(self)  # type: ignore
 
     def compress(self, condition: Any, axis: Any = None, out: Output | None = None) -> Output:
-        """The elements, or slices along an axis, at the indices where `condition` is true, as numpy.compress."""
+        """Returns the elements, or slices along an axis, at the indices where `condition` is true,
+        as numpy.compress."""
         return np.compress(condition, self, axis, out)  # type: ignore[call-overload]
 
     def clip(
         self, min: Any = None, max: Any = None, out: Output | None = None, **words: Any
     ) -> Output:
-        """The elements limited to an interval, as numpy.clip."""
+        """Returns the elements limited to an interval, as numpy.clip."""
         return np.clip(self, min, max, out, **words)  # type: ignore[call-overload]
 
     def round(self, decimals: Any = 0, out: Output | None = None) -> Output:
-        """The elements rounded, as numpy.round."""
+        """Returns the elements rounded, as numpy.round."""
         return np.round(self, decimals, out)  # type: ignore[call-overload]
 
     def take(
@@ -241,7 +246,7 @@ class Methods:
         return np.repeat(self, repeats, axis)  # type: ignore[call-overload]
 
     def dot(self, b: Any, out: Output | None = None) -> Output:
-        """The product with another array, as numpy.dot."""
+        """Returns the product with another array, as numpy.dot."""
         return np.dot(self, b, out)  # type: ignore[call-overload]
 
     def trace(
@@ -252,11 +257,12 @@ class Methods:
         dtype: Any = None,
         out: Output | None = None,
     ) -> Output:
-        """The sum along a diagonal, as numpy.trace."""
+        """Returns the sum along a diagonal, as numpy.trace."""
         return np.trace(self, offset, axis1, axis2, dtype, out)  # type: ignore[call-overload]
 
     def conjugate(self) -> DeviceNDArray:
-        """The complex conjugates, as numpy.conjugate; the array itself if it is not complex."""
+        """Returns the complex conjugates, as numpy.conjugate; the array itself if it is not
+        complex."""
         return np.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore
 
     conj = conjugate

@@ -71,7 +71,7 @@ def representation_of(array: DeviceNDArray, name: str) -> str:
 
 
 def _dtype(dtype):
-    """A dtype as in `dtype=float32`; quoted if its name is not a Python identifier."""
+    """Returns a dtype as in `dtype=float32`; quoted if its name is not a Python identifier."""
     text = str(dtype)
     return text if text.isidentifier() or dtype.names is not None else repr(text)
 
@@ -96,7 +96,7 @@ def _torch_captures():
 
 
 def _explain(error):
-    """The state of a device that a driver call reported, as one sentence."""
+    """Returns the state of a device that a driver call reported, as one sentence."""
     return str(error).partition(". ")[0]
 
 
@@ -109,8 +109,8 @@ def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
 
 
 def edges_of(array: DeviceNDArray, edge: int) -> NDArray[Any]:
-    """The elements that NumPy prints of a large array. For a shortened axis, the result has the first and last ``edge``
-    elements and one between them, which NumPy prints as "..."."""
+    """Returns the elements that NumPy prints of a large array. For a shortened axis, the result has
+    the first and last ``edge`` elements and one between them, which NumPy prints as "..."."""
     edge = max(edge, 1)
     is_short = [length > 2 * edge for length in array.shape]
     shape, strides = [], []

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def compare(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
-    """`array == other` or `array != other`, if an operand has records. TypeError for dtypes that NumPy cannot compare."""
+    """`array == other` or `array != other`, if an operand has records. Raises TypeError for dtypes
+    that NumPy cannot compare."""
     if not isinstance(other, _core.DeviceArray):
         other = np.asarray(other)
     _ = np.empty(0, array.dtype) == np.empty(0, other.dtype)

@@ -57,11 +57,11 @@ class DeviceRecord(DeviceNDArray):
         return _printing.representation_of(self, "DeviceRecord")
 
     def bind(self, stream: StreamLike = 0) -> DeviceRecord:
-        """A view of the record whose methods use this stream by default."""
+        """Returns a view of the record whose methods use this stream by default."""
         return self._bind(stream)._record()
 
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceRecord:
-        """A copy of the record in new memory."""
+        """Returns a copy of the record in new memory."""
         return super().copy(order, stream)._record()
 
     def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> Any:
@@ -108,7 +108,7 @@ class DeviceRecord(DeviceNDArray):
         return (self[name] for name in self.dtype.names)
 
     def item(self) -> Any:
-        """The record as a tuple."""
+        """Returns the record as a tuple."""
         return self.copy_to_host().item()
 
     def tolist(self) -> Any:
@@ -147,12 +147,14 @@ def _record(make, args):
 
 
 def from_record_like(rec: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceRecord:
-    """A new uninitialized record on the device, with the dtype of a host or device record."""
+    """Returns a new uninitialized record on the device, with the dtype of a host or device
+    record."""
     required.require(rec, "from_record_like", "a record", "dtype")
     return DeviceRecord(rec.dtype, stream, gpu_data)
 
 
 def from_array_like(arr: Any, stream: StreamLike = 0, gpu_data: Any = None) -> DeviceNDArray:
-    """A new uninitialized device array with the shape, strides and dtype of another array."""
+    """Returns a new uninitialized device array with the shape, strides and dtype of another
+    array."""
     required.require_array(arr, "from_array_like")
     return DeviceNDArray(arr.shape, arr.strides, arr.dtype, stream, gpu_data)

@@ -56,7 +56,7 @@ def to_device_frames(array: Any) -> Any:
 
 
 def from_device_frames(header: Any, frames: Any) -> Any:
-    """The array over the received bytes in device memory."""
+    """Returns the array over the received bytes in device memory."""
     (frame,) = frames
     memory = as_cuda_array(frame)
     dtype = pickle.loads(header["dtype"])
@@ -71,7 +71,8 @@ def to_host_frames(array: Any) -> Any:
 
 
 def from_host_frames(header: Any, frames: Any) -> Any:
-    """The array, copied from the received host bytes to the current device of this process."""
+    """Returns the array, copied from the received host bytes to the current device of this
+    process."""
     parts = [np.frombuffer(frame, np.uint8) for frame in frames if memoryview(frame).nbytes]
     whole = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])
     return from_device_frames(header, [to_device(whole)])

@@ -265,7 +265,8 @@ def _modes(address, normalized):
 
 
 def _memory(array, channels):
-    """The resource of an in-place texture: (address, format, channels, width, height, pitch or bytes)."""
+    """Returns the resource of an in-place texture: (address, format, channels, width, height, pitch
+    or bytes)."""
     if not isinstance(array, arrays.DeviceNDArray):
         raise TypeError("in_place=True is for device arrays")
     dtype, number = _format(array.dtype)

@@ -33,7 +33,7 @@ class Views:
 
     @traced
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceNDArray:
-        """The elements in another shape; one length may be -1.
+        """Returns the elements in another shape; one length may be -1.
 
         Returns a view if the strides allow it, otherwise a copy, with a PerformanceWarning. copy=False raises
         ValueError instead of copying; copy=True always copies.
@@ -58,7 +58,7 @@ class Views:
         return self._reshaped(shape, order, True)
 
     def _reshaped(self, shape, order, copy):
-        """A view (None if a view is impossible); with `copy`, a copy."""
+        """Returns a view (None if a view is impossible); with `copy`, a copy."""
         if order == "A":
             order = self._own_order()
         if copy:
@@ -69,7 +69,7 @@ class Views:
         return None if strides is None else self._geometry(shape, strides)
 
     def _copied_to(self, shape, order):
-        """A new array of that shape, which owns its memory as NumPy's copies do."""
+        """Returns a new array of that shape, which owns its memory as NumPy's copies do."""
         with assign.on_device(self.device):
             result = _core.device_empty(shape, self.dtype, order)
         if self.size:
@@ -82,7 +82,8 @@ class Views:
 
     @traced
     def ravel(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """The elements as a 1-dimensional array: a view if it is contiguous in that order, else a copy.
+        """Returns the elements as a 1-dimensional array: a view if it is contiguous in that order,
+        else a copy.
 
         order: C, F, A (F for a Fortran-contiguous array, else C) or K (memory order).
         """
@@ -97,7 +98,7 @@ class Views:
 
     @traced
     def flatten(self, order: str = "C") -> DeviceNDArray:
-        """A 1-dimensional copy."""
+        """Returns a 1-dimensional copy."""
         flat = self.ravel(order)
         return flat.copy() if flat._address == self._address else flat
 
@@ -125,7 +126,8 @@ class Views:
 
     @traced
     def transpose(self, *given: Any, axes: Any = None) -> DeviceNDArray:
-        """A view with permuted axes: `transpose(1, 0, 2)`, `transpose((1, 0, 2))` or `transpose(axes=(1, 0, 2))`.
+        """Returns a view with permuted axes: `transpose(1, 0, 2)`, `transpose((1, 0, 2))` or
+        `transpose(axes=(1, 0, 2))`.
 
         Without axes, reverses their order."""
         if given and axes is not None:
@@ -142,7 +144,7 @@ class Views:
 
     @traced
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
-        """The array with two axes exchanged (a view)."""
+        """Returns the array with two axes exchanged (a view)."""
         order = list(range(self.ndim))
         i = shapes.axis_number(axis1, self.ndim, "axis1")
         j = shapes.axis_number(axis2, self.ndim, "axis2")
@@ -151,7 +153,8 @@ class Views:
 
     @traced
     def squeeze(self, axis: Any = None, stream: StreamLike = 0) -> DeviceNDArray:
-        """A view without the axes of length one, or without the axes `axis`; the array itself if it has none."""
+        """Returns a view without the axes of length one, or without the axes `axis`; the array
+        itself if it has none."""
         shape, strides = self.shape, self.strides
         if axis is None:
             gone = [i for i, length in enumerate(shape) if length == 1]
@@ -175,7 +178,7 @@ class Views:
     def diagonal(
         self, offset: int = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
     ) -> DeviceNDArray:
-        """A writable view of the elements with equal indices along two axes."""
+        """Returns a writable view of the elements with equal indices along two axes."""
         if self.ndim < 2:
             raise ValueError("diag requires an array of at least two dimensions")
         i = shapes.axis_number(axis1, self.ndim, "axis1")
@@ -224,8 +227,8 @@ class Views:
 
     @traced
     def view(self, dtype: DTypeLike | None = None) -> DeviceNDArray:
-        """A view of the same bytes with another dtype. If its size differs, the last axis must be contiguous, and its
-        length changes."""
+        """Returns a view of the same bytes with another dtype. If its size differs, the last axis
+        must be contiguous, and its length changes."""
         if isinstance(dtype, type) and issubclass(dtype, (_core.DeviceArray, np.ndarray)):
             raise TypeError(f"view() takes a dtype, not the array type {dtype.__name__}")
         dtype = self.dtype if dtype is None else np.dtype(dtype)

@@ -11,5 +11,5 @@ __all__ = ["In", "InOut", "Out", "wrap_arg"]
 
 
 def wrap_arg(value: Any, default: Any = InOut) -> Any:
-    """A value with a copy policy: ``default(value)``, where it does not yet."""
+    """Returns a value with a copy policy: ``default(value)``, where it does not yet."""
     return value if isinstance(value, _core.Transfer) else default(value)

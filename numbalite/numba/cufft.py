@@ -39,7 +39,7 @@ class _Side:
         self.rows = rows
 
     def array(self, data: Any, batch: int, stream: Any, row: int | None = None) -> Any:
-        """The array at an address. row: the length of a padded row."""
+        """Returns the array at an address. row: the length of a padded row."""
         rows = [*self.rows[:-1], row or self.rows[-1]]
         steps = [self.step]
         for length in rows[:0:-1]:

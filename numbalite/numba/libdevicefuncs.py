@@ -12,8 +12,8 @@ arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 
 
 def _described(name):
-    """(result type, all parameters): all outputs but the first are written through pointers; of
-    sincos both."""
+    """Returns (result type, all parameters). The first output is the result, except for sincos; the
+    other outputs are written through pointers."""
     returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
     pointers = returns if "sincos" in name else returns[1:]
     args = [arg(f"x{i}", t, False) for i, t in enumerate(signature.args)]
@@ -25,7 +25,8 @@ functions = {f"__nv_{name}": _described(name) for name in SIGNATURES}
 
 
 def create_signature(retty: Type, args: Sequence[arg]) -> Signature:
-    """The signature of the function in kernels: results that it writes through pointers are returned."""
+    """Returns the signature of the function in kernels: results that it writes through pointers are
+    returned."""
     returns = [] if retty == void else [retty]
     returns += [a.ty for a in args if a.is_ptr]
     result = returns[0] if len(returns) == 1 else Tuple(returns)

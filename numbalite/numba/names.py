@@ -121,12 +121,12 @@ INSTEAD = {
 
 
 def missing_module(name: str) -> str:
-    """The message about a module of numba that numbalite does not have."""
+    """Returns the message about a module of numba that numbalite does not have."""
     return _said(f"no module {name!r}", name.split("."))
 
 
 def missing_name(module: str, name: str) -> str:
-    """The message about a name that numbalite's version of a numba module does not have."""
+    """Returns the message about a name that numbalite's version of a numba module does not have."""
     return _said(f"{module!r} has no {name!r}", [name])
 
 

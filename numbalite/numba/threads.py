@@ -6,10 +6,11 @@ from numbalite.runtime import threads
 
 
 def threading_layer() -> str:
-    """The name of the threading layer of target="parallel": numbalite's own pool of threads."""
+    """Returns the name of the threading layer of target="parallel": numbalite's own pool of
+    threads."""
     return "numbalite"
 
 
 def get_thread_count() -> int:
-    """The number of threads of the pool."""
+    """Returns the number of threads of the pool."""
     return threads.most()

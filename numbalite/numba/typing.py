@@ -8,5 +8,6 @@ __all__ = ["Signature", "signature"]
 
 
 def signature(return_type: Type, *args: Type) -> Signature:
-    """The signature of a function with these types: signature(float32, int32) is float32(int32)."""
+    """Returns the signature of a function with these types: signature(float32, int32) is
+    float32(int32)."""
     return Signature(return_type, args)

@@ -26,7 +26,8 @@ __all__ = ["Elementwise", "Generalized", "Launched", "Operation", "operation"]
 
 
 def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
-    """The Operation of a ufunc, a generalized ufunc or a kernel; TypeError for other objects.
+    """Returns the Operation of a ufunc, a generalized ufunc or a kernel; raises TypeError for other
+    objects.
 
     ``launch`` and ``out_shapes`` are for kernels, see Launched.
     """

@@ -132,7 +132,7 @@ def _gradient(ufunc):
 
 
 def refuse_host(name: str, reason: str) -> None:
-    """TypeError if work of threads of a block is requested on the host, unless the simulator runs
+    """Raises TypeError if work of threads of a block is requested on the host, unless the simulator runs
     it."""
     if not _core.driver_has("host_memory"):
         raise TypeError(

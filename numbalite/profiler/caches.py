@@ -39,7 +39,7 @@ class Traffic(NamedTuple):
 
 
 def distance_of(entry: int) -> int:
-    """The smallest reuse distance of an entry of the histogram."""
+    """Returns the smallest reuse distance of an entry of the histogram."""
     power, half = divmod(entry - 1, 2)
     return (3 * 2**power) // 2 - 1 if half else 2**power - 1
 

@@ -119,7 +119,7 @@ class Counters:
 
     @property
     def bank_conflicts(self) -> int:
-        """The passes over the banks that conflicts add, of loads and stores."""
+        """The additional shared-memory passes of loads and stores that bank conflicts cause."""
         return self.shared_load_conflicts + self.shared_store_conflicts
 
     @property
@@ -144,7 +144,7 @@ class Counters:
         return _ratio(self.lanes, self.requests)
 
     def as_dict(self) -> dict:
-        """All counters, and the ratios of them."""
+        """Returns all counters, and the ratios of them."""
         return {name: getattr(self, name) for name in (*COUNTERS, *RATIOS)}
 
 
@@ -176,8 +176,9 @@ class Line(Counters):
         """Kind, such as "global_load" -> the first access of a warp, for pictures."""
 
     def picture(self, kind: str | None = None) -> pictures.Picture:
-        """The sectors or the banks that the line's first access touches. ``kind``: "global_load", "global_store",
-        "shared_load" or "shared_store"; by default the line's only one, or the first of these."""
+        """Returns the sectors or the banks that the line's first access touches. ``kind``:
+        "global_load", "global_store", "shared_load" or "shared_store"; by default the line's only
+        one, or the first of these."""
         if not self.samples or (kind is not None and kind not in self.samples):
             found = ", ".join(self.samples) or "none"
             raise LookupError(f"{self.place} has no access of kind {kind!r}; it has: {found}")
@@ -344,7 +345,8 @@ class Launch(_WithLines):
 
     @property
     def resident_blocks(self) -> int:
-        """The blocks that a multiprocessor runs at once; without the machine code, as many as their threads allow."""
+        """The number of blocks that are resident on a multiprocessor. Without the machine code,
+        only the number of threads limits it."""
         most = min(self.gpu.blocks, self.gpu.warps // self.warps_of_block)
         if self.occupancy_detail:
             most = self.occupancy_detail.blocks
@@ -465,7 +467,7 @@ class Launch(_WithLines):
         return pictures.roofline([self])
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         return {
             "kernel": self.kernel,
             "grid": self.grid,
@@ -535,7 +537,7 @@ class KernelProfile(_WithLines):
         return sum(launch.time_at_least for launch in self.launches)
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         return {
             "kernel": self.name,
             "launches": [launch.as_dict() for launch in self.launches],

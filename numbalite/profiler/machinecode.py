@@ -103,7 +103,7 @@ def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
 
 
 def parse(text: str, symbol: str) -> MachineCode:
-    """Reads the output of ``nvdisasm -gi -c``; LookupError if it does not have the kernel."""
+    """Reads the output of ``nvdisasm -gi -c``; raises LookupError if it does not have the kernel."""
     rows = _rows_of(text.split("\n"), symbol)
     starts = {0}
     labels = {name: at for name, at in rows if isinstance(name, str)}

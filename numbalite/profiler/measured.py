@@ -52,7 +52,7 @@ class Measured:
         raise AttributeError(f"{name}: {MISSING}")
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class MeasuredKernel:
         raise AttributeError(f"{name}: {MISSING}")
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         launches = [launch.as_dict() for launch in self.launches]
         return {"kernel": self.name, "time": self.time, "launches": launches}
 

@@ -207,9 +207,9 @@ _PLOT = (70, 40, 460, 280)
 
 
 def roofline(launches: list) -> Picture:
-    """Operations of float32 per byte of DRAM, and operations per second, as predicted; the lines
-    are the GPU's limits. Kernels under the slope are limited by memory, those under the flat line
-    by arithmetic."""
+    """Plots the predicted float32 operations per second over the operations per byte of DRAM; the
+    lines are the GPU's limits. Kernels under the slope are limited by memory, those under the flat
+    line by arithmetic."""
     gpu = launches[0].gpu
     peak = 2 * gpu.float32_per_clock * gpu.multiprocessors * gpu.clock_mhz * 1e6
     bandwidth = gpu.dram_bytes_per_second

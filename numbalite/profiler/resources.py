@@ -43,7 +43,7 @@ class Occupancy(NamedTuple):
 
 
 class Resources(NamedTuple):
-    """Of one kernel, compiled for one GPU."""
+    """The resources of one kernel, compiled for one GPU."""
 
     registers: int
     shared_bytes: int
@@ -107,7 +107,7 @@ def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
 
 
 def read(cubin: bytes, symbol: str) -> Resources:
-    """Returns the resources of a kernel in a cubin; ValueError if it is not there."""
+    """Returns the resources of a kernel in a cubin; raises ValueError if it is not there."""
     sections = _sections(cubin)
     text = sections.get(f".text.{symbol}")
     if text is None:

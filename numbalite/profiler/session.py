@@ -30,7 +30,8 @@ class profile:
     If nvdisasm is installed, the machine code for the chosen GPU determines which accesses a line has and how wide they
     are; else, and with ``as_written=True``, each access of the source is counted.
 
-    A launch that is counted is not checked, and one in a block of ``cuda.checks()`` inside of this one is not counted.
+    A profiled launch is not checked, and a launch in a nested ``cuda.checks()`` block is not
+    profiled.
 
     >>> @cuda.jit
     ... def every_other(x, out):
@@ -144,7 +145,7 @@ class profile:
         return self._all().advice
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         kernels = [kernel.as_dict() for kernel in self.kernels.values()]
         if self.is_measured:
             return {"not measured": MISSING, "kernels": kernels}

@@ -64,7 +64,7 @@ _SUFFIXES = {types.float32: ".0f", types.float64: ".0", types.int64: "LL"}
 
 
 def spelled(t: Any) -> str:
-    """The C++ name of a number type in generated code."""
+    """Returns the C++ name of a number type in generated code."""
     if t is types.boolean:
         return "bool"
     return "int64" if isinstance(t, types.Time) else t.name

@@ -454,7 +454,7 @@ def _print(call):
 
 
 def _format(call, value, values) -> str:
-    """The printf format of a value; the arguments are added to ``values``."""
+    """Returns the printf format of a value; the arguments are added to ``values``."""
     given = value.type.value if isinstance(value.type, Known) else None
     if isinstance(given, str):
         return given.replace("%", "%%")
@@ -665,7 +665,7 @@ def _type_of_class(call, value):
 
 
 def function(value: Any) -> Rule | None:
-    """The rule for a called Python object."""
+    """Returns the rule for a called Python object."""
     if isinstance(value, Word):
         return WORDS.get(value.path)
     if isinstance(value, types.Scalar):
@@ -688,14 +688,14 @@ def function(value: Any) -> Rule | None:
 
 
 def word(value: Any) -> Rule | None:
-    """The rule for a Word that is not a function: threadIdx.x, laneid."""
+    """Returns the rule for a Word that is not a function: threadIdx.x, laneid."""
     if isinstance(value, Word) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
     return None
 
 
 def name_of(value: Any) -> str:
-    """The name of a function in messages."""
+    """Returns the name of a function in messages."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
     return getattr(value, "__name__", str(value))
@@ -799,7 +799,7 @@ _METHODS_OF_ELEMENTS: dict[str, Rule] = {
 
 
 def attributes(t: Any) -> list[str]:
-    """The names of a value's attributes."""
+    """Returns the names of a value's attributes."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return [*_OF_ARRAYS, *_METHODS_OF_ARRAYS]
     if isinstance(t, types.NamedTuple):
@@ -809,7 +809,7 @@ def attributes(t: Any) -> list[str]:
 
 
 def attribute(t: Any, name: str) -> Rule | None:
-    """The rule for an attribute of a value."""
+    """Returns the rule for an attribute of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         if subscripts.has_fields(t, name):
             return lambda call: subscripts.fields(call.args[0], name)
@@ -832,7 +832,7 @@ def attribute(t: Any, name: str) -> Rule | None:
 
 
 def method(t: Any, name: str) -> Rule | None:
-    """The rule for a method of a value."""
+    """Returns the rule for a method of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return _METHODS_OF_ARRAYS.get(name)
     if isinstance(t, types.Array) and is_number(t.dtype):

@@ -301,7 +301,8 @@ def _dtype(dtype):
 
 
 def _used(function: Function) -> dict[str, set]:
-    """The names that the body reads -> the attribute chains that it reads of each; () is the value itself."""
+    """Returns the names that the body reads -> the attribute chains that it reads of each; () is
+    the value itself."""
     if function.used is None:
         function.used = _find_used(function)
     return function.used

@@ -86,7 +86,7 @@ Rule = Callable[[Call], Value]
 
 
 def spelled(t: Any) -> str:
-    """A type's spelling in generated C++."""
+    """Returns a type's spelling in generated C++."""
     t = rules.stored(t)
     if isinstance(t, types.Scalar):
         return arithmetic.spelled(t)
@@ -260,7 +260,7 @@ def constant(value: Value) -> Rule:
 
 
 def quoted(text: str) -> str:
-    """A string as a C++ literal."""
+    """Returns a string as a C++ literal."""
     for plain, escaped in (
         ("\\", "\\\\"),
         ('"', '\\"'),

@@ -37,7 +37,7 @@ class Told:
         return len(self._known)
 
     def back(self, mark: int) -> None:
-        """Removes the ranges that were added since."""
+        """Removes the ranges that were added after that point."""
         del self._known[mark:]
 
     def forget(self, names: Container[str]) -> None:

@@ -166,7 +166,7 @@ class Session:
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
-        """A Python function as a device function for these arguments: types, and Values."""
+        """Returns a Python function as a device function for these arguments: types, and Values."""
         args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
         key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
         instance = self._instances.get(key)
@@ -222,8 +222,8 @@ class Session:
     def inner(
         self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
     ) -> Any:
-        """A nested function: a DeviceFunction, or a Closure if it reads variables of the outer function, the
-        ``free`` ones. ``name``: the variable to which a lambda is assigned."""
+        """Returns a nested function: a DeviceFunction, or a Closure if it reads variables of the
+        outer function, the ``free`` ones. ``name``: the variable to which a lambda is assigned."""
         if node not in self._inner:
             function = Function(
                 _with_parameters(node, free),
@@ -501,7 +501,7 @@ warned: set[Function] = set()
 
 
 def plain_function(function: Any, definition_of: Any) -> DeviceFunction:
-    """The device function of an undecorated Python function."""
+    """Returns the device function of an undecorated Python function."""
     found = _plain_functions.get(function)
     if found is None:
         found = _plain_functions[function] = DeviceFunction(

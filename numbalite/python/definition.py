@@ -19,7 +19,7 @@ from numbalite.python.read import Function, fixed, read, reread
 
 
 class PythonDefinition(Definition):
-    """A function with a Python body, before its types are known; ``text`` is the Python."""
+    """A function with a Python body, before type inference; ``text`` is the Python source."""
 
     is_python = True
     is_unit = False
@@ -94,8 +94,8 @@ class PythonDefinition(Definition):
         return Session(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
-        """The results besides numbers of a CPU function with these argument types, as Instance.returned.
-        ``functions`` are device functions, among them its instance."""
+        """Returns the results besides numbers of a CPU function with these argument types, as
+        Instance.returned. ``functions`` are device functions, among them its instance."""
         wanted = tuple(map(rules.stored, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
@@ -159,7 +159,7 @@ def _unpickle(text, name, label, file, first, values, defaults, qualname, module
 
 
 def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
-    """The PythonDefinition of a Python function.
+    """Returns the PythonDefinition of a Python function.
 
     ``is_fixed``: the function is not only called from kernels, so it must have a fixed number of arguments.
     """

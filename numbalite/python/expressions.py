@@ -113,7 +113,7 @@ class Expressions:
     # --- expressions
 
     def value(self, node: ast.expr) -> Value:
-        """The Value of an expression."""
+        """Returns the Value of an expression."""
         method = getattr(self, _method_name(type(node)), None)  # type: ignore[arg-type]
         if method is not None:
             try:
@@ -148,7 +148,7 @@ class Expressions:
         return self.captured(node, node.id, value)
 
     def captured(self, node: ast.AST, name: str, value: Any) -> Value:
-        """The Value of a name of the Python scope; ``name`` is its C++ name."""
+        """Returns the Value of a name of the Python scope; ``name`` is its C++ name."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
             return self._captured_array(node, name, value)
         if hasattr(value, "__cuda_array_interface__") and not isinstance(value, type):
@@ -193,7 +193,7 @@ class Expressions:
         return Value(t, text if t.ndim else f"{text}[0]", loads=True)
 
     def take(self, name: str, value: Any) -> str:
-        """The C++ name of a value of the Python scope, which the source builder defines."""
+        """Returns the C++ name of a value of the Python scope, which the source builder defines."""
         wanted, count = reserved.free(capture.ascii_name(name)), 1
         free = wanted
         while (free in self.taken and not _same(self.taken[free], value)) or self.is_said(free):
@@ -269,7 +269,7 @@ class Expressions:
         return tuple_of(items)
 
     def items(self, node: ast.AST, value: Value) -> tuple[Value, ...]:
-        """The items of a tuple, each as an expression."""
+        """Returns the items of a tuple, each as an expression."""
         if value.items is not None:
             return value.items
         if not isinstance(value.type, types.Tuple):
@@ -356,7 +356,8 @@ class Expressions:
         return values
 
     def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
-        """The Value of an expression that is evaluated only if a condition is true, or false."""
+        """Returns the Value of an expression that is evaluated only if a condition is true, or
+        false."""
         before = self.told.mark()
         self.told.add(self, test, holds)
         value = self.value(node)
@@ -602,7 +603,7 @@ def _method_name(kind: type) -> str:
 
 
 def _arithmetic_of(*values: Value) -> Any:
-    """The module that implements the operators of these operands."""
+    """Returns the module that implements the operators of these operands."""
     if any(map(bfloat.is_bfloat, values)):
         return bfloat
     return times if any(times.is_time(value.type) for value in values) else arithmetic

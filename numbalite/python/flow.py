@@ -75,11 +75,11 @@ class Flow:
         return sum(d.name == name for d in self._definitions.values()) == 1
 
     def definition(self, node: ast.AST) -> Definition:
-        """The definition of a target."""
+        """Returns the definition of a target."""
         return self._definitions[node]
 
     def reaching(self, node: ast.AST) -> frozenset[Definition]:
-        """The definitions that reach a use; empty if the use itself is unreachable."""
+        """Returns the definitions that reach a use; empty if the use itself is unreachable."""
         found = self._reaching.get(node, frozenset())
         return frozenset(d for d in found if isinstance(d, Definition))
 
@@ -270,7 +270,7 @@ def _joined(a, b):
 
 
 def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
-    """The names that a function reads and does not bind itself."""
+    """Returns the names that a function reads and does not bind itself."""
     own = {a.arg for a in tree.parameters(function.args)}
     own.add(getattr(function, "name", ""))
     body = function.body if isinstance(function.body, list) else [function.body]
@@ -292,7 +292,7 @@ def _in_order(node, found: list[ast.AST]) -> list[ast.AST]:
 
 
 def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:
-    """The names that statements bind."""
+    """Yields the names that statements bind."""
     todo: list[ast.AST] = list(body)
     while todo:
         node = todo.pop()

@@ -340,7 +340,7 @@ _METHODS_OF_GRIDS: dict[str, Rule] = {
 
 
 def method(t: types.Type, name: str) -> Rule | None:
-    """The rule for a method of an object that exists only in CUDA."""
+    """Returns the rule for a method of an object that exists only in CUDA."""
     return _METHODS_OF_GRIDS.get(name) if t == _GRID else None
 
 

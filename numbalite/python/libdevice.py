@@ -28,7 +28,7 @@ _TEXTS = {
 
 
 def _spelled(name: str) -> str:
-    """The name in CUDA C++."""
+    """Returns the name in CUDA C++."""
     if name in _OTHER:
         return _OTHER[name]
     plain = name.removesuffix("ll") if name in ("brevll", "clzll", "ffsll", "popcll") else name

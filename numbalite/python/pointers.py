@@ -56,7 +56,7 @@ def _at(ptr, shape, dtype, order):
 
 
 def rule(order: str) -> Callable:
-    """The translator's rule for carray ("C") or farray ("F")."""
+    """Returns the translator's rule for carray ("C") or farray ("F")."""
 
     def made(call):
         pointer, shape, dtype = call.take("ptr", "shape", "dtype", optional=1)
@@ -80,7 +80,7 @@ def rule(order: str) -> Callable:
 
 
 def from_buffer(call: Any) -> Value:
-    """The rule for the method from_buffer of a cffi.FFI."""
+    """Returns the rule for the method from_buffer of a cffi.FFI."""
     (array,) = call.take("array")
     array = subscripts.as_view(array)
     t = array.type

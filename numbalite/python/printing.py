@@ -12,7 +12,7 @@ _COLUMN = 60
 
 
 def text_of(lines: Any, label: str, file: str, first: int) -> Text:
-    """The Text of the lines of a function that begins in line ``first`` of the file."""
+    """Returns the Text of the lines of a function that begins in line ``first`` of the file."""
     if not lines:
         return Text("", label, (first,))
     width = max((len(line.text) for line in lines if len(line.text) < _COLUMN), default=0) + 2

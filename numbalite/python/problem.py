@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return f"{self.label}({self.line})"
 
     def shown(self, note: str = "") -> str:
-        """The line with a caret under each character of the construct."""
+        """Returns the line with a caret under each character of the construct."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text.strip():
             return ""

@@ -56,7 +56,7 @@ class Function:
         return made
 
     def place(self, node: ast.AST) -> Place:
-        """The position of a node."""
+        """Returns the position of a node."""
         line = getattr(node, "lineno", self.node.lineno)
         column = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", column) if _in_a_line(node) else 10**6
@@ -97,7 +97,7 @@ def _scope_of(function):
 def reread(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
-    """A Function from the text of its lines and the values of its scope."""
+    """Returns a Function from the text of its lines and the values of its scope."""
     whole = linemap.parsed(textwrap.dedent(text))
     ast.increment_lineno(whole, first - 1)
     nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
@@ -115,7 +115,7 @@ def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
 
 
 def read(function: Any) -> Function:
-    """The Function of a Python function. Raises Problem if its source is not available."""
+    """Returns the Function of a Python function. Raises Problem if its source is not available."""
     node = linemap.function_node(function)
     if node is None:
         raise Problem(

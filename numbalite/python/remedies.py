@@ -136,7 +136,7 @@ def of_arrays(*values: Any) -> str:
 
 
 def names_of(owner: Any) -> list[str]:
-    """The supported attributes of a module or another Python object."""
+    """Returns the supported attributes of a module or another Python object."""
     if isinstance(owner, inkernel.Word):
         return list(inkernel.PARTS.get(owner.path, ()))
     words = inkernel.INSTEAD if getattr(owner, "__name__", "") == "numbalite.cuda" else ()
@@ -144,7 +144,7 @@ def names_of(owner: Any) -> list[str]:
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """A name that the user may have meant."""
+    """Returns a name that the user may have meant."""
     names = [n for n in names if not n.startswith("_")]
     if max(map(len, names), default=9) == 1:
         return f"There are {', '.join(names[:-1])} and {names[-1]}."

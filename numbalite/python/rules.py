@@ -20,7 +20,7 @@ _SIGNED, _UNSIGNED = types.int64, types.uint64
 
 
 def widened(t: Any) -> Any:
-    """The result type of arithmetic on this integer type."""
+    """Returns the result type of arithmetic on this integer type."""
     return _UNSIGNED if t.dtype.kind == "u" and t.size == 8 else _signed_or_unsigned(t)
 
 
@@ -29,7 +29,7 @@ def _signed_or_unsigned(t):
 
 
 def common(a: Any, b: Any) -> Any:
-    """The result type of arithmetic on these two; None if there is none."""
+    """Returns the result type of arithmetic on these two; None if there is none."""
     if not is_number(a) or not is_number(b):
         return None
     if is_whole(a) and is_whole(b):
@@ -49,14 +49,14 @@ def _as_float(t, other):
 
 
 def quotient(a: Any, b: Any) -> Any:
-    """The type of ``a / b``."""
+    """Returns the type of ``a / b``."""
     found = common(a, b)
     return types.float64 if found is not None and is_whole(found) else found
 
 
 def power(a: Any, b: Any) -> Any:
-    """The type of ``a ** b``: a float keeps its type with an integer, except that float16 becomes float32.
-    numba also treats a boolean to the power of an int32 as float32."""
+    """Returns the type of ``a ** b``: a float keeps its type with an integer, except that float16
+    becomes float32. numba also treats a boolean to the power of an int32 as float32."""
     found = a if is_real(a) and is_whole(b) else common(a, b)
     if found is types.float16 or (a is types.boolean and b is types.int32):
         return types.float32
@@ -64,7 +64,7 @@ def power(a: Any, b: Any) -> Any:
 
 
 def bitwise(a: Any, b: Any) -> Any:
-    """The type of ``a & b``."""
+    """Returns the type of ``a & b``."""
     if a is types.boolean and b is types.boolean:
         return a
     if not is_whole(a) or not is_whole(b):
@@ -73,7 +73,7 @@ def bitwise(a: Any, b: Any) -> Any:
 
 
 def shift(a: Any, b: Any) -> Any:
-    """The type of ``a << b``: that of the first operand."""
+    """Returns the type of ``a << b``: that of the first operand."""
     return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
 
 
@@ -142,7 +142,7 @@ def _described_object(value):
 
 
 def promoted(a: Any, b: Any) -> Any:
-    """The type of an operation on these two numbers by C++'s arithmetic conversions."""
+    """Returns the type of an operation on these two numbers by C++'s arithmetic conversions."""
     if is_complex(a) or is_complex(b):
         return types.scalar(np.promote_types(a.dtype, b.dtype)) if not _mixed(a, b) else None
     for real in (types.float64, types.float32, types.float16):

@@ -25,7 +25,7 @@ _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
 def find(function: Function) -> list[Slip]:
-    """The slips of a function's body."""
+    """Returns the slips of a function's body."""
     if isinstance(function.node, ast.Lambda):
         return []
     found = []

@@ -85,7 +85,8 @@ def is_raw(t: Any) -> bool:
 
 
 def as_view(value: Value) -> Value:
-    """An array as array<...>, a grid index as a tuple: the forms that functions accept and variables hold."""
+    """Returns an array as array<...>, a grid index as a tuple: the forms that functions accept and
+    variables hold."""
     if value.items is not None and value.text.startswith("grid"):
         return tuple_of(value.items)
     if not isinstance(value.type, Fixed):
@@ -95,7 +96,7 @@ def as_view(value: Value) -> Value:
 
 
 def element(value: Value) -> Value:
-    """The element of a 0-d array of numbers; other values unchanged."""
+    """Returns the element of a 0-d array of numbers; other values unchanged."""
     t = value.type
     if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
         return value
@@ -103,7 +104,7 @@ def element(value: Value) -> Value:
 
 
 def known_element(value: Value) -> Value:
-    """The number in a constant 0-d array; other values unchanged."""
+    """Returns the number in a constant 0-d array; other values unchanged."""
     return element(value) if value.is_constant else value
 
 

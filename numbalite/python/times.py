@@ -48,7 +48,8 @@ def _common(a, b):
 
 
 def _factor(t, unit):
-    """The conversion factor between two units of time; 0 if it is not an integer, or depends on the calendar."""
+    """Returns the conversion factor between two units of time; 0 if it is not an integer, or
+    depends on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
         return 1
     try:
@@ -61,7 +62,8 @@ def _factor(t, unit):
 
 
 def converted(value: Value, t: Any) -> Value | None:
-    """The same time or duration in another unit; None if it is not an integer number of them."""
+    """Returns the same time or duration in another unit; None if it is not an integer number of
+    them."""
     if value.type == t:
         return value
     if not is_time(t) or value.type.dtype.kind != t.dtype.kind:

@@ -119,7 +119,8 @@ class Translator(Bindings):
         return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
 
     def _count(self, node: ast.expr) -> int | None:
-        """The number of items of a tuple: an argument, one of the Python scope, or a tuple display."""
+        """Returns the number of items of a tuple: an argument, one of the Python scope, or a tuple
+        display."""
         if isinstance(node, ast.Tuple):
             return len(node.elts)
         if not isinstance(node, ast.Name):
@@ -180,7 +181,8 @@ class Translator(Bindings):
         raise Problem(self.function.node, "the types of the variables do not settle")
 
     def _emit(self) -> bool:
-        """The last round, which writes the text. Returns whether a type changed, which must not happen."""
+        """Runs the last round, which writes the text. Returns whether a type changed, which must
+        not happen."""
         self.variables.settle()
         self.is_final = True
         self._narrow()
@@ -278,7 +280,7 @@ class Translator(Bindings):
         self.lines.append(Line(INDENT * self.depth + text, line))
 
     def fresh(self, base: str) -> str:
-        """A name that is not used yet; the same in each round."""
+        """Returns a name that is not used yet; the same in each round."""
         count, name = 1, base
         taken = (self.names, self.taken, self.variables.names, self._fresh)
         while is_reserved(name) or any(name in names for names in taken):
@@ -573,7 +575,7 @@ class Translator(Bindings):
         self.emit(f"NUMBALITE_RAISE({quoted(self.may_raise(known, args))});")
 
     def may_raise(self, kind: type, args: tuple) -> str:
-        """The C++ text that identifies an exception, which the host then raises."""
+        """Returns the C++ text that identifies an exception, which the host then raises."""
         text = ": ".join([kind.__name__, *map(str, args[:1])])
         self.session.exceptions[text] = fault.Raised(self.function.name, kind, args)
         return text

@@ -15,20 +15,20 @@ _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", 
 
 @cache
 def _fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a kind of node that may contain nodes."""
+    """Returns the fields of a kind of node that may contain nodes."""
     if kind is ast.Constant:
         return ()
     return tuple(name for name in kind._fields if name not in _NO_NODES)
 
 
 def parameters(arguments: ast.arguments) -> list[ast.arg]:
-    """The parameters of a function in order, including *a."""
+    """Returns the parameters of a function in order, including *a."""
     rest = [] if arguments.vararg is None else [arguments.vararg]
     return [*arguments.posonlyargs, *arguments.args, *rest, *arguments.kwonlyargs]
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The child nodes, in source order."""
+    """Returns the child nodes, in source order."""
     found: list[ast.AST] = []
     for name in _fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name, None)
@@ -41,7 +41,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
-    """The node and all below it."""
+    """Returns the node and all below it."""
     found = [node]
     for part in found:  # which grows during the loop
         if _fields(type(part)):  # type: ignore[arg-type]

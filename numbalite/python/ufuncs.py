@@ -12,7 +12,8 @@ from numbalite.kernels.devicefunction import DeviceFunction
 
 
 def device_function(value: Any) -> DeviceFunction | None:
-    """The compiled function of vectorize and the ufunc's signatures; None for any other value."""
+    """Returns the compiled function of vectorize and the ufunc's signatures; None for any other
+    value."""
     if isinstance(value, np.ufunc):
         owner = _core.ufunc_owner(value)
         if owner is None or owner.layout is not None:
@@ -30,7 +31,8 @@ def device_function(value: Any) -> DeviceFunction | None:
 
 
 def reduction(value: Any) -> Callable | None:
-    """The Python function that implements ``f.reduce`` of a ufunc in compiled code; None for any other value."""
+    """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code; None
+    for any other value."""
     ufunc = getattr(value, "__self__", None)
     if getattr(value, "__name__", "") != "reduce" or device_function(ufunc) is None:
         return None

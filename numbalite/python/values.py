@@ -118,7 +118,8 @@ class Value:
         return self.constant is not NOTHING
 
     def replace(self, **changes: Any) -> Value:
-        """A copy with these fields changed; ``cxx`` and ``range`` are kept unless passed."""
+        """Returns a copy with these fields changed; ``cxx`` and ``range`` are kept unless
+        passed."""
         return Value(**{**self.__dict__, **changes})
 
 

@@ -119,7 +119,7 @@ class Variables:
         self.changed = True
 
     def web_type(self, web: Web) -> types.Type:
-        """The common type of all values of a web that are known so far."""
+        """Returns the common type of all values of a web that are known so far."""
         return self._unify(web.definitions)
 
     def _unify(self, definitions, at=None):
@@ -144,14 +144,14 @@ class Variables:
         return result
 
     def by_name(self) -> dict[str, types.Type]:
-        """The type of each variable; for one with several types, the first."""
+        """Returns the type of each variable; for one with several types, the first."""
         found: dict[str, types.Type] = {}
         for definition, t in self.types.items():
             found.setdefault(definition.name, t)
         return found
 
     def use(self, node: ast.Name) -> Value:
-        """The Value of a variable where it is read."""
+        """Returns the Value of a variable where it is read."""
         reaching = self._reaching.get(node)
         if reaching is None:
             reaching = self._reaching[node] = sorted(self.flow.reaching(node), key=_order)
@@ -244,7 +244,7 @@ class Variables:
         return self._of.get(definition.web)
 
     def known(self, definition: Definition) -> Variable:
-        """The C++ variable of a definition whose value exists at run time."""
+        """Returns the C++ variable of a definition whose value exists at run time."""
         return self._of[definition.web]
 
     def is_single(self, definition: Definition) -> bool:
@@ -275,7 +275,7 @@ class Variables:
 
 
 def cxx_name(name: str) -> str:
-    """The name of a Python variable in C++."""
+    """Returns the name of a Python variable in C++."""
     return reserved.free(ascii_name(name))
 
 

@@ -118,7 +118,7 @@ class Generator:
         return self._bits
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Independent generators, from the children of the seed. TypeError without a seed."""
+        """Independent generators, from the children of the seed. Raises TypeError without a seed."""
         return [Generator(bits) for bits in self._bits.spawn(n_children)]
 
     def __repr__(self) -> str:
@@ -244,7 +244,7 @@ class Generator:
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """The logistic distribution about ``loc``."""
+        """Draws from the logistic distribution about ``loc``."""
         return self._draw("logistic", size, dtype, out, stream, loc, scale)
 
     def standard_cauchy(
@@ -303,21 +303,21 @@ class Generator:
         self, shape: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """The gamma distribution with scale 1."""
+        """Draws from the gamma distribution with scale 1."""
         return self._draw("standard_gamma", size, dtype, out, stream, shape)
 
     def gamma(
         self, shape: Any, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """The gamma distribution."""
+        """Draws from the gamma distribution."""
         return self._draw("gamma", size, dtype, out, stream, shape, scale)
 
     def beta(
         self, a: Any, b: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """The beta distribution."""
+        """Draws from the beta distribution."""
         return self._draw("beta", size, dtype, out, stream, a, b)
 
     def chisquare(
@@ -404,7 +404,7 @@ class Generator:
     def logseries(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """The logarithmic distribution; int64."""
+        """Draws from the logarithmic distribution; int64."""
         return self._draw("logseries", size, None, out, stream, p)
 
     # ---- order
@@ -440,8 +440,8 @@ class Generator:
     def permuted(
         self, x: Any, *, axis: int | None = None, out: Any = None, stream: StreamLike = 0
     ) -> DeviceNDArray:
-        """A copy (or ``out``, which may be ``x``) with each 1-D slice along an axis shuffled independently;
-        without an axis, all elements in random order."""
+        """Returns a copy (or ``out``, which may be ``x``) with each 1-D slice along an axis
+        shuffled independently; without an axis, all elements in random order."""
         return shuffling.permuted(self._bits, x, axis, out, stream)
 
     def choice(
@@ -503,7 +503,7 @@ def _check_sample(good, bad, sample):
 
 
 def default_rng(seed: Any = None) -> Generator:
-    """A Generator of Philox4x32-10.
+    """Returns a Generator of Philox4x32-10.
 
     ``seed`` is one of the seeds of numpy.random.default_rng: None, an int of any size, several of
     them, a SeedSequence; a Philox4x32 is used itself, and a Generator is returned unchanged.

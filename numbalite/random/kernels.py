@@ -68,7 +68,8 @@ class Distribution:
         self._made: dict[tuple, Fill] = {}
 
     def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
-        """The kernel for numbers of a dtype (None: the usual one). ``arrays`` lists the parameters that are arrays, if any."""
+        """Returns the kernel for numbers of a dtype (None: the usual one). ``arrays`` lists the
+        parameters that are arrays, if any."""
         try:
             return self._made[dtype, arrays]
         except KeyError:

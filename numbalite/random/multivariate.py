@@ -51,7 +51,8 @@ def normal(
 
 
 def _factor(what, cov, check_valid, tol, method):
-    """The matrix by which rows of standard normal numbers are multiplied. It is computed where `cov` is."""
+    """Returns the matrix by which rows of standard normal numbers are multiplied. It is computed
+    where `cov` is."""
     if method == "cholesky":
         return np.linalg.cholesky(cov).T
     if method == "eigh":

@@ -43,7 +43,7 @@ NUMBERS = (int, float, np.generic)
 
 
 def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:
-    """A parameter that is a number, checked, as a Python int or float."""
+    """Returns a parameter that is a number, checked, as a Python int or float."""
     try:
         found = float(value) if dtype is _DOUBLE or dtype is _SINGLE else operator.index(value)
     except (TypeError, ValueError):
@@ -57,7 +57,7 @@ def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> 
 
 
 def array(what: str, name: str, value: Any) -> Any:
-    """A device array, or a NumPy array of numbers."""
+    """Returns a device array, or a NumPy array of numbers."""
     found = if_cuda_array(value)
     if found is None:
         found = np.asarray(value)
@@ -67,7 +67,8 @@ def array(what: str, name: str, value: Any) -> Any:
 
 
 def extremes(values: Any) -> tuple:
-    """The smallest and the largest element, NaN if there is one; of an array that is not empty."""
+    """Returns the smallest and the largest element, NaN if there is one; of an array that is not
+    empty."""
     if isinstance(values, np.ndarray):
         return values.min(), values.max()
     flat = values.reshape(-1)
@@ -75,7 +76,8 @@ def extremes(values: Any) -> tuple:
 
 
 def broadcast(what: str, size: Any, arrays: list) -> tuple:
-    """The shape of the output: of the arrays together, or `size`, to which they must be broadcastable."""
+    """Returns the shape of the output: of the arrays together, or `size`, to which they must be
+    broadcastable."""
     try:
         together = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as problem:
@@ -95,7 +97,7 @@ def broadcast(what: str, size: Any, arrays: list) -> tuple:
 
 
 def shape_of(what: str, size: Any) -> tuple:
-    """A size as a tuple. TypeError, ValueError."""
+    """Returns a size as a tuple. TypeError, ValueError."""
     try:
         shape = shapes.numbers_of(size)
     except TypeError:
@@ -108,7 +110,8 @@ def shape_of(what: str, size: Any) -> tuple:
 def spread(
     what: str, name: str, values: Any, inside: Range, dtype: np.dtype, shape: tuple, stream: Any
 ) -> Any:
-    """An array of the output's shape on the device, of the dtype that the kernel reads; checked."""
+    """Returns an array of the output's shape on the device, of the dtype that the kernel reads;
+    checked."""
     if dtype.kind in "iu" and values.dtype.kind == "f":
         raise TypeError(f"{what}: {name} must hold integers, not {values.dtype}")
     if inside is not REAL and values.size:
@@ -141,7 +144,7 @@ def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, strea
 
 
 def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
-    """The array to fill: `out`, checked, or a new one."""
+    """Returns the array to fill: `out`, checked, or a new one."""
     if out is not None:
         return output(what, size, dtype, out)
     try:
@@ -152,7 +155,7 @@ def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
 
 
 def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
-    """The array to fill, of a dtype: `out`, checked."""
+    """Returns the array to fill, of a dtype: `out`, checked."""
     found = if_cuda_array(out)
     if found is None:
         raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")

@@ -69,12 +69,13 @@ class Philox4x32:
         return self
 
     def jumped(self, jumps: int = 1) -> Philox4x32:
-        """A copy that is ``jumps`` times 2**64 blocks further: for streams that do not overlap."""
+        """Returns a copy that is ``jumps`` times 2**64 blocks further: for streams that do not
+        overlap."""
         made = self._copy()
         return made.advance(operator.index(jumps) << 64)
 
     def spawn(self, n_children: int) -> list[Philox4x32]:
-        """Independent ones, from the children of the seed. TypeError without a seed."""
+        """Independent ones, from the children of the seed. Raises TypeError without a seed."""
         if self.seed_seq is None or not hasattr(self.seed_seq, "spawn"):
             raise TypeError("Philox4x32.spawn: a generator that has no seed cannot spawn others")
         return [Philox4x32(child) for child in self.seed_seq.spawn(n_children)]

@@ -54,7 +54,7 @@ def _sizes(shape, axis):
 
 
 def _on_device(what, name, value, stream):
-    """A device array; a host array is copied."""
+    """Returns a device array; a host array is copied."""
     found = if_cuda_array(value)
     if found is None:
         return to_device(np.asarray(value), stream)
@@ -66,7 +66,7 @@ def _on_device(what, name, value, stream):
 
 
 def _shuffled(what, bits, array, axis, stream):
-    """A contiguous copy, shuffled along an axis."""
+    """Returns a contiguous copy, shuffled along an axis."""
     sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
     index = indices(bits, 1, sizes[1], sizes[1], stream)
     return permuting.take(
@@ -174,7 +174,8 @@ def choice(
 
 
 def _weights(p, n, needed, stream):
-    """The probabilities and their running sums, on the device; ValueError for what are none."""
+    """Returns the probabilities and their running sums, on the device; raises ValueError for what are
+    none."""
     found = parameters.array("choice", "p", p)
     if found.shape != (n,):
         raise ValueError(f"choice: p must have shape ({n},) as a has, not {found.shape}")

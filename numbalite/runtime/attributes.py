@@ -82,7 +82,7 @@ NUMBERS = {name: number for number, name in enumerate(_NAMES.split(), 1)} | _ALS
 
 
 def identity_of(number: int) -> dict:
-    """An identity of a device that is unique on the machine and equal in all processes."""
+    """Returns an identity of a device that is unique on the machine and equal in all processes."""
     names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
     return {name.lower(): _core.device_attribute(number, NUMBERS[name]) for name in names}
 

@@ -123,7 +123,7 @@ class Context:
             return self.memory_manager.initialize()
 
     def get_memory_info(self) -> MemoryInfo:
-        """The free and total memory of the device in bytes."""
+        """Returns the free and total memory of the device in bytes."""
         with self:
             info = self.memory_manager.get_memory_info()
         return MemoryInfo(info[0], info[1])
@@ -164,7 +164,8 @@ class Context:
             return self.memory_manager.mempin(owner, pointer, size, mapped)
 
     def get_ipc_handle(self, memory: Any) -> Any:
-        """The IpcHandle of memory of this context (`array.gpu_data`, or the result of memalloc)."""
+        """Returns the IpcHandle of memory of this context (`array.gpu_data`, or the result of
+        memalloc)."""
         return self.memory_manager.get_ipc_handle(memory)
 
     def open_ipc_handle(self, handle: Any, size: int) -> Any:
@@ -180,8 +181,9 @@ class Context:
     def enable_peer_access(self, peer_context: Any, flags: int = 0) -> None:
         """Allows kernels on this device to access the memory of another device.
 
-        Launches then accept its arrays, and wait for completion if they have any. CudaAPIError if the hardware does not
-        support it. Ufuncs still require operands on one device. Copies between devices do not need this.
+        Launches then accept its arrays, and wait for completion if they have any. Raises
+        CudaAPIError if the hardware does not support it. Ufuncs still require operands on one
+        device. Copies between devices do not need this.
         """
         if flags:
             raise ValueError("flags must be 0")
@@ -264,8 +266,8 @@ class Context:
     def get_active_blocks_per_multiprocessor(
         self, func: Any, blocksize: int, memsize: int, flags: Any = None
     ) -> int:
-        """The number of blocks of a kernel that fit on a multiprocessor, with `memsize` bytes of dynamic shared
-        memory each."""
+        """Returns the number of blocks of a kernel that fit on a multiprocessor, with `memsize`
+        bytes of dynamic shared memory each."""
         from numbalite.runtime import rawmodules
 
         return rawmodules.active_blocks(func, blocksize, memsize)

@@ -57,7 +57,8 @@ _core.set_open_hook(_on_open)
 
 
 def cuda_error() -> str | None:
-    """The reason why no GPU can be used, as a sentence with the remedy; None if there is one."""
+    """Returns the reason why no GPU can be used, as a sentence with the remedy; None if there is
+    one."""
     if _simulator_counts():
         return None
     if config.DISABLE_CUDA:
@@ -135,7 +136,7 @@ class Device:
 
     @classmethod
     def from_identity(cls, identity: Any) -> Device:
-        """The device with an identity that `get_device_identity` returned."""
+        """Returns the device with an identity that `get_device_identity` returned."""
         for device in gpus:
             if device.get_device_identity() == identity:
                 return device._device
@@ -315,7 +316,7 @@ default_is_chosen = False
 
 
 def list_devices() -> _DeviceList:
-    """The list of devices: ``cuda.gpus``, under numba's other name."""
+    """Returns the list of devices: ``cuda.gpus``, under numba's other name."""
     return gpus
 
 
@@ -368,7 +369,7 @@ def set_default_device(device: DeviceLike) -> None:
 
 
 def get_current_device() -> Device:
-    """The calling thread's device, as an object: its name, capability, limits, memory.
+    """Returns the calling thread's device, as an object: its name, capability, limits, memory.
 
     >>> device = cuda.get_current_device()
     >>> device.MAX_THREADS_PER_BLOCK, device.WARP_SIZE
@@ -378,7 +379,7 @@ def get_current_device() -> Device:
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """The context of a device (its number), or of the calling thread's device.
+    """Returns the context of a device (its number), or of the calling thread's device.
 
     Each device has one context, its primary one.
 
@@ -406,7 +407,8 @@ def is_fp8_supported() -> bool:
 
 
 def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that restores the current context after the call; RuntimeError if the function changed it."""
+    """Returns a decorator that restores the current context after the call; raises RuntimeError if the
+    function changed it."""
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):

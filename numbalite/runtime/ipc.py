@@ -39,7 +39,7 @@ class IpcArrayHandle:
         self._array_desc = array_desc
 
     def open(self) -> Any:
-        """The array over the shared memory; not in the process that created the handle."""
+        """Returns the array over the shared memory; not in the process that created the handle."""
         return self._ipc_handle.open_array(_devices.current_context(), **self._array_desc)
 
     def close(self) -> None:
@@ -60,7 +60,7 @@ def ipc_array(
     order: str = "C",
     stream: StreamLike = 0,
 ) -> DeviceNDArray:
-    """A new uninitialized device array whose memory other processes can open.
+    """Returns a new uninitialized device array whose memory other processes can open.
 
     Memory of the pool, which `device_array` uses, cannot be shared; `get_ipc_handle` moves such an array to other
     memory, unless there are views of it. Arguments are as for `device_array`.

@@ -91,7 +91,7 @@ class IpcHandle:
         dtype: DTypeLike,
         strides: tuple[int, ...] | None = None,
     ) -> Any:
-        """The memory as a device array (C-contiguous unless strides are given)."""
+        """Returns the memory as a device array (C-contiguous unless strides are given)."""
         dtype = np.dtype(dtype)
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if isinstance(strides, int):
@@ -161,7 +161,7 @@ class IpcHandle:
 
 
 def handle_of_array(array: Any) -> IpcHandle:
-    """The IpcHandle of a device array's memory."""
+    """Returns the IpcHandle of a device array's memory."""
     _check_system()
     handle, offset, _ = _core.ipc_export(array)
     low = sum(min(0, (n - 1) * step) for n, step in zip(array.shape, array.strides, strict=True))
@@ -171,7 +171,7 @@ def handle_of_array(array: Any) -> IpcHandle:
 
 
 def handle_of_memory(memory: Any) -> IpcHandle:
-    """The IpcHandle of raw memory, from Context.memalloc or array.gpu_data."""
+    """Returns the IpcHandle of raw memory, from Context.memalloc or array.gpu_data."""
     array = getattr(memory, "_array", None)
     if array is None:
         required.require(memory, "get_ipc_handle", "device memory", "device_ctypes_pointer", "size")

@@ -258,8 +258,8 @@ def set_memory_manager(mm_plugin: type | str | None) -> None:
     """Sets the class whose instances allocate device memory from now on.
 
     It is a subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None:
-    numbalite's own pool. RuntimeError if its interface_version is not 1, ImportError if the library is not installed.
-    Existing arrays keep their memory.
+    numbalite's own pool. Raises RuntimeError if its interface_version is not 1, ImportError if the
+    library is not installed. Existing arrays keep their memory.
 
     >>> cuda.set_memory_manager(None)
     """
@@ -307,7 +307,7 @@ def read_environment() -> None:
 
 
 def manager(device: int) -> Any:
-    """The memory manager of a device."""
+    """Returns the memory manager of a device."""
     with _lock:
         found = _instances.get(device)
         if found is None:

@@ -180,7 +180,7 @@ class HostMemoryPool:
 
 
 def memory_pool(device: DeviceLike = None) -> MemoryPool:
-    """The MemoryPool of a device (number or Device); default: the calling thread's device.
+    """Returns the MemoryPool of a device (number or Device); default: the calling thread's device.
 
     Raises IndexError if the device does not exist.
     """
@@ -193,7 +193,7 @@ def memory_pool(device: DeviceLike = None) -> MemoryPool:
 
 
 def host_memory_pool() -> HostMemoryPool:
-    """The process's HostMemoryPool, for results and pinned arrays."""
+    """Returns the process's HostMemoryPool, for results and pinned arrays."""
     return HostMemoryPool()
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def address_of(pointer: Any) -> int:
-    """An address from an int, a ctypes object or a driver binding's pointer."""
+    """Returns an address from an int, a ctypes object or a driver binding's pointer."""
     value = getattr(pointer, "value", pointer)
     return 0 if value is None else int(value)
 
@@ -56,9 +56,10 @@ class MemoryPointer:
             self._finalizer()
 
     def view(self, start: int, stop: int | None = None) -> MemoryPointer:
-        """A MemoryPointer to the bytes from `start` to `stop` (default: the end), which keeps this one alive.
+        """Returns a MemoryPointer to the bytes from `start` to `stop` (default: the end), which
+        keeps this one alive.
 
-        IndexError if they are not within this memory.
+        Raises IndexError if they are not within this memory.
         """
         stop = self.size if stop is None else stop
         if not 0 <= start <= stop <= self.size:

@@ -35,13 +35,14 @@ def is_device_memory(obj: Any) -> bool:
 
 
 def require_device_memory(obj: Any) -> None:
-    """TypeError unless it is device memory."""
+    """Raises TypeError unless it is device memory."""
     if not is_device_memory(obj):
         raise TypeError(f"Not a CUDA memory object: {type(obj).__name__}")
 
 
 def device_pointer(obj: Any) -> int:
-    """The device address of an array's first element, of a MemoryPointer, or of an address."""
+    """Returns the device address of an array's first element, of a MemoryPointer, or of an
+    address."""
     if obj is None:
         return 0
     if isinstance(obj, int):
@@ -50,7 +51,7 @@ def device_pointer(obj: Any) -> int:
 
 
 def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
-    """The same as a ctypes.c_void_p."""
+    """Returns the same as a ctypes.c_void_p."""
     if obj is None:
         return ctypes.c_void_p(0)
     require_device_memory(obj)
@@ -85,7 +86,7 @@ def _host_view(obj, readonly):
 
 
 def host_pointer(obj: Any, readonly: bool = False) -> int:
-    """The address of a host array's first element."""
+    """Returns the address of a host array's first element."""
     if isinstance(obj, int):
         return obj
     return _address(_host_view(obj, readonly))

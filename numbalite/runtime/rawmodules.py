@@ -43,7 +43,7 @@ class CudaPythonModule:
         return self._module
 
     def get_function(self, name: str, signature: Any = None) -> Any:
-        """A kernel by its symbol.
+        """Returns a kernel by its symbol.
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous
         elements) it can be launched: `function[grid, block](*args)`. A signature that does not fit the
@@ -126,7 +126,7 @@ def _row(name, kind, types):
 
 
 def load(context: Any, image: Any) -> Any:
-    """The image (bytes of a cubin, fatbin or PTX; str: PTX) on the context's device."""
+    """Returns the image (bytes of a cubin, fatbin or PTX; str: PTX) on the context's device."""
     if isinstance(image, str):
         image = image.encode()
     required.require_kind(

@@ -41,7 +41,7 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
 
 
 def check_copy(copy: Any) -> None:
-    """ValueError if `copy` is a string: copy="never" would count as true."""
+    """Raises ValueError if `copy` is a string: copy="never" would count as true."""
     if isinstance(copy, str):
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
 
@@ -49,7 +49,7 @@ def check_copy(copy: Any) -> None:
 def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
     """Removes leading axes of length 1 until `shape` has at most the axes of `wanted`.
 
-    ValueError if the result cannot be broadcast to `wanted`.
+    Raises ValueError if the result cannot be broadcast to `wanted`.
     """
     extra = max(len(shape) - len(wanted), 0)
     short = shape[extra:]
@@ -88,8 +88,8 @@ MAX_ITEMS = 64  # NumPy's maximum number of dimensions
 
 
 def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
-    """Returns the items of a user's sequence as a tuple. ValueError for more than MAX_ITEMS items, without reading all
-    of them: range(2**62) is a sequence, too."""
+    """Returns the items of a user's sequence as a tuple. Raises ValueError for more than MAX_ITEMS
+    items, without reading all of them: range(2**62) is a sequence, too."""
     items = tuple(itertools.islice(values, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         raise ValueError(f"{what}: a sequence of more than {MAX_ITEMS} items")

@@ -68,11 +68,12 @@ class Stream(_core.Stream):
         stream must then wait for their events before the block ends). Copies from and to NumPy arrays run at each
         launch of the graph, with the arrays' contents at that time. New device arrays may be created in the block.
 
-        RuntimeError for work that would have to wait (host arrays as arguments, `synchronize()`, callbacks), for work
-        of this thread in `cuda.default_stream()`, and for a nested capture; the capture remains valid if the exception
-        is caught. ValueError for the default stream. An exception that leaves the block ends and discards the capture.
-        During the capture of a stream that was created without `non_blocking=True`, other threads must not use the
-        default stream.
+        Raises RuntimeError for work that would have to wait (host arrays as arguments,
+        `synchronize()`, callbacks), for work of this thread in `cuda.default_stream()`, and for a
+        nested capture; the capture remains valid if the exception is caught. Raises ValueError for
+        the default stream. An exception that leaves the block ends and discards the capture. During
+        the capture of a stream that was created without `non_blocking=True`, other threads must not
+        use the default stream.
 
         >>> @cuda.jit
         ... def add(x, value):
@@ -134,7 +135,8 @@ class Stream(_core.Stream):
         super().add_callback(lambda: callback(self, 0, arg))
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """An asyncio future that is done when all previous work of the stream is; its result is the stream."""
+        """Returns an asyncio future that is done when all previous work of the stream is; its
+        result is the stream."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -158,7 +160,7 @@ _core.register_stream_class(Stream)
 
 
 def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
-    """A new stream on the calling thread's device.
+    """Returns a new stream on the calling thread's device.
 
     Parameters
     ----------
@@ -184,17 +186,18 @@ def default_stream() -> Stream:
 
 
 def legacy_default_stream() -> Stream:
-    """The legacy default stream as an object; it is ordered with all streams except non-blocking ones."""
+    """Returns the legacy default stream as an object; it is ordered with all streams except
+    non-blocking ones."""
     return Stream.wrap(1)
 
 
 def per_thread_default_stream() -> Stream:
-    """The per-thread default stream of the calling thread."""
+    """Returns the per-thread default stream of the calling thread."""
     return Stream.wrap(2)
 
 
 def external_stream(ptr: int) -> Stream:
-    """A stream of another library, from its handle (an int); numbalite never destroys it.
+    """Returns a stream of another library, from its handle (an int); numbalite never destroys it.
 
     The other library must keep the stream alive. The driver checks the handle when the stream is first used.
 
@@ -220,7 +223,7 @@ def external_stream(ptr: int) -> Stream:
 
 
 def event(timing: bool = True) -> Event:
-    """A new event: a position in a stream for which other work can wait.
+    """Returns a new event: a position in a stream for which other work can wait.
 
     Parameters
     ----------
@@ -241,9 +244,10 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """The time between two completed events in milliseconds, as a float; the same as `Event.elapsed_time`.
+    """Returns the time between two completed events in milliseconds, as a float; the same as
+    `Event.elapsed_time`.
 
-    CudaAPIError if an event is not completed, or was created without timing.
+    Raises CudaAPIError if an event is not completed, or was created without timing.
     """
     required.require_kind(evtstart, "event_elapsed_time", "two events", Event)
     return evtstart.elapsed_time(evtend)

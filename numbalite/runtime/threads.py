@@ -14,7 +14,7 @@ _most = None
 
 
 def most() -> int:
-    """The size of the pool: the maximum for `set_num_threads`."""
+    """Returns the size of the pool: the maximum for `set_num_threads`."""
     global _most
     if _most is None:
         from numbalite import _core
@@ -60,7 +60,8 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """The number of threads for parallel loops that the calling thread starts, at least 1."""
+    """Returns the number of threads for parallel loops that the calling thread starts, at least
+    1."""
     from numbalite import _core
 
     most()

@@ -63,7 +63,7 @@ _OTHERS = {
 
 
 def __getattr__(name: str) -> object:
-    """AttributeError for names of SciPy's sparse matrices; its message has the name of the array version."""
+    """Raises AttributeError for names of SciPy's sparse matrices; its message has the name of the array version."""
     if name in _OTHERS:
         raise AttributeError(f"cuda.sparse has arrays, not matrices: use {_OTHERS[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -106,12 +106,13 @@ class SparseArray(construct.Sparse, abc.ABC):
         """The array as a coo_array, with a row and a column for each element."""
 
     def todia(self, copy: bool = False) -> Any:
-        """The array as a dia_array (by diagonals). Waits. A PerformanceWarning for more than 100 diagonals, because
-        their zeros are stored."""
+        """Returns the array as a dia_array (by diagonals). Waits. A PerformanceWarning for more
+        than 100 diagonals, because their zeros are stored."""
         return self.formats["dia"](self)
 
     def _listed(self) -> Any:
-        """An array with explicit indices for each stored value: the array itself, except for a dia_array."""
+        """Returns an array with explicit indices for each stored value: the array itself, except
+        for a dia_array."""
         return self
 
     @abc.abstractmethod
@@ -145,7 +146,8 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- values
 
     def map(self, function: Any) -> Any:
-        """An array with the same pattern and function(values); a ufunc, or any function of device arrays.
+        """Returns an array with the same pattern and function(values); a ufunc, or any function of
+        device arrays.
 
         Elements that are not stored remain zero."""
         data = function(self.data)
@@ -157,14 +159,15 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._with(data)
 
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Any:
-        """An array with the same pattern and values of another dtype. TypeError if `casting` does not allow it."""
+        """Returns an array with the same pattern and values of another dtype. Raises TypeError if
+        `casting` does not allow it."""
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self
         return self._with(self.data.astype(dtype, casting=casting))
 
     def conj(self) -> Any:
-        """The complex conjugates; a real array is returned unchanged."""
+        """Returns the complex conjugates; a real array is returned unchanged."""
         return self if self.dtype.kind != "c" else self._with(np.conjugate(self.data))
 
     conjugate = conj
@@ -182,7 +185,8 @@ class SparseArray(construct.Sparse, abc.ABC):
         self._replace(self._kept(np.not_equal(self.data, 0)))
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
-        """The rows and columns of the nonzero elements, row by row. Waits for their number."""
+        """Returns the rows and columns of the nonzero elements, row by row. Waits for their
+        number."""
         self.sum_duplicates()
         a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
         return a._kept(np.not_equal(a.data, 0)).coords
@@ -190,8 +194,9 @@ class SparseArray(construct.Sparse, abc.ABC):
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Sets the elements of the k-th diagonal to a number or to the elements of a vector.
 
-        The vector may be shorter than the diagonal. Values are converted to the array's dtype. Waits. ValueError for a
-        diagonal outside the array, for values with more dimensions and for 1-dimensional arrays.
+        The vector may be shorter than the diagonal. Values are converted to the array's dtype.
+        Waits. Raises ValueError for a diagonal outside the array, for values with more dimensions
+        and for 1-dimensional arrays.
 
         >>> a = sparse.csr_array((2, 3))
         >>> a.setdiag([1.0, 2.0], k=1)
@@ -204,7 +209,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     def resize(self, *shape: int) -> None:
         """Changes the shape in place: elements outside of it are dropped, new elements are zero. Waits.
 
-        ValueError for a different number of dimensions.
+        Raises ValueError for a different number of dimensions.
         """
         changes.resize(self, shape[0] if len(shape) == 1 else shape)
 
@@ -213,7 +218,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
         Slices and lists of rows or columns return an array of the same format, A[i] and A[:, j] a 1-dimensional
         coo_array, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are fast in a csr_array,
-        columns in a csc_array. The result shares no memory with A. Waits. IndexError for indices out of bounds.
+        columns in a csc_array. The result shares no memory with A. Waits. Raises IndexError for indices out of bounds.
         """
         return indexing.get(self, key)
 
@@ -240,14 +245,14 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._transposed()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
-        """The transposed array, over the same memory unless copy is true.
+        """Returns the transposed array, over the same memory unless copy is true.
 
         A csr_array becomes a csc_array and vice versa. A 1-dimensional array is returned unchanged."""
         made = self._transposed() if construct.turns(axes, self.ndim) else self
         return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
-        """The array in the format "csr", "csc", "coo" or "dia"; None keeps the format."""
+        """Returns the array in the format "csr", "csc", "coo" or "dia"; None keeps the format."""
         name = self.format if format is None else format
         if name not in self.formats:
             raise ValueError(
@@ -256,16 +261,16 @@ class SparseArray(construct.Sparse, abc.ABC):
         return getattr(self, f"to{name}")(copy)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool = False) -> Any:
-        """A coo_array with another shape of one or two dimensions; one length may be -1.
+        """Returns a coo_array with another shape of one or two dimensions; one length may be -1.
 
-        ValueError if the number of elements differs.
+        Raises ValueError if the number of elements differs.
         """
         made = self.tocoo()._reshaped(shape[0] if len(shape) == 1 else shape, order)
         return made.copy() if copy else made
 
     def toarray(self, order: str | None = None, out: DeviceNDArray | None = None) -> DeviceNDArray:
-        """The array as a dense device array; duplicate elements are summed. `order` is C or F; `out` must have
-        the shape and the dtype of the result."""
+        """Returns the array as a dense device array; duplicate elements are summed. `order` is C or
+        F; `out` must have the shape and the dtype of the result."""
         if out is None:
             dense = arguments.empty(self.shape, self.dtype, self.data, order or "C")
         elif not hasattr(out, "__cuda_array_interface__"):
@@ -297,7 +302,8 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- arithmetic
 
     def dot(self, other: Any, out: Any = None) -> Any:
-        """The matrix product with a vector, a dense or a sparse matrix; `out` for dense results."""
+        """Returns the matrix product with a vector, a dense or a sparse matrix; `out` for dense
+        results."""
         if np.ndim(other) == 0:
             return self.multiply(other)
         return products.matmul(self, other, out)
@@ -310,10 +316,11 @@ class SparseArray(construct.Sparse, abc.ABC):
         return products.rmatmul(other, self, None)
 
     def multiply(self, other: Any) -> Any:
-        """The element-wise product with a number, a dense or a sparse array; shapes are broadcast.
-
-        The result is sparse, in the same format; csr for a product of coo arrays. ValueError if the shapes cannot be
+        """Returns the element-wise product with a number, a dense or a sparse array; shapes are
         broadcast.
+
+        The result is sparse, in the same format; csr for a product of coo arrays. Raises ValueError
+        if the shapes cannot be broadcast.
         """
         made = elementwise.multiply(self, other)
         if made is NotImplemented:
@@ -362,7 +369,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
         """Each element to the power n, a number; with `dtype`, the elements are converted first.
 
-        NotImplementedError for n = 0, whose result is dense.
+        Raises NotImplementedError for n = 0, whose result is dense.
         """
         return elementwise.power(self, n, dtype)
 
@@ -370,14 +377,15 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.power(self, n, None)
 
     def maximum(self, other: Any) -> Any:
-        """The element-wise maximum with a number or a sparse array; with a dense array, the result is dense.
+        """Returns the element-wise maximum with a number or a sparse array; with a dense array, the
+        result is dense.
 
         With a number above 0, all elements are stored, and a PerformanceWarning is issued.
         """
         return elementwise.extreme(self, other, np.maximum)
 
     def minimum(self, other: Any) -> Any:
-        """The element-wise minimum; see `maximum`."""
+        """Returns the element-wise minimum; see `maximum`."""
         return elementwise.extreme(self, other, np.minimum)
 
     def __eq__(self, other: Any) -> Any:
@@ -405,9 +413,11 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- reductions
 
     def sum(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
-        """The sum of all elements, of each column (axis 0) or of each row (axis 1), as a dense device array.
+        """Returns the sum of all elements, of each column (axis 0) or of each row (axis 1), as a
+        dense device array.
 
-        The default `dtype` is NumPy's: integers and booleans are summed in 64 bits. ValueError for an invalid axis.
+        The default `dtype` is NumPy's: integers and booleans are summed in 64 bits. Raises
+        ValueError for an invalid axis.
 
         >>> sparse.csr_array(np.eye(2)).sum(axis=0).copy_to_host()
         array([1., 1.])
@@ -415,56 +425,58 @@ class SparseArray(construct.Sparse, abc.ABC):
         return reductions.total(self, axis, dtype, out)
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
-        """The mean of all elements, of each column (axis 0) or of each row (axis 1), as a dense device
-        array; float64 for integers."""
+        """Returns the mean of all elements, of each column (axis 0) or of each row (axis 1), as a
+        dense device array; float64 for integers."""
         return reductions.mean(self, axis, dtype, out)
 
     def max(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The largest element, as a 0-dimensional device array, or of each column (axis 0) or row (axis 1), as a
-        1-dimensional coo_array. NaN counts as the largest.
+        """Returns the largest element, as a 0-dimensional device array, or of each column (axis 0)
+        or row (axis 1), as a 1-dimensional coo_array. NaN counts as the largest.
 
-        Elements that are not stored count as 0, unless `explicit` is true. ValueError for an array without
+        Elements that are not stored count as 0, unless `explicit` is true. Raises ValueError for an array without
         elements, and if `out` is passed.
         """
         return reductions.extreme(self, np.maximum, axis, out, explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The smallest element; see `max`."""
+        """Returns the smallest element; see `max`."""
         return reductions.extreme(self, np.minimum, axis, out, explicit)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The largest element that is not NaN; see `max`."""
+        """Returns the largest element that is not NaN; see `max`."""
         return reductions.extreme(self, np.fmax, axis, out, explicit)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The smallest element that is not NaN; see `max`."""
+        """Returns the smallest element that is not NaN; see `max`."""
         return reductions.extreme(self, np.fmin, axis, out, explicit)
 
     def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The index of the first largest element, as numpy.argmax: an int64 device array, 0-dimensional or with one
-        index for each column (axis 0) or row (axis 1).
+        """Returns the index of the first largest element, as numpy.argmax: an int64 device array,
+        0-dimensional or with one index for each column (axis 0) or row (axis 1).
 
         Elements that are not stored count as 0, unless `explicit` is true; then the index is 0 for a row or column
-        without stored elements. ValueError for rows or columns of length 0, if `out` is passed, and (with
+        without stored elements. Raises ValueError for rows or columns of length 0, if `out` is passed, and (with
         `explicit`) for an array without stored elements.
         """
         return reductions.place(self, "argmax", axis, out, explicit)
 
     def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
-        """The index of the first smallest element; see `argmax`."""
+        """Returns the index of the first smallest element; see `argmax`."""
         return reductions.place(self, "argmin", axis, out, explicit)
 
     def count_nonzero(self, axis: Any = None) -> Any:
-        """The number of nonzero elements of the array, of each column (axis 0) or of each row (axis 1)."""
+        """Returns the number of nonzero elements of the array, of each column (axis 0) or of each
+        row (axis 1)."""
         self.sum_duplicates()
         return reductions.total(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
 
     def trace(self, offset: int = 0) -> Any:
-        """The sum of a diagonal."""
+        """Returns the sum of a diagonal."""
         return self.diagonal(offset).sum()
 
     def diagonal(self, k: int = 0) -> DeviceNDArray:
-        """The k-th diagonal, as a dense device array. ValueError for a 1-dimensional array."""
+        """Returns the k-th diagonal, as a dense device array. Raises ValueError for a 1-dimensional
+        array."""
         if self.ndim != 2:
             raise ValueError("diagonal: a sparse array of two dimensions is needed")
         rows = self.tocsr()

@@ -29,9 +29,10 @@ def eye_array(
     dtype: DTypeLike = float,
     format: str | None = None,
 ) -> Any:
-    """An m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array.
+    """Returns an m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array.
 
-    The default of n is m, that of `format` dia. ValueError for negative lengths and a diagonal outside the array.
+    The default of n is m, that of `format` dia. Raises ValueError for negative lengths and a
+    diagonal outside the array.
 
     >>> sparse.eye_array(2, 3, k=1).toarray().copy_to_host()
     array([[0., 1., 0.],
@@ -52,11 +53,12 @@ def diags_array(
     format: str | None = None,
     dtype: DTypeLike | None = None,
 ) -> Any:
-    """An array from its diagonals, as scipy.sparse.diags_array: one vector, or several with their offsets.
+    """Returns an array from its diagonals, as scipy.sparse.diags_array: one vector, or several with
+    their offsets.
 
     A diagonal of one element is repeated; elements past the end of the array are dropped. The default of `shape` is a
     square that fits the first diagonal, that of `format` dia, that of `dtype` the common dtype of the diagonals.
-    ValueError for diagonals that are too short, and for offsets outside the array or duplicate ones.
+    Raises ValueError for diagonals that are too short, and for offsets outside the array or duplicate ones.
 
     >>> sparse.diags_array([[1.0, 2.0], [3.0]], offsets=[0, 1]).toarray().copy_to_host()
     array([[1., 3.],
@@ -123,11 +125,12 @@ def random_array(
     rng: Generator | int | None = None,
     data_sampler: Callable[..., Any] | None = None,
 ) -> Any:
-    """An array of one or two dimensions with random values at random indices, as scipy.sparse.random_array.
+    """Returns an array of one or two dimensions with random values at random indices, as
+    scipy.sparse.random_array.
 
     `density` is the fraction of stored elements. Values are uniform in [0, 1), or over the whole range of an integer
     `dtype` (default: float64), or the result of `data_sampler(size=count)`. `rng` is a generator of cuda.random, or a
-    seed. ValueError if the density is not in [0, 1]. Waits.
+    seed. Raises ValueError if the density is not in [0, 1]. Waits.
 
     >>> sparse.random_array((100, 200), density=0.1, rng=1)
     coo_array(shape=(100, 200), dtype=float64, nnz=2000, device=0)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def diagonal_values(a: Any, values: Any, k: int) -> Any:
-    """The values that a.setdiag(values, k) writes: a device array with the array's dtype, cut to the diagonal's length."""
+    """Returns the values that a.setdiag(values, k) writes: a device array with the array's dtype,
+    cut to the diagonal's length."""
     if a.ndim != 2:
         raise ValueError("setdiag: a sparse array of two dimensions is needed")
     rows, columns = a.shape

@@ -53,7 +53,7 @@ def is_scipy(value: Any) -> bool:
 
 
 def value_dtype(name: str, dtype: Any) -> np.dtype:
-    """The dtype, if cuSPARSE computes with it; otherwise TypeError."""
+    """Returns the dtype, if cuSPARSE computes with it; otherwise TypeError."""
     dtype = np.dtype(dtype)
     if dtype.char not in VALUES:
         raise TypeError(
@@ -64,7 +64,8 @@ def value_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def stored_dtype(name: str, dtype: Any) -> np.dtype:
-    """The dtype, if sparse arrays can store it: those of cuSPARSE, integers and booleans; otherwise TypeError."""
+    """Returns the dtype, if sparse arrays can store it: those of cuSPARSE, integers and booleans;
+    otherwise TypeError."""
     dtype = np.dtype(dtype)
     if not assign.is_number(dtype):
         raise TypeError(
@@ -75,7 +76,7 @@ def stored_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def on_device_of(given: Any) -> Any:
-    """A context manager that makes the device of a constructor's argument current."""
+    """Returns a context manager that makes the device of a constructor's argument current."""
     if issparse(given):
         return arguments.on_device_of(given.data)
     parts = given if isinstance(given, tuple) else (given,)
@@ -91,7 +92,7 @@ def is_shape(value: Any) -> bool:
 
 
 def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
-    """The shape as a tuple of `ndim` integers."""
+    """Returns the shape as a tuple of `ndim` integers."""
     try:
         lengths = tuple(map(operator.index, shape))
     except TypeError:
@@ -115,7 +116,7 @@ def turns(axes: Any, ndim: int) -> bool:
 
 
 def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
-    """The value as a contiguous 1-dimensional device array."""
+    """Returns the value as a contiguous 1-dimensional device array."""
     array = arguments.array(value, what)
     if array.ndim != 1:
         raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
@@ -125,7 +126,7 @@ def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray
 
 
 def index_dtype(*arrays: Any) -> np.dtype:
-    """The common dtype of index arrays: int32, or int64 if one has 64 bits."""
+    """Returns the common dtype of index arrays: int32, or int64 if one has 64 bits."""
     for array in arrays:
         if array.dtype.kind not in "iu":
             raise TypeError(f"sparse arrays have integers as indices, not {array.dtype}")
@@ -134,7 +135,7 @@ def index_dtype(*arrays: Any) -> np.dtype:
 
 
 def dtype_of_indices(largest: int) -> np.dtype:
-    """The dtype for indices up to `largest`."""
+    """Returns the dtype for indices up to `largest`."""
     return np.dtype(np.int64 if largest >= 2**31 else np.int32)
 
 
@@ -155,7 +156,7 @@ def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
 def check_compressed(
     name: str, data: Any, indices: Any, indptr: Any, rows: int, columns: int
 ) -> None:
-    """ValueError for indices out of bounds. Waits, because it reads four bytes."""
+    """Raises ValueError for indices out of bounds. Waits, because it reads four bytes."""
     if indptr.size != rows + 1:
         raise ValueError(
             f"{name}: indptr has {indptr.size} elements: it must have {rows + 1} for {rows} rows or columns"

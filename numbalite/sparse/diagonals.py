@@ -136,7 +136,8 @@ class dia_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """The array as a csr_array with sorted indices, without zeros. Waits for the number of elements."""
+        """Returns the array as a csr_array with sorted indices, without zeros. Waits for the number
+        of elements."""
         rows, columns = self.shape
         kind = construct.dtype_of_indices(max(*self.shape, self.nnz))
         order = np.argsort(np.array(self._offsets, np.int64), kind="stable")
@@ -211,7 +212,7 @@ class dia_array(SparseArray):
         kernels.times_diagonals.forall(made.size)(*args)
 
     def diagonal(self, k: int = 0) -> DeviceNDArray:
-        """The k-th diagonal, as a dense device array."""
+        """Returns the k-th diagonal, as a dense device array."""
         rows, columns = self.shape
         first, end = max(k, 0), max(min(rows + k, columns), max(k, 0))
         values = arguments.empty((end - first,), self.dtype, self.data)
@@ -257,7 +258,8 @@ def _of_nothing(shape, dtype, like=None):
 
 
 def of(a: Any) -> dia_array:
-    """A dia_array from another 2-dimensional sparse array. Waits for the list of its diagonals."""
+    """Returns a dia_array from another 2-dimensional sparse array. Waits for the list of its
+    diagonals."""
     if a.ndim != 2:
         raise ValueError("todia: a sparse array of two dimensions is needed")
     if a.format == "dia":

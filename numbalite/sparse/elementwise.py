@@ -287,7 +287,8 @@ def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:
 
 
 def compare(a: Any, b: Any, ufunc: Any) -> Any:
-    """A comparison as a boolean sparse array; with a dense operand, the result is dense. Waits."""
+    """Returns a comparison as a boolean sparse array; with a dense operand, the result is dense.
+    Waits."""
     b = construct.operand(b)
     if issparse(b):
         if a.shape != b.shape and ufunc in (np.equal, np.not_equal):
@@ -299,7 +300,7 @@ def compare(a: Any, b: Any, ufunc: Any) -> Any:
 
 
 def extreme(a: Any, b: Any, ufunc: Any) -> Any:
-    """The element-wise maximum or minimum of a sparse array and another operand."""
+    """Returns the element-wise maximum or minimum of a sparse array and another operand."""
     b = construct.operand(b)
     if issparse(b):
         return merged(a, b, ufunc)

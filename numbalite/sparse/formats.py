@@ -186,7 +186,7 @@ class Compressed(SparseArray):
     sum_duplicates = sort_indices
 
     def sorted_indices(self) -> Any:
-        """A copy with sorted indices and summed duplicates."""
+        """Returns a copy with sorted indices and summed duplicates."""
         made = self.copy()
         made.sort_indices()
         return made
@@ -378,9 +378,10 @@ class coo_array(SparseArray):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        """The array as a csr_array, with summed duplicates. It sorts: keep the result for several products.
+        """Returns the array as a csr_array, with summed duplicates. It sorts: keep the result for
+        several products.
 
-        ValueError for a 1-dimensional array.
+        Raises ValueError for a 1-dimensional array.
         """
         if self.ndim != 2:
             raise ValueError("tocsr: an array of one dimension: reshape((1, -1)) makes it a row")

@@ -39,8 +39,8 @@ def _sparse(block):
 def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Stacks sparse or dense arrays vertically, as scipy.sparse.vstack; vectors are rows.
 
-    The default of `format` is csr if all blocks are csr, else coo. ValueError for different numbers of columns, or no
-    blocks.
+    The default of `format` is csr if all blocks are csr, else coo. Raises ValueError for different
+    numbers of columns, or no blocks.
 
     >>> sparse.vstack([sparse.eye_array(2), np.ones((1, 2))]).toarray().copy_to_host()
     array([[1., 0.],
@@ -58,9 +58,11 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
 def block_array(
     blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """An array from rows of sparse or dense blocks, as scipy.sparse.block_array; None is a block of zeros.
+    """Returns an array from rows of sparse or dense blocks, as scipy.sparse.block_array; None is a
+    block of zeros.
 
-    The default of `format` is csr or csc if all blocks are, else coo. ValueError for blocks of inconsistent shapes.
+    The default of `format` is csr or csc if all blocks are, else coo. Raises ValueError for blocks
+    of inconsistent shapes.
 
     >>> a = sparse.eye_array(2)
     >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
@@ -106,7 +108,7 @@ def block_diag(
 ) -> Any:
     """Arranges arrays, lists and numbers along the diagonal, as scipy.sparse.block_diag.
 
-    The default of `format` is coo. ValueError for no arrays."""
+    The default of `format` is coo. Raises ValueError for no arrays."""
     placed, rows, columns = [], 0, 0
     for one in map(_sparse, mats):
         placed.append((one, rows, columns))
@@ -165,7 +167,8 @@ def _stacked(blocks, shape, dtype):
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker product of sparse or dense arrays, as scipy.sparse.kron. The default of `format` is coo.
+    """Returns the Kronecker product of sparse or dense arrays, as scipy.sparse.kron. The default of
+    `format` is coo.
 
     >>> sparse.kron(sparse.eye_array(2), np.ones((1, 2))).toarray().copy_to_host()
     array([[1., 1., 0., 0.],
@@ -186,9 +189,10 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
-    """The Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I).
+    """Returns the Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B,
+    I).
 
-    The default of `format` is csr. ValueError for arrays that are not square."""
+    The default of `format` is csr. Raises ValueError for arrays that are not square."""
     a, b = _sparse(A), _sparse(B)
     for name, one in (("A", a), ("B", b)):
         if one.shape[0] != one.shape[1]:
@@ -204,7 +208,8 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """The elements on and below the k-th diagonal, as scipy.sparse.tril. The default of `format` is coo. Waits.
+    """Returns the elements on and below the k-th diagonal, as scipy.sparse.tril. The default of
+    `format` is coo. Waits.
 
     >>> sparse.tril(np.ones((2, 2))).toarray().copy_to_host()
     array([[1., 0.],
@@ -214,7 +219,7 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
 
 
 def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """The elements on and above the k-th diagonal; see `tril`."""
+    """Returns the elements on and above the k-th diagonal; see `tril`."""
     return _triangle(A, k, np.less_equal, format)
 
 

@@ -93,7 +93,7 @@ def _bounded(a):
 
 
 def same_device(a: Any, b: Any) -> None:
-    """ValueError if two arrays are on different devices."""
+    """Raises ValueError if two arrays are on different devices."""
     if a.device != b.device:
         raise ValueError(
             f"sparse arrays: one operand is on device {a.device}, the other on {b.device}"
@@ -377,7 +377,7 @@ def _multiplied(left, right, shape, kind):
 
 
 def canonical_rows(a: Any, dtype: Any) -> Any:
-    """The array as csr with this dtype, sorted and without duplicates."""
+    """Returns the array as csr with this dtype, sorted and without duplicates."""
     rows = _plain_rows(a, dtype)
     rows.sum_duplicates()
     return rows
@@ -494,7 +494,8 @@ def taken(values: Any, order: Any) -> Any:
 
 
 def gathered(rows: Any, lines: Any) -> Any:
-    """The rows of a csr array with these numbers. Waits for the number of their elements."""
+    """Returns the rows of a csr array with these numbers. Waits for the number of their
+    elements."""
     count, kind = lines.size, rows.indices.dtype
     starts, ends = (taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)

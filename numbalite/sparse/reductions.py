@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _axis(a, axis):
-    """Returns the reduced axis: 0, 1 or None for all. ValueError for an invalid axis."""
+    """Returns the reduced axis: 0, 1 or None for all. Raises ValueError for an invalid axis."""
     if axis is None:
         return None
     try:
@@ -77,7 +77,7 @@ def _sums_of_lines(a, axis):
 
 
 def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    """Implements a.mean(axis, dtype, out). ZeroDivisionError for an empty sum."""
+    """Implements a.mean(axis, dtype, out). Raises ZeroDivisionError for an empty sum."""
     over = _axis(a, axis)
     whole = a.dtype.kind in "biu"
     dtype = np.dtype(dtype if dtype is not None else np.float64 if whole else a.dtype)

@@ -15,7 +15,7 @@ TORCH = {dtype: one for one, dtype in NUMPY.items()}
 
 
 def to_numpy(name: str, tensors: Iterable) -> tuple[np.dtype, ...]:
-    """Returns the NumPy dtypes of tensors; TypeError for one that NumPy does not have."""
+    """Returns the NumPy dtypes of tensors; raises TypeError for one that NumPy does not have."""
     try:
         return tuple(NUMPY[x.dtype] for x in tensors)
     except KeyError as missing:

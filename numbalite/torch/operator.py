@@ -20,11 +20,10 @@ _lock = threading.RLock()
 def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callable[[Any], Operator]:
     """Makes an operator of PyTorch from a ufunc, a generalized ufunc or a kernel.
 
-    ``name`` is "namespace::name": the operator is also ``torch.ops.namespace.name``. Operands are tensors on one device.
-    Results are new, contiguous tensors. CUDA tensors are computed on torch's current stream, in memory of torch's
-    allocator; Computes CPU tensors with the same source, compiled for the parallel target. Kernels run on CPU
-    tensors on the
-    simulator alone.
+    ``name`` is "namespace::name": the operator is also ``torch.ops.namespace.name``. Operands are
+    tensors on one device. Results are new, contiguous tensors. CUDA tensors are computed on torch's
+    current stream, in memory of torch's allocator; Computes CPU tensors with the same source,
+    compiled for the parallel target. Kernels run on CPU tensors on the simulator alone.
 
     A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
     with const for the arrays that it only reads, and ``launch``: (grid, block), or a function of its arguments that
@@ -37,7 +36,7 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
         def scale(x, a, y):
             "int i = grid<1>(); if (i < x.size()) y[i] = a * x[i];"
 
-    TypeError for other objects and unsuitable signatures, ValueError for an invalid name.
+    Raises TypeError for other objects and unsuitable signatures, ValueError for an invalid name.
     """
     if not isinstance(name, str) or name.count("::") != 1 or not _is_name(name):
         raise ValueError(
@@ -150,7 +149,7 @@ class _Results:
         self.tensors = [i for i in range(described.nin) if described.scalar(i) is None]
 
     def described_for(self, args: tuple) -> list:
-        """The arguments of torch.empty for each result."""
+        """Returns the arguments of torch.empty for each result."""
         described = self.described
         given = iter(to_numpy(described.name, [args[i] for i in self.tensors]))
         dtypes: Any = [next(given) if i in self.tensors else None for i in range(described.nin)]

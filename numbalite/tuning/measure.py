@@ -33,7 +33,7 @@ class VariantError(NumbaliteError):
 
 
 class Arguments:
-    """The arguments of a call, with copies of its arrays that kernels may write."""
+    """The arguments of a call; arrays that kernels may write are replaced by copies."""
 
     def __init__(self, names: Sequence[str], args: tuple, terms_tolerance: float | None) -> None:
         self._names, self._rtol = names, terms_tolerance
@@ -72,7 +72,7 @@ class Arguments:
             copied.copy_to_device(original)
 
     def compare(self, variant: Variant) -> None:
-        """Compares the results of a variant with those of the first. VariantError if they differ."""
+        """Compares the results of a variant with those of the first. Raises VariantError if they differ."""
         if self._expected is None:
             self._first = variant.trial()
             self._expected = [

@@ -20,8 +20,8 @@ _START = 4  # variants that are measured before the first model
 
 
 def features(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """The coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a logarithmic scale; other values,
-    such as names, have the positions of their sorted texts."""
+    """Returns the coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a
+    logarithmic scale; other values, such as names, have the positions of their sorted texts."""
     columns = [_column(list(column)) for column in zip(*rows, strict=True)]
     varying = [column for column in columns if column.max() > column.min()]
     if not varying:
@@ -45,7 +45,8 @@ def search(
 ) -> None:
     """Calls ``measured(i)`` for at most ``budget`` rows of ``points``, beginning with row ``start``.
 
-    ``measured`` returns the time of a variant, or None if it cannot be launched, which does not count.
+    ``measured`` returns the time of a variant, or None if it cannot be launched; these calls are
+    not counted in ``budget``.
     """
     times: dict[int, float] = {}
     waiting = set(range(len(points)))

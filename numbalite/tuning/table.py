@@ -70,7 +70,7 @@ class Tuning:
         return self.trials[index]
 
     def as_dict(self) -> dict:
-        """All of it, for JSON."""
+        """Returns all fields as a dict, for JSON."""
         return {
             "kernel": self.kernel,
             "device": self.device,

@@ -149,7 +149,7 @@ class Tuned:
         return tuple(self._tables)
 
     def variant(self, **constants: Any) -> Dispatcher:
-        """The kernel with these constants, to inspect it or to launch it without tuning."""
+        """Returns the kernel with these constants, to inspect it or to launch it without tuning."""
         found = [row for row in self._space if row == constants]
         if not found:
             raise ValueError(f"{self.__name__} has no variant {constants}")
@@ -170,7 +170,7 @@ class Tuned:
     # --- the choice
 
     def _ordered(self, args, kwargs):
-        """Returns a tuple of all arguments by position. TypeError if they do not match the parameters."""
+        """Returns a tuple of all arguments by position. Raises TypeError if they do not match the parameters."""
         names = self._names[len(args) :]
         defaults = dict(zip(reversed(self._names), reversed(self._defaults)))
         values = {**defaults, **kwargs}

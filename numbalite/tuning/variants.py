@@ -30,13 +30,13 @@ _SPILLED = 256  # bytes of local memory that a variant may have in addition to t
 
 
 def combinations(over: Mapping, where: Callable | None) -> list[dict]:
-    """All combinations of values that ``where`` accepts."""
+    """Returns all combinations of values that ``where`` accepts."""
     found = [dict(zip(over, values)) for values in itertools.product(*over.values())]
     return [constants for constants in found if where is None or where(**constants)]
 
 
 def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
-    """A function from constants to variants of a kernel with a body."""
+    """Returns a function from constants to variants of a kernel with a body."""
     source = kernel._source
 
     def make(constants: dict) -> Dispatcher:
@@ -85,7 +85,7 @@ class Variant:
             self.drop(FAILED, problem)
 
     def code(self, target: tuple) -> Any:
-        """A key that identifies the compiled code and the launch."""
+        """Returns a key that identifies the compiled code and the launch."""
         assert self._overload is not None
         return self._overload.images.image(target).data, repr(self.configuration[:2]), self.shared
 

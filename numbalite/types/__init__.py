@@ -80,8 +80,8 @@ NAMES["bool"] = boolean
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """The type of elements of a NumPy dtype; structured dtypes return records. TypeError for dtypes that
-    kernels do not support (objects, text).
+    """Returns the type of elements of a NumPy dtype; structured dtypes return records. TypeError
+    for dtypes that kernels do not support (objects, text).
 
     >>> numbalite.types.from_dtype("i4")[:]
     int32[:]
@@ -93,13 +93,14 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
 
 
 def cuda_name(dtype) -> str:
-    """The C++ name of an element type in sources that include only CUDA's headers: `__half` for float16."""
+    """Returns the C++ name of an element type in sources that include only CUDA's headers: `__half`
+    for float16."""
     dtype = np.dtype(dtype)
     return "__half" if dtype == np.float16 else from_dtype(dtype).cxx
 
 
 def as_type(value) -> Type:
-    """The type for a type, a dtype, a NumPy scalar class, float, int, bool or None."""
+    """Returns the type for a type, a dtype, a NumPy scalar class, float, int, bool or None."""
     if isinstance(value, Type):
         return value
     if value is None:
@@ -113,7 +114,8 @@ def as_type(value) -> Type:
 
 
 def const(t: Array | Record | Pointer) -> Array | Pointer:
-    """The type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied back."""
+    """Returns the type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied
+    back."""
     if isinstance(t, Array):
         return t.copy(readonly=True)
     if isinstance(t, Record):
@@ -128,7 +130,7 @@ def CPointer(t, readonly=False) -> Pointer:
 
 
 def no_optional(t) -> str:
-    """The error message for a type of numba that C++ does not have."""
+    """Returns the error message for a type of numba that C++ does not have."""
     return (
         f"an argument is either None or {t} when a function is compiled: give a signature for each, "
         f'["void({t})", "void(none)"], or none, so that each call decides'
@@ -144,12 +146,12 @@ optional = Optional
 
 
 def NPDatetime(unit="") -> Time:
-    """The type of ``np.datetime64`` in a unit."""
+    """Returns the type of ``np.datetime64`` in a unit."""
     return Time(f"M8[{unit}]" if unit else "M8")
 
 
 def NPTimedelta(unit="") -> Time:
-    """The type of ``np.timedelta64`` in a unit."""
+    """Returns the type of ``np.timedelta64`` in a unit."""
     return Time(f"m8[{unit}]" if unit else "m8")
 
 
@@ -166,9 +168,9 @@ class UniTuple(metaclass=_Uniform):
 
 
 def typeof(value) -> Type:
-    """The type of an argument of a kernel without a signature: NumPy numbers and arrays, device arrays, Python
-    numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and named tuples of these,
-    enumeration members, None, dtypes. TypeError for other objects.
+    """Returns the type of an argument of a kernel without a signature: NumPy numbers and arrays,
+    device arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and
+    named tuples of these, enumeration members, None, dtypes. Raises TypeError for other objects.
 
     >>> numbalite.types.typeof(np.zeros((2, 3), np.float32)), numbalite.types.typeof(1)
     (float32[:, ::1], int64)
@@ -237,12 +239,12 @@ def _packed(shape, itemsize):
 
 
 def tuple_of(cls, types) -> Tuple:
-    """The type of a tuple of this class."""
+    """Returns the type of a tuple of this class."""
     return NamedTuple(types, cls) if hasattr(cls, "_fields") else Tuple(types)
 
 
 def from_code(code: int) -> Type:
-    """The type that the extension's typecodes() encodes as one 32-bit number."""
+    """Returns the type that the extension's typecodes() encodes as one 32-bit number."""
     if not 0 <= code < 2**32 or code >> 14 & 3 == 3:
         raise ValueError(f"{code} describes no type")
     dtype, ndim = code & 0xFF, code >> 8 & 0x3F

@@ -281,7 +281,7 @@ class Record(Type):
         return Record, (self.dtype, self.name)
 
     def definition(self) -> str:
-        """The C++ struct; nested records first."""
+        """Returns the C++ struct; nested records first."""
         from numbalite.types import structs
 
         return structs.of_record(self, _record_layout(self.dtype)[0], _member)
@@ -479,7 +479,7 @@ class Tuple(Type):
     align = property(lambda self: max((t.align for t in self.types), default=1))
 
     def of(self, types) -> Tuple:
-        """A tuple of the same kind with other item types."""
+        """Returns a tuple of the same kind with other item types."""
         return Tuple(types)
 
     def __len__(self):
@@ -527,7 +527,7 @@ class NamedTuple(Tuple):
         return NamedTuple(types, self.instance_class)
 
     def definition(self) -> str:
-        """The C++ struct."""
+        """Returns the C++ struct."""
         from numbalite.types import structs
 
         return structs.of_named_tuple(self)
@@ -594,7 +594,7 @@ def _dimensions(element, index):
 
 
 def layout_of(steps, usage="write [:, ::1] or [::1, :]") -> str:
-    """The layout that dimensions written as ``:`` (False) and ``::1`` (True) mean."""
+    """Returns the layout that dimensions written as ``:`` (False) and ``::1`` (True) mean."""
     if not any(steps):
         return "A"
     if sum(steps) > 1:
@@ -713,7 +713,7 @@ def _void():
 
 
 def scalar(dtype) -> Scalar:
-    """The scalar type of a NumPy dtype (or of an argument of np.dtype)."""
+    """Returns the scalar type of a NumPy dtype (or of an argument of np.dtype)."""
     dtype = np.dtype(dtype)
     try:
         return _BY_DTYPE[dtype.kind, dtype.itemsize]

@@ -153,7 +153,8 @@ class _Reader:
         return f"{template}<{', '.join(self.arguments())}>"
 
     def nested(self):
-        """After "N": qualifiers, then names and template arguments up to "E"."""
+        """Parses a nested name after "N": qualifiers, then names and template arguments up to
+        "E"."""
         while self.char() in "rVK":
             self.at += 1
         text = ""
@@ -287,7 +288,8 @@ def _outside(text, mark):
 
 
 def demangle(name: str) -> str:
-    """The demangled name ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); ValueError if it is not mangled, or has a construct that is not supported here. A function's parameters are left out."""
+    """Returns the demangled name ("_ZN1n1vIPKfEE" -> "n::v<const float*>"); raises ValueError if it is not
+    mangled, or has a construct that is not supported here. A function's parameters are left out."""
     if not name.startswith("_Z"):
         raise ValueError(f"{name!r} is not a mangled name")
     reader = _Reader(name)

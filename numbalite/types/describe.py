@@ -103,20 +103,22 @@ class Parameter(NamedTuple):
     parts: tuple = ()
 
     def named(self, name) -> Parameter:
-        """A copy with a name, which its components get, too."""
+        """Returns a copy with a name, which its components get, too."""
         parts = tuple(part.named(name + part.name) for part in self.parts)
         return self._replace(name=name, parts=parts)
 
 
 def kernel_expression(address: str) -> str:
-    """The NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the source.
+    """Returns the NVRTC name expression whose lowered name `parameters` reads; needs HEADER in the
+    source.
 
     `address` is the C++ expression of the kernel's address (`scanner.address`)."""
     return f"&numbalite::nl_describe<numbalite::nl_kernel_description<decltype({address})>>"
 
 
 def variable_expression(variable: str) -> str:
-    """The NVRTC name expression whose lowered name `variable` reads; needs HEADER in the source."""
+    """Returns the NVRTC name expression whose lowered name `variable` reads; needs HEADER in the
+    source."""
     return f"&numbalite::nl_describe<numbalite::nl_variable_description<decltype({variable})>>"
 
 
@@ -232,7 +234,7 @@ def _text(text):
 
 
 def parameters(text: str) -> list:
-    """The parameters of a kernel, as a list of Parameter, from its description."""
+    """Returns the parameters of a kernel, as a list of Parameter, from its description."""
     try:
         readable = _text(text)
     except ValueError:

@@ -86,7 +86,7 @@ INSTEAD.update(
 
 
 def message(name: str) -> str:
-    """The message for a name that numbalite.cuda does not have."""
+    """Returns the message for a name that numbalite.cuda does not have."""
     instead = INSTEAD.get(name.partition(".")[0])
     if instead is None:
         return f"numbalite.cuda has no {name!r}{missingnames.hint(name)}"

@@ -20,7 +20,7 @@ from numbalite.types.describe import Parameter
 
 
 def type_of(row: Parameter) -> Type:
-    """The type for a row that was read from compiled code."""
+    """Returns the type for a row that was read from compiled code."""
     if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
         if row.ctype in ("void*", "const void*"):
             return Pointer(void, row.const)
@@ -32,7 +32,8 @@ def type_of(row: Parameter) -> Type:
 
 
 def by_reference(t: Type) -> Type:
-    """The kind of a kernel's parameter of this type: a record is passed by reference, like an array."""
+    """Returns the kind of a kernel's parameter of this type: a record is passed by reference, like
+    an array."""
     if isinstance(t, Tuple):
         return t.of(map(by_reference, t.types))
     return Array(t, 0) if isinstance(t, Record) else t
@@ -46,7 +47,7 @@ def _dtype_name(t):
 
 
 def row(t: Type, name: str) -> Parameter:
-    """The row of a parameter of this type, by which the launcher converts arguments."""
+    """Returns the row of a parameter of this type, by which the launcher converts arguments."""
     if isinstance(t, Scalar):
         dtype = _dtype_name(t)
         return Parameter(name, "scalar", t.cxx, dtype, t.size, t.size, t.align, 0, "", False)

@@ -26,7 +26,7 @@ _CPP_NAMES = {
 
 
 def parse(text: str, names=None) -> Signature:
-    """The signature in ``text``. ``names`` maps further names to types (or dtypes)."""
+    """Returns the signature in ``text``. ``names`` maps further names to types (or dtypes)."""
     parser = _Parser(text, names)
     signature = parser.signature()
     parser.end()
@@ -34,7 +34,7 @@ def parse(text: str, names=None) -> Signature:
 
 
 def parse_type(text: str, names=None) -> Type:
-    """The type in ``text``."""
+    """Returns the type in ``text``."""
     parser = _Parser(text, names)
     t = parser.type()
     parser.end()
@@ -60,7 +60,7 @@ def signature(what, names=None) -> Signature:
 
 
 def signatures(what, names=None) -> list[Signature]:
-    """All signatures in an argument of cuda.jit: one signature, or a list of them."""
+    """Returns all signatures in an argument of cuda.jit: one signature, or a list of them."""
     if isinstance(what, list) or (
         isinstance(what, tuple) and what and not any(_is_type(item) for item in what)
     ):
@@ -117,7 +117,7 @@ class _Parser:
         return self.tokens[self.next]
 
     def take(self, *signs):
-        """The next token, if it is one of these signs; else None."""
+        """Returns the next token, if it is one of these signs; else None."""
         if self.token[0] != "end" and self.token[1] in signs:
             self.next += 1
             return self.tokens[self.next - 1][1]
@@ -170,7 +170,7 @@ class _Parser:
         return False
 
     def listed(self):
-        """The types up to the end of the text."""
+        """Returns the types up to the end of the text."""
         args = [self.argument()]
         while self.take(","):
             if self.token[0] == "end":
@@ -256,7 +256,7 @@ class _Parser:
         return self.named(name, at)
 
     def named(self, name, at):
-        """A name from the scope of the signature, or an error."""
+        """Returns a name from the scope of the signature, or an error."""
         value = self.names(name) if self.names else None
         if value is not None and not isinstance(value, (int, float, str)):
             try:

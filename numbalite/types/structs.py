@@ -8,7 +8,7 @@ from numbalite.types.keywords import KEYWORDS
 
 
 def of_record(record, packed, member):
-    """The struct of a Record; ``member`` returns the C++ text of a field."""
+    """Returns the struct of a Record; ``member`` returns the C++ text of a field."""
     dtype = record.dtype
     nested, lines, position = [], [], 0
     for name in sorted(dtype.names, key=lambda n: dtype.fields[n][1]):
@@ -41,7 +41,7 @@ def of_record(record, packed, member):
 
 
 def of_named_tuple(t):
-    """The struct of a NamedTuple."""
+    """Returns the struct of a NamedTuple."""
     names = t.instance_class._fields
     for name in names:
         if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in KEYWORDS:

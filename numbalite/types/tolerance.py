@@ -16,7 +16,7 @@ class Tolerance(NamedTuple):
 
 
 def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
-    """The tolerance of a value of this dtype.
+    """Returns the tolerance of a value of this dtype.
 
     A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
     by its square root. Integers, booleans and dates have to be equal.

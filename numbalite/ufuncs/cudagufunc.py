@@ -38,8 +38,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
 
     ``f(*inputs, out=None, axes=, axis=, keepdims=, casting="same_kind", order="K", dtype=None,
     signature=None, stream=0)``; outputs can be passed after the inputs. Inputs are device arrays, NumPy arrays, arrays
-    of other libraries and numbers; results are on the host if all inputs are. ValueError if core or loop dimensions
-    do not match, TypeError if no loop does.
+    of other libraries and numbers; results are on the host if all inputs are. Raises ValueError if
+    core or loop dimensions do not match, TypeError if no loop does.
     """
 
     def __init__(
@@ -119,7 +119,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return differentiation.jvp(self, primals, tangents)
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """The gradients with respect to the primals, if the layout has fixed sizes, as (3),(3)->(3) has."""
+        """Returns the gradients with respect to the primals, if the layout has fixed sizes, as
+        (3),(3)->(3) has."""
         from . import differentiation
 
         return differentiation.vjp(self, primals, cotangents)

@@ -123,7 +123,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     def add(self, sig):
         """Compiles the loop of another signature, which is tried after the existing ones.
 
-        TypeError or SignatureError for an unsuitable signature. An existing signature has no effect.
+        Raises TypeError or SignatureError for an unsuitable signature. An existing signature has no effect.
         """
         signature = self._parsed(sig)
         if not all(isinstance(t, types.Scalar) for t in signature.args):
@@ -178,7 +178,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return differentiation.jvp(self, primals, tangents)
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """The gradients with respect to the primals, in their shapes; None for integers."""
+        """Returns the gradients with respect to the primals, in their shapes; None for integers."""
         from . import differentiation
 
         return differentiation.vjp(self, primals, cotangents)
@@ -238,7 +238,7 @@ _casts: dict[Any, CudaUfunc] = {}  # type, and each requested dtype that denotes
 
 
 def cast_ufunc(dtype):
-    """Returns the ufunc that converts to a dtype, as `cast`; TypeError for a dtype without a C++ type."""
+    """Returns the ufunc that converts to a dtype, as `cast`; raises TypeError for a dtype without a C++ type."""
     ufunc = _casts.get(dtype)
     if ufunc is not None:
         return ufunc
@@ -255,7 +255,8 @@ def cast_ufunc(dtype):
 def cast(array, dtype, stream=0, order="K"):
     """Converts an array to another dtype on its device, as a C cast does.
 
-    Complex numbers become their real part; the conversion to bool tests for nonzero values. ``array`` is a device array
-    with any strides; the result is a new array. TypeError for a dtype without a C++ type.
+    Complex numbers become their real part; the conversion to bool tests for nonzero values.
+    ``array`` is a device array with any strides; the result is a new array. Raises TypeError for a
+    dtype without a C++ type.
     """
     return cast_ufunc(dtype)(array, casting="unsafe", order=order, stream=stream)

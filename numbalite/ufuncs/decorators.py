@@ -221,7 +221,7 @@ def vectorize(
     ``headers={name: text}``, ``max_registers lineinfo stoppable``; numba's ``nopython`` and ``nogil`` are
     accepted; both are always true.
 
-    Raises SignatureError, CompileError; TypeError for an option that does not exist; CudaSupportError
+    Raises SignatureError, CompileError, or TypeError for an option that does not exist; CudaSupportError
     where the target cannot be had. A call accepts arrays that can be broadcast, and raises the exceptions of
     NumPy's ufuncs.
 
@@ -548,7 +548,7 @@ def cuda_guvectorize(
 
 
 class _Form:
-    """How the function was given, if it was not decorated."""
+    """The arguments that define the function, if it is not a decorated function."""
 
     def __init__(self, what, source, name, args, frame):
         self.what = what
@@ -730,7 +730,7 @@ def _check_target(target):
 
 
 def _options(what, given, more=()):
-    """Returns the parsed options; TypeError for one that does not exist."""
+    """Returns the parsed options; raises TypeError for one that does not exist."""
     options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")

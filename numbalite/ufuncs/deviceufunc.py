@@ -134,7 +134,8 @@ class DeviceUfunc(Compiled):
         casting: str | None = None,
         reduction: bool = False,
     ) -> tuple:
-        """The dtypes of the loop for operands of these dtypes, as numpy.ufunc.resolve_dtypes.
+        """Returns the dtypes of the loop for operands of these dtypes, as
+        numpy.ufunc.resolve_dtypes.
 
         `dtypes` has one item per operand: int, float or complex for a Python number, None for an omitted output."""
         plain = self._asked_dtypes(dtypes, reduction)

@@ -23,8 +23,8 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
     derivative is exact (forward-mode automatic differentiation): the function's text is compiled with dual
     numbers. It has derivatives itself.
 
-    SignatureError if no signature has a floating input there and floating results. CompileError if the text
-    uses a function without a rule: give the derivative by ``defvjp``.
+    Raises SignatureError if no signature has a floating input there and floating results. Raises
+    CompileError if the text uses a function without a rule: give the derivative by ``defvjp``.
 
         f = vectorize(["float64(float64, float64)"], target="cuda")(...)
         f.derivative(1)(x, y)

@@ -37,7 +37,7 @@ def element_function(
     ``source`` is a complete C++ function (template, overloads; ``name`` selects one of several), or with
     ``args`` ("x, y") a body or an expression with these parameters, which may use numbers of the enclosing Python
     scope. ``what`` is the kind of object for messages. ``frame`` is the caller's frame, which contains the source.
-    TypeError unless exactly one of function and source is passed.
+    Raises TypeError unless exactly one of function and source is passed.
     """
     frame = frame or sys._getframe(1)
     if source is None:
@@ -123,7 +123,7 @@ def operation(
     """Returns the DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar
     functions.
 
-    It is a text in ``parameters`` ("a, b"), a complete source, or a function. TypeError for another number of
+    It is a text in ``parameters`` ("a, b"), a complete source, or a function. Raises TypeError for another number of
     parameters."""
     if isinstance(functor, str):
         if source is not None:
@@ -209,8 +209,9 @@ def plain_name(function: DeviceFunction) -> str:
 def result_count(function: DeviceFunction, target) -> int:
     """Returns the number of values that a ufunc's function returns, for unknown argument types.
 
-    It is 1 unless the text contains a tuple; then the function is compiled for some types. ``target`` may be a function
-    that returns the target. TypeError if it compiles for none of them: then the user must declare a signature.
+    It is 1 unless the text contains a tuple; then the function is compiled for some types.
+    ``target`` may be a function that returns the target. Raises TypeError if it compiles for none
+    of them: then the user must declare a signature.
     """
     if not _mentions_tuple(function, set()):
         return 1

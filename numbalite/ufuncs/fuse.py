@@ -49,8 +49,8 @@ def fuse(function: Callable | None = None) -> Any:
     are broadcast. ``out=`` and ``stream=`` are as for ufuncs. Types and results equal those of the function without
     ``fuse``.
 
-    TypeError for operations that cannot be fused: branches on values, indexing, functions of whole arrays, and a
-    reduction before the last step.
+    Raises TypeError for operations that cannot be fused: branches on values, indexing, functions of
+    whole arrays, and a reduction before the last step.
 
     >>> @numbalite.fuse
     ... def distance(x, y):
@@ -84,14 +84,14 @@ class Fused:
     def jvp(self, primals: Any, tangents: Any) -> Any:
         """(f(x...), its derivative in the direction of the tangents), as for ufuncs.
 
-        TypeError for a function whose last step is a reduction other than a sum.
+        Raises TypeError for a function whose last step is a reduction other than a sum.
         """
         return self._differentiable(primals).jvp(tuple(primals), tuple(tangents))
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """The gradients with respect to the primals, as for ufuncs.
+        """Returns the gradients with respect to the primals, as for ufuncs.
 
-        TypeError for a function whose last step is a reduction other than a sum.
+        Raises TypeError for a function whose last step is a reduction other than a sum.
         """
         return self._differentiable(primals).vjp(tuple(primals), cotangents)
 
@@ -131,7 +131,7 @@ def _type_of(value):
 
 @functools.lru_cache(64)
 def _number_type(dtype):
-    """Returns the dtype in native byte order; TypeError if the device does not support it."""
+    """Returns the dtype in native byte order; raises TypeError if the device does not support it."""
     if not assign.is_number(dtype.newbyteorder("=")):
         raise operands.no_numbers(dtype, "fuse")
     return dtype.newbyteorder("=")
@@ -232,7 +232,7 @@ def _dtype(kind):
 
 
 def _number(value):
-    """Returns a constant of the function, as a number; TypeError for other values."""
+    """Returns a constant of the function, as a number; raises TypeError for other values."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:

@@ -79,7 +79,7 @@ def _ufunc_source(function, signatures, options):
 def lazy_loop(function, inputs, nout, target, options) -> Loop:
     """Returns the loop for inputs of these Scalar types; its results are of the types that the compiler deduces.
 
-    CompileError if the function does not take them, TypeError for a result that no array can hold.
+    Raises CompileError if the function does not take them, TypeError for a result that no array can hold.
     """
     function = function.of(inputs)
     builder, names = _builder(function)

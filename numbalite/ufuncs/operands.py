@@ -83,7 +83,7 @@ def to_device(value, stream):
 def axes_of(axis, ndim) -> tuple:
     """Returns an `axis` argument as a sorted tuple of axis numbers; None means all axes.
 
-    AxisError for an axis out of range, ValueError for duplicates.
+    Raises AxisError for an axis out of range, ValueError for duplicates.
     """
     if axis is None:
         return tuple(range(ndim))

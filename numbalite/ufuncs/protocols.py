@@ -190,7 +190,7 @@ def _name(ufunc):
 
 
 def counterpart(ufunc) -> CudaUfunc:
-    """Returns the CUDA ufunc for a NumPy ufunc; TypeError if there is none."""
+    """Returns the CUDA ufunc for a NumPy ufunc; raises TypeError if there is none."""
     made = _core.ufunc_counterparts.get(ufunc)
     if made is not None:
         return made

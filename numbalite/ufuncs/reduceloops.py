@@ -55,7 +55,8 @@ def pipelines() -> int:
 
 
 def cached_bytes() -> int:
-    """The maximum size of an array that is expected to stay in the L2 cache: 4/5 of the smallest device's cache."""
+    """Returns the maximum size of an array that is expected to stay in the L2 cache: 4/5 of the
+    smallest device's cache."""
     devices = range(_core.device_count())
     return min(_core.device_attribute(device, _L2_CACHE_SIZE) for device in devices) * 4 // 5
 
@@ -163,12 +164,13 @@ _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
 
 def _powers(first, last):
-    """The powers of two from ``first`` to ``last``."""
+    """Returns the powers of two from ``first`` to ``last``."""
     return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
 def _widths(size, accumulator):
-    """The possible numbers of neighbouring columns that a thread reduces, from the sizes of elements."""
+    """Returns the possible numbers of neighbouring columns that a thread reduces, from the sizes of
+    elements."""
     most = max(1, min(16 // size, 128 // accumulator))
     return _powers(1, 1 << (most.bit_length() - 1))
 

@@ -60,8 +60,8 @@ class Reduce(_core.Reduction):
     ``init``: the initial value, which is combined from the left; the result for an empty array.
     ``axis``: an int or a tuple; None (the default) reduces all axes.
 
-    ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError for values that are no
-    array of numbers.
+    Raises ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError
+    for values that are no array of numbers.
 
     >>> largest = cuda.reduce("a > b ? a : b")
     >>> a = np.array([[3, 1], [4, 1]])
@@ -188,7 +188,7 @@ class Reduce(_core.Reduction):
         return out.copy_to_host(stream=stream)[()]
 
     def inspect_source(self, dtype=np.float64) -> str:
-        """The CUDA C++ source of the kernel that reduces contiguous numbers of a dtype."""
+        """Returns the CUDA C++ source of the kernel that reduces contiguous numbers of a dtype."""
         dtype = np.dtype(dtype)
         return self._loops.generated("packed", dtype, dtype, dtype)[0].finish()
 
@@ -232,7 +232,8 @@ if TYPE_CHECKING:  # type of a call of the class: without an operation, a decora
 
 
 def identity(function):
-    """The identity of a reduction with the function: 0 for a sum, 1 for a product, None if it is not recognized."""
+    """Returns the identity of a reduction with the function: 0 for a sum, 1 for a product, None if
+    it is not recognized."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2:
         return None

@@ -150,7 +150,7 @@ def no_such_loop(ufunc):
 def choose(request: Request, loops) -> tuple:
     """Selects the loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
 
-    TypeError if no loop matches, NumPy's casting errors if operands cannot be cast.
+    Raises TypeError if no loop matches, NumPy's casting errors if operands cannot be cast.
     """
     if request.fixed is not None:
         found = _among_fixed(request, loops, request.fixed)

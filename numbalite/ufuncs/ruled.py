@@ -1,5 +1,6 @@
-"""Ufuncs with their own rule for the choice of a loop: they implement NumPy's functions that convert some of
-their inputs to one dtype (`where`, `clip`). A rule is called once for each list of types."""
+"""Ufuncs with a custom rule that selects the loop. They implement NumPy's functions that convert
+only some of their inputs to a common dtype (`where`, `clip`). A rule is called once for each list
+of types."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _is_captured(bad, stream):
 
 
 def refuse(shape: tuple, indices: Any, bad: Any) -> None:
-    """Waits for the bounds check of `at`, whose result is ``bad``. IndexError if an index is out of bounds."""
+    """Waits for the bounds check of `at`, whose result is ``bad``. Raises IndexError if an index is out of bounds."""
     left = int(bad[0])
     if left:
         array = operands.device_view(indices[0] if isinstance(indices, tuple) else indices)

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def assert_type(value, kind):
-    """Returns the value. TypeError if it is not an instance of the type, which may be generic."""
+    """Returns the value. Raises TypeError if it is not an instance of the type, which may be generic."""
     if kind is not typing.Any and not _is(value, kind):
         raise TypeError(f"{value!r} is no {kind}")
     return value

@@ -81,7 +81,7 @@ def _mypy(*arguments):
 
 
 def pyright(folder, *files):
-    """The errors of pyright."""
+    """Returns the errors of pyright."""
     pytest.importorskip("basedpyright")
     settings = {
         "include": [str(file) for file in files],

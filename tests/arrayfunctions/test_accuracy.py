@@ -49,8 +49,8 @@ def exact_variance(x):
 @pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
 def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
-    """An outlier as the first element causes no error beyond the rounding of its square in float64.
-    Without the optimizer, no multiplication and addition are fused."""
+    """If the first element is an outlier, the error is at most the rounding of its square in
+    float64. Without the optimizer, no multiplication and addition are fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
     x = (np.random.default_rng(5).normal(size=100_003) + mean).astype(code)
     if first is not None:

@@ -67,7 +67,7 @@ class Reader:
 
 
 def key_of(*args, **keywords):
-    """The key of a call, which its first call leaves; None if the call cannot be keyed."""
+    """Returns the key of a call, which its first call leaves; None if the call cannot be keyed."""
     function = _core.Traced(lambda *args, **keywords: None)
     function(*args, **keywords)
     return next(iter(function._traces), None)
@@ -83,7 +83,8 @@ def drawn_array(rng):
 
 
 def drawn(rng, arrays, depth=0):
-    """A value; small integers are as likely as distances between arrays, and texts contain tags."""
+    """Returns a value; small integers are as likely as distances between arrays, and texts contain
+    tags."""
     kind = rng.randrange(8 if depth == 3 else 10)
     if kind == 0:
         return rng.choice(CONSTANTS)

@@ -14,7 +14,7 @@ KINDS = [(name, dtype) for name in NAMES for dtype in DTYPES]
 
 
 def few_values(rng, shape, dtype, has_nans):
-    """An array in which most extremes occur several times."""
+    """Returns an array in which most extremes occur several times."""
     x = rng.integers(0, 3, shape).astype(dtype)
     if x.dtype.kind == "c":
         x += 1j * rng.integers(0, 2, shape).astype(dtype)

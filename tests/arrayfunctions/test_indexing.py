@@ -1,4 +1,4 @@
-"""Fancy indexing, take, put, repeat and pad, with NumPy as the oracle."""
+"""Compares fancy indexing, take, put, repeat and pad with NumPy."""
 
 import numpy as np
 import pytest

@@ -44,7 +44,7 @@ def on_side_of(x, array):
 
 
 def laid(made):
-    """The result, and its memory layout."""
+    """Returns the result, and its memory layout."""
     return made, made.flags.c_contiguous, made.flags.f_contiguous
 
 

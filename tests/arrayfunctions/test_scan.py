@@ -90,7 +90,7 @@ def pipelines(driver_kind, reduction_limits, scan_steps):
 
 
 def kinds(plans):
-    """The kind of kernel of each scan."""
+    """Returns the kind of kernel of each scan."""
     return [steps[-1][0].rstrip("0123456789x") for steps in plans]
 
 

@@ -16,7 +16,7 @@ KINDS_APART = ["u1", "i4", "f4", "c8"]  # of which each has its own kernels
 
 
 def values(rng, dtype, shape):
-    """Numbers with many ties, extremes and NaNs of both signs."""
+    """Returns numbers with many ties, extremes and NaNs of both signs."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         parts = values(rng, "f4" if dtype.itemsize == 8 else "f8", (*shape, 2))

@@ -136,7 +136,7 @@ for _ in range(6):
 
 
 def test_the_device_is_meant(run_python):
-    """Also if no array is bound to the stream."""
+    """Replays on streams of another device, also if no array is bound to the stream."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
     elif len(cuda.gpus) > 1:

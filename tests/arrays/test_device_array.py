@@ -34,7 +34,7 @@ DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[s]", "
 
 
 def filled(shape, dtype="f4"):
-    """A host array without two equal elements next to each other."""
+    """Returns a host array without two equal elements next to each other."""
     size = int(np.prod(shape))
     dtype = np.dtype(dtype)
     raw = np.arange(size * dtype.itemsize, dtype="i8") * 7 + 3
@@ -125,7 +125,8 @@ def test_arrays_are_not_made_by_their_type():
 
 # ---- indexing ----
 def random_index(rng, shape):
-    """An index for an array of that shape: integers, slices, None and maybe one Ellipsis."""
+    """Returns an index for an array of that shape: integers, slices, None and maybe one
+    Ellipsis."""
     taken = rng.randint(0, len(shape))
     items = []
     ellipsis = rng.random() < 0.4

@@ -61,7 +61,7 @@ def random_array(draw, shape, dtype):
 
 
 def random_view(draw, shape):
-    """An index for arrays of this shape."""
+    """Returns an index for arrays of this shape."""
     index = []
     for _ in shape:
         step = draw.choice([1, 1, 2, 3, -1, -2])

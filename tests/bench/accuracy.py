@@ -83,7 +83,7 @@ def made(name, rng, shape, code):
 
 
 def _exact_sum(parts):
-    """The sum of float64 numbers, as a longdouble."""
+    """Returns the sum of float64 numbers, as a longdouble."""
     parts = list(map(float, parts))
     total = math.fsum(parts)
     return wide(total) + wide(math.fsum([*parts, -total])) if math.isfinite(total) else wide(total)
@@ -139,7 +139,7 @@ def _norm(x):
 
 
 def _of_axis(function):
-    """The function of each 1-D slice along an axis, or of all elements."""
+    """Returns the function of each 1-D slice along an axis, or of all elements."""
 
     def of(x, axis):
         if axis is None:
@@ -218,7 +218,7 @@ class Case:
         self.of_all = of_all  # relative to the largest result
 
     def allowed(self, code, theirs):
-        """The error that a result may have, if NumPy's is `theirs`."""
+        """Returns the error that a result may have, if NumPy's is `theirs`."""
         if code == "e":
             return max(self._limit, 4 * self._times * theirs)
         if code in "dDbihq":
@@ -327,8 +327,8 @@ CASES = {
 
 
 def roundings(found, exact, of_all=False):
-    """The largest relative error, in halves of a unit in the last place; infinite if only one of
-    the two is finite."""
+    """Returns the largest relative error, in halves of a unit in the last place; infinite if only
+    one of the two is finite."""
     dtype = found.real.dtype
     info = np.finfo(dtype)
     is_finite = np.isfinite(exact.real) & np.isfinite(exact.imag)
@@ -372,8 +372,8 @@ def measured(name, code, rng, shape):
 
 
 def excess(name, code, errors):
-    """The cases with a larger error than allowed: one rounding or NumPy's error, unless the case
-    has a limit of its own."""
+    """Returns the cases with a larger error than allowed: one rounding or NumPy's error, unless the
+    case has a limit of its own."""
     case = CASES[name]
     return {key: one for key, one in errors.items() if one[0] > case.allowed(code, one[1])}
 

@@ -23,7 +23,7 @@ SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
 @functools.cache
 def ufuncs():
-    """The ufuncs under test, by name; made once."""
+    """Returns the ufuncs under test, by name; made once."""
     from numbalite import cuda, vectorize
 
     @vectorize(["float32(float32, float32, float32)"], target="cuda")

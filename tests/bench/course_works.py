@@ -59,5 +59,5 @@ def matrices():
 
 
 def reduced_of(a, b):
-    """The sum of the rows of a @ b."""
+    """Returns the sum of the rows of a @ b."""
     return a.sum(0, dtype=np.float64) @ b

@@ -24,13 +24,13 @@ def hand(name):
 
 
 def of(name, *parameters):
-    """A kernel of hand.cu: of("add", "int8", 16, 2) is add<signed char, 16, 2>."""
+    """Returns a kernel of hand.cu: of("add", "int8", 16, 2) is add<signed char, 16, 2>."""
     texts = [NAMES.get(p, str(p)) for p in parameters]
     return hand(f"{name}<{', '.join(texts)}>" if texts else name)
 
 
 def noise(shape, dtype, seed=1):
-    """An array of random numbers on the device."""
+    """Returns an array of random numbers on the device."""
     from numbalite import cuda
 
     x = cuda.device_array(shape, dtype)
@@ -238,7 +238,7 @@ def tolerance(dtype):
 
 
 def summed(host, dtype, axis):
-    """The expected sum: of bytes modulo 256."""
+    """Returns the expected sum: of bytes modulo 256."""
     if dtype == "int8":
         return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
     return host.sum(axis=axis, dtype=np.float64)

@@ -70,7 +70,7 @@ def curve_of_calls(label, xs, make, calls=200, rounds=100):
 
 
 def curve_of_measures(label, xs, make, calls=200, rounds=100):
-    """The same where make(x) is a measure of measure.py."""
+    """Returns the same where make(x) is a measure of measure.py."""
     measures = [make(x) for x in xs]
     least = [float("inf")] * len(measures)
     calls, rounds = (3, 1) if SMALL else (calls, rounds)

@@ -44,7 +44,8 @@ def words_c(floor):
 
 
 def repeated(floor, make):
-    """A measurement of a library's function; make() returns it as (library, name, words)."""
+    """Returns a measurement of a library's function; make() returns it as (library, name,
+    words)."""
     if SMALL:
         return lambda count: 1.0
     library, name, words = make()

@@ -1,5 +1,4 @@
-"""Tools with which the rows of the benchmark are measured: medians, fresh processes, the floors in
-C, events.
+"""Functions that measure the rows of the benchmark: medians, new processes, floors in C, events.
 
 A row is a function that returns (numbalite, floor or None, limit or None) in the row's unit.
 """
@@ -95,8 +94,8 @@ def row(key, what, unit, target="", gpu=False, moved=None):
 
 
 def calls_of(function, sync=None):
-    """A measure: measure(count) is the microseconds of a call, over `count` calls. `sync` follows them,
-    outside the clock."""
+    """Returns a measure: measure(count) is the microseconds of a call, over `count` calls. `sync`
+    follows them, outside the clock."""
 
     def measure(count):
         start = time.perf_counter()
@@ -112,7 +111,8 @@ def calls_of(function, sync=None):
 
 
 def loop_of(statement, names, wait):
-    """A measure of a loop around a statement, as one writes it, and of the wait at its end."""
+    """Returns a measure of a loop around a statement, as one writes it, and of the wait at its
+    end."""
     loop = timeit.Timer(statement, globals=names)
 
     def measure(count):
@@ -211,7 +211,7 @@ class Floor:
         return path
 
     def cubin(self, name="add3", source=ADD3):
-        """A kernel for this GPU, compiled once, by nvcc if it is installed."""
+        """Returns a kernel for this GPU, compiled once, by nvcc if it is installed."""
         path = self.folder / f"{name}.cubin"
         nvcc = shutil.which("nvcc")
         if path.exists():
@@ -226,7 +226,7 @@ class Floor:
         return str(path)
 
     def of_peer(self, peer, key):
-        """The time of a peer for a row, or None."""
+        """Returns the time of a peer for a row, or None."""
         return self.peers.get(peer, {}).get(key)
 
     def run(self, *words):
@@ -246,7 +246,7 @@ class Floor:
         return self.parts[words]
 
     def opened(self):
-        """The library, in this process."""
+        """Returns the library, in this process."""
         if not self.driver_c:
             path = self.build("driver.c", "driver.so", "-shared", "-fPIC")
             self.driver_c = ctypes.CDLL(path)
@@ -256,7 +256,7 @@ class Floor:
         return self.driver_c
 
     def driver(self, name):
-        """A measure, as calls_of() makes them, of one of driver.c's `works`."""
+        """Returns a measure, as calls_of() makes them, of one of driver.c's `works`."""
         if SMALL:
             return lambda count: 1.0
         library = self.opened()
@@ -269,14 +269,14 @@ class Floor:
         return measure
 
     def diffusion(self, name, n=32):
-        """The same of an n x n diffusion, by launches or by graphs of 1000 of them."""
+        """Returns the same of an n x n diffusion, by launches or by graphs of 1000 of them."""
         if not SMALL:
             cubin = self.cubin("diffusion", DIFFUSION)
             self.opened().open_diffusion(cubin.encode(), n)
         return self.driver(name)
 
     def views(self, cubin):
-        """The same of launches of the kernel takes_views in `cubin`."""
+        """Returns the same of launches of the kernel takes_views in `cubin`."""
         if SMALL:
             return self.driver("launch")
         number, library = len(self.kernels), self.opened()
@@ -329,8 +329,8 @@ def nvrtc_version():
 
 
 def nvrtc_alone(source, *options):
-    """The output of NVRTC for a source, in this process and as numbalite calls it: {"cubin", "log",
-    ...}."""
+    """Returns the output of NVRTC for a source, in this process and as numbalite calls it:
+    {"cubin", "log", ...}."""
     from numbalite import _core
 
     nvrtc_version()
@@ -350,7 +350,7 @@ def arch():
 
 
 def device_calls(function):
-    """A measure of the time on the device, between two events around the calls."""
+    """Returns a measure of the time on the device, between two events around the calls."""
     from numbalite import cuda
 
     start, end = cuda.event(), cuda.event()

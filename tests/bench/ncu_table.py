@@ -98,7 +98,7 @@ class Launch(NamedTuple):
 
 
 def predicted(path: pathlib.Path, gpu: str) -> list:
-    """The launches of a program on the simulator."""
+    """Returns the launches of a program on the simulator."""
     command = [sys.executable, "-m", "numbalite", "profile", "--json", "--gpu", gpu, str(path)]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=path.parent, env=_environment()
@@ -114,7 +114,7 @@ def _environment(**changes):
 
 
 def launches_of(profile: dict) -> list:
-    """The launches of a profile in JSON, in their order."""
+    """Returns the launches of a profile in JSON, in their order."""
     found = []
     for kernel in profile["kernels"]:
         for launch in kernel["launches"]:
@@ -133,7 +133,8 @@ def launches_of(profile: dict) -> list:
 
 
 def name_of(kernel: str) -> str:
-    """The kernel's name without numbalite's prefix, namespaces, parameters and template arguments."""
+    """Returns the kernel's name without numbalite's prefix, namespaces, parameters and template
+    arguments."""
     name = re.sub(r"<.*|\(.*", "", kernel.removeprefix("void "))
     return name.rpartition("::")[2].removeprefix("nl_").rstrip("_")
 
@@ -142,7 +143,7 @@ def name_of(kernel: str) -> str:
 
 
 def run_ncu(path: pathlib.Path) -> str:
-    """The output of ncu for a program on the GPU."""
+    """Returns the output of ncu for a program on the GPU."""
     metrics = ",".join(metric for counter in COUNTERS for metric in counter.metrics)
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base", "function",
@@ -179,8 +180,8 @@ def record(programs: list, folder: pathlib.Path) -> int:
 
 
 def read_ncu(text: str) -> list:
-    """The launches in the output of `ncu --csv --page raw`; other lines, such as the program's own,
-    are skipped."""
+    """Returns the launches in the output of `ncu --csv --page raw`; other lines, such as the
+    program's own, are skipped."""
     lines = text.splitlines()
     start = next((n for n, line in enumerate(lines) if line.startswith('"ID",')), None)
     if start is None:
@@ -247,7 +248,7 @@ def match(expected: list, measured: list) -> tuple:
 
 
 def error_of(predicted, measured: float) -> float:
-    """The relative error of a number; of a range, the distance from it."""
+    """Returns the relative error of a number; of a range, the distance from it."""
     low, high = predicted if isinstance(predicted, (list, tuple)) else (predicted, predicted)
     distance = max(low - measured, measured - high, 0)
     if distance == 0:
@@ -256,7 +257,7 @@ def error_of(predicted, measured: float) -> float:
 
 
 def compare(program: str, pairs: list) -> list:
-    """The rows of a program."""
+    """Returns the rows of a program."""
     rows = []
     for expected, measured in pairs:
         for counter in COUNTERS:
@@ -304,7 +305,7 @@ def versions(times: dict) -> list:
 
 
 def table(rows: list, pairs: list, alone: list) -> str:
-    """The table, and each miss."""
+    """Returns the table, and each miss."""
     out = ["| counter | launches | within | share | target |", "|---|---|---|---|---|"]
     misses = []
     for counter in COUNTERS:
@@ -356,7 +357,7 @@ def _shown(value):
 
 
 def main(arguments: list) -> int:
-    """The command."""
+    """Returns the command."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--gpu", default="H200")

@@ -48,7 +48,7 @@ def median(function, inner=1, sync=lambda: None, rounds=7):
 
 
 def row(name):
-    """The decorated function's value is that of the row."""
+    """Returns the decorated function's value is that of the row."""
 
     def run(function):
         if WANTED and name not in WANTED:
@@ -112,7 +112,7 @@ def event_times(function, record, wait, elapsed, inner=5, rounds=5):
 
 # ---- what several of them compute ------------------------------------------------------------------------
 def ramp():
-    """The arguments of sincos, U4 and P1."""
+    """Returns the arguments of sincos, U4 and P1."""
     return np.linspace(0, np.pi, MANY)
 
 
@@ -121,7 +121,7 @@ def sincos_of(x, y):
 
 
 def four():
-    """The arguments of powers, U5."""
+    """Returns the arguments of powers, U5."""
     return np.random.default_rng(7).random((4, 5 * MANY), np.float32)
 
 

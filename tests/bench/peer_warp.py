@@ -18,7 +18,7 @@ def add(a: wp.array(dtype=float), b: wp.array(dtype=float), c: wp.array(dtype=fl
 
 
 def times(factor):
-    """A kernel that has not been compiled before."""
+    """Returns a kernel that has not been compiled before."""
 
     @wp.kernel(module="unique")
     def scaled(

@@ -24,7 +24,8 @@ _SHARED_BY_ALL = ("Y5",)
 
 
 def part_of_gpu():
-    """An H200 with a fraction of its multiprocessors, and the same fraction of its shared units."""
+    """Returns an H200 with a fraction of its multiprocessors, and the same fraction of its shared
+    units."""
     from numbalite.profiler import gpus
 
     gpu = gpus.find("H200")
@@ -62,7 +63,7 @@ def works():
 
 
 def predict(key, grid, block, arguments):
-    """The launch of a row for the part of the GPU."""
+    """Returns the launch of a row for the part of the GPU."""
     from numbalite import cuda
 
     given = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]

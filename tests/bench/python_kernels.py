@@ -263,7 +263,7 @@ def near_pi(before, after):
 
 
 def placed(cuda, arguments):
-    """The arguments, arrays on the device."""
+    """Returns the arguments, arrays on the device."""
     made = (a() if callable(a) else a for a in arguments)
     return tuple(cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in made)
 

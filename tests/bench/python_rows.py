@@ -130,7 +130,7 @@ def string(key):
 
 
 def launches(kernel, work):
-    """A measure of the kernel's time on the device; its result is right."""
+    """Returns a measure of the kernel's time on the device; its result is right."""
     from numbalite import cuda
 
     given = python_kernels.placed(cuda, work.arguments)

@@ -252,8 +252,8 @@ assert (x.copy_to_host() == 5).all()
 
 @row("C2", "the same from the disk cache, new process: extra", "us", "1000")
 def compile_cached(floor):
-    """A second kernel that is in the disk cache, from the source to the finished launch, minus the
-    time of loading and launching it in C."""
+    """Returns a second kernel that is in the disk cache, from the source to the finished launch,
+    minus the time of loading and launching it in C."""
     from numbalite import cuda
 
     quiet = "import warnings; warnings.simplefilter('ignore')\n"

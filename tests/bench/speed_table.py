@@ -67,7 +67,7 @@ def table(record):
 
 
 def update(path: pathlib.Path, record):
-    """Puts the table between the markers; the text around it stays."""
+    """Replaces the text between the markers by the table."""
     text = path.read_text()
     before, found, rest = text.partition(BEGIN)
     _, closed, after = rest.partition(END)

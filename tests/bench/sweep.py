@@ -6,9 +6,10 @@ docs/performance.md has the reasons.
 
 After so many seconds it says where to go on: `--after` continues behind that case.
 
-Small sizes are the host's part of a call, large ones the device's. Small results are compared with NumPy's
-before they are timed. Large arrays are made on the device, once for all functions and libraries, which share the
-memory; kernels are compiled before, by several threads.
+The times of small sizes show the host's part of a call, those of large sizes the device's part.
+Small results are compared with NumPy's before they are timed. Large arrays are made on the device,
+once for all functions and libraries, which share the memory; kernels are compiled before, by
+several threads.
 """
 
 import concurrent.futures
@@ -238,7 +239,8 @@ def values(shape, dtype, seed):
 
 
 def on_device(shape, dtype, seed):
-    """The same numbers over and over; functions that write into an array put others of them there."""
+    """Returns the same numbers over and over; functions that write into an array put others of them
+    there."""
     key = shape, dtype, seed
     found = _large.get(key)
     if found is None:

@@ -25,7 +25,7 @@ def nothing(x):
 
 
 def _reachable(frame, depth=4):
-    """All arrays and tuples of arrays that the locals of the calling frames lead to."""
+    """Returns all arrays and tuples of arrays that the locals of the calling frames lead to."""
     found, seen = [], set()
     while frame is not None:
         waiting = [(v, depth, f"{frame.f_code.co_name}: {k}") for k, v in frame.f_locals.items()]

@@ -48,7 +48,7 @@ def test_a_rotation_beyond_a_limit():
 
 
 def _limited(name, solution):
-    """The Failed of an answer whose results are right."""
+    """Returns the Failed of an answer whose results are right."""
     exercise = find(name)
     arguments = Arguments(exercise, Referee(exercise).draw(exercise.counted).data, 0)
     counted = counters.count(lambda: exercise.call(solution, *arguments.passed))

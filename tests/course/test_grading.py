@@ -165,7 +165,7 @@ def test_files_that_are_not_notebooks(tmp_path, text):
 
 
 def grade(run_python, *arguments, driver_kind):
-    """The course's tests in a fresh process, from a folder without settings for pytest.
+    """Returns the course's tests in a fresh process, from a folder without settings for pytest.
 
     Other plugins are disabled: importing hypothesis takes longer than the test.
     """

@@ -380,7 +380,8 @@ def functions(compiler):
 
 
 def make_several(names):
-    """A ufunc that returns the results of several functions, each applied to one argument."""
+    """Returns a ufunc that returns the results of several functions, each applied to one
+    argument."""
     count = len(names)
     call = ", ".join(f"{name}(a{i})" for i, name in enumerate(names))
     signatures = [

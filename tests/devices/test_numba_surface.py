@@ -193,8 +193,8 @@ extern "C" __global__ void scale(float* x, int n) { int i = threadIdx.x; if (i <
 
 
 def scale_image():
-    """The kernel as an image, and the symbols in it. The contents of a file written on a machine
-    with a GPU."""
+    """Returns the kernel as an image, and the symbols in it. The contents of a file written on a
+    machine with a GPU."""
     from numbalite import compilers
 
     target = ("sim",)

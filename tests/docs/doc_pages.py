@@ -57,7 +57,7 @@ class Block(NamedTuple):
 
 
 def blocks(path):
-    """The blocks of a page, in order; an output belongs to the program above it."""
+    """Returns the blocks of a page, in order; an output belongs to the program above it."""
     found, lines, at = [], path.read_text(encoding="utf-8").splitlines(), 0
     mark, last_end = "", None
     while at < len(lines):

@@ -29,7 +29,7 @@ IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
 
 
 def described():
-    """The names that the pages of the reference describe, in full."""
+    """Returns the names that the pages of the reference describe, in full."""
     found = set()
     for page in sorted(PAGES.glob("*.md")):
         module = ""
@@ -100,7 +100,7 @@ def test_the_table_of_variables():
 
 
 def more():
-    """The names that the reference describes in addition to __all__."""
+    """Yields the names that the reference describes in addition to __all__."""
     from numbalite.cuda import random
     from numbalite.runtime import memory
 

@@ -35,7 +35,7 @@ WRONG = RIGHT.replace("__syncthreads()", "__syncthread()").replace("a(x, y)", "a
 
 @pytest.fixture
 def errors(tmp_path):
-    """errors(source): the errors that clangd reports."""
+    """Returns a function errors(source) that returns the errors that clangd reports."""
     if shutil.which("clangd") is None:
         pytest.skip("needs clangd")
 

@@ -114,7 +114,7 @@ def scopes(tmp_path_factory):
 
 
 def of(scopes, text, word, nth=0):
-    """The scopes of a word in the nth line that contains a text."""
+    """Returns the scopes of a word in the nth line that contains a text."""
     lines = [line for line in scopes if text in "".join(part for part, _ in line)]
     return next(scope for part, scope in lines[nth] if word in part)
 

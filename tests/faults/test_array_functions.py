@@ -15,7 +15,8 @@ CASES = [name for name in CALLS if dispatch.numpy_function(name) is not None]
 
 
 def call_of(name):
-    """A call with device arrays that are made beforehand; arrays that it writes to are the same each time."""
+    """Returns a call with device arrays that are made beforehand; arrays that it writes to are the
+    same each time."""
     function = dispatch.numpy_function(name)
     args = moved(CALLS[name])
 

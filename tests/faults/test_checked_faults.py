@@ -101,7 +101,7 @@ def kernels():
 
 
 def outcome(launch, step):
-    """The outcome of a launch whose step-th request fails: (the kind or the error, has it
+    """Returns the outcome of a launch whose step-th request fails: (the kind or the error, has it
     failed?)."""
     _core.fail_alloc_at(step)
     try:
@@ -120,12 +120,12 @@ def is_clear(found, kind):
 
 
 def cold_launch():
-    """A first launch, in a process that has not used the simulator."""
+    """Returns a first launch, in a process that has not used the simulator."""
     return make_launch(cuda.module(SOURCE)["lockless"], "lockless", None)
 
 
 def walk(launch, kind):
-    """All steps. Gives how many there were."""
+    """Returns all steps. Gives how many there were."""
     assert launch() == kind
     gc.collect()
     before = _core.live()

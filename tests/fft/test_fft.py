@@ -49,7 +49,7 @@ def check(name, host, *args, key=(), **keywords):
 
 @st.composite
 def arrays(draw, real, most=4):
-    """A host array, and a key of a view."""
+    """Returns a host array, and a key of a view."""
     ndim = draw(st.integers(1, most))
     shape = tuple(draw(st.integers(1, 9 if ndim < 3 else 4)) for _ in range(ndim))
     dtype = draw(st.sampled_from("fd" if real else "fdFDbHq"))
@@ -249,7 +249,7 @@ def test_a_call_finds_its_plan_again():
 
 
 def plans_destroyed(monkeypatch):
-    """The numbers of the plans destroyed from now on, of those created from now on: none is
+    """Returns the numbers of the plans destroyed from now on, of those created from now on: none is
     cached."""
     _core.thread_plans_clear()
     found, destroy = [], CUFFT.find("Destroy", False)

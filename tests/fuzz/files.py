@@ -24,7 +24,7 @@ _folder = None
 
 
 def make_folder(name):
-    """A new folder in the one of this process."""
+    """Returns a new folder in the one of this process."""
     global _folder
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")

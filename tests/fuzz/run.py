@@ -99,7 +99,7 @@ def work(name, seconds, inputs, seed, current):
 
 
 def run_random(name, given):
-    """A process over a target; True if all was well."""
+    """Returns a process over a target; True if all was well."""
     given.keep.mkdir(parents=True, exist_ok=True)
     current = given.keep / f"{name}.current"
     current.write_bytes(bytes(8192))
@@ -139,7 +139,7 @@ def make(command):
 
 
 def build_extension(clang):
-    """The package with an extension that counts its branches, and the program that embeds
+    """Returns the package with an extension that counts its branches, and the program that embeds
     Python."""
     import numpy
 

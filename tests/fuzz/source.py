@@ -51,7 +51,7 @@ class Source:
         return items[self.below(len(items))]
 
     def integer(self, small=16):
-        """A small number mostly; else one at a limit of some type."""
+        """Returns a small number mostly; else one at a limit of some type."""
         kind = self.below(8)
         if kind < 4:
             return self.below(small)
@@ -62,7 +62,7 @@ class Source:
         return -self.pick(INTERESTING)
 
     def word(self, bits=64, signed=True):
-        """A number that a C integer can hold."""
+        """Returns a number that a C integer can hold."""
         value = self.integer() & ((1 << bits) - 1)
         return value - (1 << bits) if signed and value >> (bits - 1) else value
 
@@ -74,8 +74,8 @@ class Source:
         return "".join(parts)
 
     def change(self, data, most=6):
-        """The bytes with a few changes: other bytes, parts removed, doubled or moved, a truncated
-        end."""
+        """Returns the bytes with a few changes: other bytes, parts removed, doubled or moved, a
+        truncated end."""
         data = bytearray(data)
         for _ in range(1 + self.below(most)):
             if not data:

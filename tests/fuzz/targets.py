@@ -418,7 +418,7 @@ _bodies = None
 
 
 def nothing(*kinds):
-    """A kernel with these parameters and an empty body."""
+    """Returns a kernel with these parameters and an empty body."""
     kernel = _kernels.get(kinds)
     if kernel is None:
         listed = ", ".join(f"{kind} p{i}" for i, kind in enumerate(kinds))
@@ -688,7 +688,7 @@ def prepare():
 
 
 def live():
-    """The objects of C code after unreferenced objects were collected."""
+    """Returns the objects of C code after unreferenced objects were collected."""
     from numbalite.runtime import traced
     from numbalite.ufuncs import cudaufunc
 

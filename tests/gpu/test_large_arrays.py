@@ -37,7 +37,8 @@ def marks(size):
 
 
 def zeros(size, dtype="i1", needs=3):
-    """A device array of zeros with ones at the marks; skips where `needs` arrays of it do not fit."""
+    """Returns a device array of zeros with ones at the marks; skips where `needs` arrays of it do
+    not fit."""
     wanted = needs * size * np.dtype(dtype).itemsize + 2 * GIB
     cuda.memory_pool().trim()
     free = cuda.current_context().get_memory_info().free

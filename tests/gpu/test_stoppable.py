@@ -17,7 +17,7 @@ LATEST = 100  # milliseconds after the signal; the thread looks each 50
 
 
 def run(arguments, timeout=100):
-    """The output; a kernel that does not stop ends with its process."""
+    """Returns the output; a kernel that does not stop ends with its process."""
     folder = pathlib.Path(endless.__file__).parent
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],

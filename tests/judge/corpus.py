@@ -121,7 +121,7 @@ HONEST = {
 
 
 def _given(pair):
-    """The arguments of the corrected kernel."""
+    """Returns the arguments of the corrected kernel."""
     return {k: pair.right.get(k, v) for k, v in pair.parameters.items()}
 
 
@@ -136,12 +136,12 @@ def is_task(pair):
 
 
 def text_of(pair, right=True):
-    """The text of a submission: it has its constants, and no #line."""
+    """Returns the text of a submission: it has its constants, and no #line."""
     return pair.constant_lines() + pair.source(right).partition("\n")[2]
 
 
 def task_of(pair):
-    """A task whose only case has the pair's arguments."""
+    """Returns a task whose only case has the pair's arguments."""
     given = _given(pair)
     launch = {**pair.launch, **{k: v for k, v in pair.right.items() if k in pair.launch}}
     after = pair.run(True)
@@ -261,12 +261,12 @@ def vadd(a, b, out):
 
 
 def python(extra="", value="a[i]"):
-    """A Python file that computes ``value``."""
+    """Returns a Python file that computes ``value``."""
     return PY.format(extra=extra, value=value)
 
 
 def source(before="", inside="", value="a[i] + b[i]"):
-    """A source with a right kernel, text before it, and text in one thread."""
+    """Returns a source with a right kernel, text before it, and text in one thread."""
     return f"""
 {before}
 __global__ void vadd(array<const float> a, array<const float> b, array<float> out) {{
@@ -347,7 +347,7 @@ PYTHON_ATTACKS = {
 
 
 def verdict_on(name, text, folder, kind="", speed=False):
-    """The Verdict on a text. ``name`` is that of a task, or a Task."""
+    """Returns the Verdict on a text. ``name`` is that of a task, or a Task."""
     path = pathlib.Path(folder, "kernel.py" if kind == "py" else "kernel.cu")
     path.write_text(text)
     task = taskfile.load(name) if isinstance(name, str) else name

@@ -133,7 +133,8 @@ def run(seconds):
 
 
 def published(root, cells, environment):
-    """The outputs of each cell, and everything that was displayed or updated while it ran."""
+    """Returns the outputs of each cell, and everything that was displayed or updated while it
+    ran."""
     import nbclient
     from nbformat.v4 import new_code_cell, new_notebook
 

@@ -9,7 +9,7 @@ from numbalite import compilers, cuda, guvectorize, vectorize
 
 
 def text_of(html):
-    """The text without tags and entities; the tags must be balanced."""
+    """Returns the text without tags and entities; the tags must be balanced."""
     from html import unescape
     from html.parser import HTMLParser
 

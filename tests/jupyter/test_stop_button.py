@@ -26,7 +26,8 @@ class Notebook:
         self.manager, self.client = manager, client
 
     def run(self, cell, seconds=None, timeout=60):
-        """The output of a cell, its error's name and value, and the time after the interrupt.
+        """Returns the output of a cell, its error's name and value, and the time after the
+        interrupt.
 
         ``seconds`` after the cell has begun, the stop button is pressed.
         """

@@ -18,7 +18,7 @@ both = pytest.mark.parametrize("checked", CHECKED, ids=["debug", "boundscheck"])
 
 
 def line_of(mark):
-    """The number of the line of this file that ends in `mark`."""
+    """Returns the number of the line of this file that ends in `mark`."""
     (line,) = lines_of(f"// {mark}\n", __file__)
     return line
 

@@ -19,7 +19,7 @@ def failing(function):
 
 
 def lines_in(problem, label=__file__):
-    """The lines that the message names as wrong."""
+    """Returns the lines that the message names as wrong."""
     return [int(n) for n in re.findall(rf"{re.escape(label)}\((\d+)\): error", str(problem))]
 
 

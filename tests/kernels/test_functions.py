@@ -177,7 +177,7 @@ def _other(name):
 
 
 def rounded(exact, mode):
-    """A fraction as a double."""
+    """Returns a fraction as a double."""
     near = float(exact)
     if Fraction(near) == exact or mode == "Nearest":
         return near
@@ -237,7 +237,7 @@ def _numbers(words, name):
 
 
 def _to_16_bits(x, name):
-    """The nearest of the type's numbers, as long as they are normal."""
+    """Returns the nearest of the type's numbers, as long as they are normal."""
     fraction, exponent = np.frexp(x)
     digits = DIGITS[name]
     return np.ldexp(np.rint(np.ldexp(fraction, digits)), exponent - digits)

@@ -53,7 +53,7 @@ def arrays():
 
 
 def caught(do):
-    """The KernelWarnings of a call."""
+    """Returns the KernelWarnings of a call."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         do()

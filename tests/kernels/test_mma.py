@@ -1,4 +1,5 @@
-"""PTX's mma, ldmatrix, stmatrix and movmatrix: matrices in the registers of a warp, as PTX's manual lays them out."""
+"""PTX's mma, ldmatrix, stmatrix and movmatrix, with matrices in a warp's registers in the layout of
+the PTX manual."""
 
 import contextlib
 import re
@@ -102,7 +103,7 @@ def numbers(rng, kind, shape):
 
 
 def codes(values, kind):
-    """The bits of numbers."""
+    """Returns the bits of numbers."""
     if kind == "f64":
         return values.view("u8")
     if kind in ("f16", "f32", "tf32", "bf16"):

@@ -77,7 +77,7 @@ FORMATS = {  # exponent, fraction, codes of finite numbers, the code for larger 
 
 
 def finite(exponent, fraction, count):
-    """The numbers that have codes, in their order."""
+    """Returns the numbers that have codes, in their order."""
     code = np.arange(count + 1)
     e, part = code >> fraction, code & (2**fraction - 1)
     bias = 2 ** (exponent - 1) - 1
@@ -88,7 +88,7 @@ def finite(exponent, fraction, count):
 
 
 def nearest(x, exponent, fraction, count, beyond):
-    """The code of the nearest number, of two the even one, by search."""
+    """Returns the code of the nearest number, of two the even one, by search."""
     known = finite(exponent, fraction, count)  # and the next value
     size = np.abs(x.astype(np.float64))
     above = np.clip(np.searchsorted(known, size), 1, count)

@@ -23,7 +23,7 @@ SCALARS = {
 
 
 def zeros(n=4, dtype="f4"):
-    """A host array for a small kernel."""
+    """Returns a host array for a small kernel."""
     return np.zeros(n, dtype)
 
 

@@ -14,8 +14,8 @@ def traced(operation):
 
 
 def traced_again(operation):
-    """The same for the second call: by then kernels are compiled, memory is pooled, and no work is
-    queued."""
+    """Returns the same for the second call: by then kernels are compiled, memory is pooled, and no
+    work is queued."""
     operation()
     cuda.synchronize()
     return traced(operation)

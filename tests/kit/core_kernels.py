@@ -67,7 +67,7 @@ class CoreKernels:
         self._kernels = {}
 
     def rows(self, name):
-        """The descriptions of its parameters."""
+        """Returns the descriptions of its parameters."""
         names = ARGUMENTS.get(name, "value out").split()
         rows = describe.parameters(self.image.descriptions[name])
         if name == "f16":
@@ -75,7 +75,7 @@ class CoreKernels:
         return [row._replace(name=n) for row, n in zip(rows, names, strict=True)]
 
     def of(self, name):
-        """The Kernel."""
+        """Returns the Kernel."""
         if name not in self._kernels:
             lowered = self.image.lowered[name]
             self._kernels[name] = self.module.function(lowered, name, self.rows(name))

@@ -22,7 +22,7 @@ DAMAGES = [
 
 
 def kept(cache):
-    """The files of these folders."""
+    """Returns the files of these folders."""
     return sorted(path for path in Path(cache).glob("prelude-*/**/*") if path.is_file())
 
 

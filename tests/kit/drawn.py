@@ -25,7 +25,7 @@ STEPS = [1, 1, 1, 1, 2, 3, -1, -2]
 
 
 def numba_name(dtype):
-    """The name of a dtype in a signature."""
+    """Returns the name of a dtype in a signature."""
     return NAMES[np.dtype(dtype)]
 
 
@@ -33,8 +33,8 @@ LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
 def examples(count):
-    """A decorator: so many examples, always the same; with NUMBALITE_TEST_SEED=all thirty times as
-    many, drawn anew.
+    """Returns a decorator: so many examples, always the same; with NUMBALITE_TEST_SEED=all thirty
+    times as many, drawn anew.
 
     Only these are shrunk when they fail: if each example compiles, shrinking takes longer than a
     test may.
@@ -85,7 +85,7 @@ def shapes(min_dims=0, max_dims=5, most=6):
 
 @st.composite
 def parts_of(draw, shape):
-    """A shape that broadcasts to `shape`."""
+    """Returns a shape that broadcasts to `shape`."""
     kept = draw(st.sampled_from([0, 0, 0, 1, 2, len(shape)]))
     return tuple(1 if draw(st.integers(0, 4)) == 0 else n for n in shape[min(kept, len(shape)) :])
 
@@ -131,7 +131,7 @@ PLACES = ["host", "device", "device", "foreign", "dlpack", "list"]
 
 
 def put(placed, place):
-    """The argument that a call gets."""
+    """Returns the argument that a call gets."""
     if place == "device":
         return placed.device()
     if place == "foreign":
@@ -179,7 +179,7 @@ def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
 
 
 def outcome(function, *args, **keywords):
-    """The result of a call, or the exception that it raises."""
+    """Returns the result of a call, or the exception that it raises."""
     try:
         with np.errstate(all="ignore"):
             return function(*args, **keywords), None
@@ -199,7 +199,8 @@ def check_alike(ours, theirs, compare):
 
 
 def is_same_kind(ours, theirs):
-    """Exceptions equal NumPy's: the same class, or one derived from the same built-in."""
+    """Compares exceptions with NumPy's: the class is the same, or is derived from the same built-in
+    class."""
     for built_in in (OverflowError, TypeError, IndexError, ValueError):
         if isinstance(theirs, built_in):
             return isinstance(ours, built_in)

@@ -4,7 +4,7 @@ import sys
 
 
 def ours_in(function):
-    """The Python functions of numbalite that run in a call."""
+    """Returns the Python functions of numbalite that run in a call."""
     codes = []
 
     def note(frame, event, _):

@@ -14,7 +14,7 @@ DTYPES = ["f8", "f4", "c16", "c8", "i4", "i8", "u1", "?"]
 
 
 def drawn(rng, shape, dtype, form):
-    """A SciPy array of integers, most of them 0."""
+    """Returns a SciPy array of integers, most of them 0."""
     low = 0 if dtype in ("u1", "?") else -4
     values = rng.integers(low, 5, shape) + (
         1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0
@@ -25,12 +25,12 @@ def drawn(rng, shape, dtype, form):
 
 
 def ours(a):
-    """The same on the device."""
+    """Returns the same on the device."""
     return getattr(sparse, f"{a.format}_array")(a)
 
 
 def outcome(expression, names):
-    """The result of an expression, on the host, or the type of its exception."""
+    """Returns the result of an expression, on the host, or the type of its exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

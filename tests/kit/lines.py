@@ -2,6 +2,6 @@
 
 
 def lines_of(mark, path):
-    """The numbers of the lines that hold the mark."""
+    """Returns the numbers of the lines that hold the mark."""
     with open(path, encoding="utf-8") as file:
         return [n for n, line in enumerate(file, 1) if mark in line]

@@ -23,6 +23,7 @@ def numpy_since(version, change):
 
 
 def compute_sanitizer():
-    """The path of compute-sanitizer: on PATH, or in the newest toolkit; None if there is none."""
+    """Returns the path of compute-sanitizer: on PATH, or in the newest toolkit; None if there is
+    none."""
     toolkits = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/compute-sanitizer"))
     return shutil.which("compute-sanitizer") or (str(toolkits[-1]) if toolkits else None)

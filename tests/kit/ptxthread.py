@@ -54,7 +54,7 @@ class Thread:
         return self
 
     def _read(self, operand, kind):
-        """An operand as a number of the kind's sign and width."""
+        """Returns an operand as a number of the kind's sign and width."""
         value = self.registers[operand] if operand.startswith("%") else int(operand, 0)
         width = int(kind[1:])
         value &= (1 << width) - 1

@@ -30,7 +30,7 @@ def pytest_configure():
 
 
 def _drawing_seed():
-    """The seed, or None if all cases run."""
+    """Returns the seed, or None if all cases run."""
     seed = os.environ.get(VARIABLE, "all")
     return None if seed == "all" or os.environ.get("NUMBALITE_DRIVER") != "sim" else seed
 

@@ -190,8 +190,8 @@ int i = threadIdx.x;
 
 
 def source(texts: dict) -> tuple[str, dict]:
-    """A whole source with a kernel for each text, and the line of each that `//!` marks, or else
-    its first line."""
+    """Returns a whole source with a kernel for each text, and the line of each that `//!` marks, or
+    else its first line."""
     out, lines, number = "", {}, 1
     for name, text in texts.items():
         piece = KERNEL.format(name=name, text=text)
@@ -204,15 +204,15 @@ def source(texts: dict) -> tuple[str, dict]:
 
 
 def wrong() -> tuple[str, dict]:
-    """The source of all slips."""
+    """Returns the source of all slips."""
     return source({pair.name: pair.wrong for pair in PAIRS})
 
 
 def right() -> str:
-    """The source of their twins."""
+    """Returns the source of their twins."""
     return source({pair.name: pair.right for pair in PAIRS})[0]
 
 
 def silent() -> str:
-    """The source of a frequent slip."""
+    """Returns the source of a frequent slip."""
     return source(SILENT)[0]

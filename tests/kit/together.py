@@ -6,7 +6,8 @@ import os
 
 
 def once(tmp_path_factory, name, make):
-    """The folder of this name that the processes of the run share; make(folder) fills it, in one of them.
+    """Returns the folder of this name that the processes of the run share; make(folder) fills it,
+    in one of them.
 
     If make() fails, the next process that needs the object calls it again.
     """

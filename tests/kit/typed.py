@@ -30,12 +30,12 @@ def typed(value):
 
 
 def _as_float(t):
-    """The type of an operand in an operation with a float."""
+    """Returns the type of an operand in an operation with a float."""
     return t if not is_whole(t) else np.dtype("f4" if np.can_cast(t, "i2") else "f8")
 
 
 def common(a, b):
-    """The type of a + b."""
+    """Returns the type of a + b."""
     if is_whole(a) and is_whole(b):
         return UINT64 if a.kind == b.kind == "u" else INT64
     return np.promote_types(_as_float(a), _as_float(b))
@@ -48,7 +48,7 @@ def unified(a, b):
 
 
 def cast(value, t):
-    """A number as another type, as C++ and numba cast."""
+    """Returns a number as another type, as C++ and numba cast."""
     value, t = typed(value), np.dtype(t)
     v = value.value
     if t.kind == "b":
@@ -72,7 +72,7 @@ def cast(value, t):
 
 
 def made(value, t):
-    """The result of an operation whose type is t."""
+    """Returns the result of an operation whose type is t."""
     if t.kind == "i":
         info = np.iinfo(t)
         if not info.min <= value <= info.max:
@@ -206,7 +206,7 @@ class Typed:
         return UINT64 if self.dtype.kind == "u" else INT64
 
     def _narrow(self):
-        """The type in which a sign is computed: unsigned numbers are widened afterwards."""
+        """Returns the type in which a sign is computed: unsigned numbers are widened afterwards."""
         return self.dtype if self.dtype.kind == "u" else self._widened()
 
     def __neg__(self):

@@ -11,7 +11,7 @@ CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, Memor
 
 
 def collected():
-    """The counters of C code, without the cached traces."""
+    """Returns the counters of C code, without the cached traces."""
     traced.forget()
     gc.collect()
     return dict(_core.live())

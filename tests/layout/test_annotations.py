@@ -16,7 +16,7 @@ MODULES = """__init__ arguments config errors compilers/templates cpu/jit types/
 
 
 def annotated():
-    """The Python files of the public surface."""
+    """Yields the Python files of the public surface."""
     top = ROOT / "numbalite"
     yield from (top / f"{name}.py" for name in MODULES)
     for name in PACKAGES:

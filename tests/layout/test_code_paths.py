@@ -37,7 +37,8 @@ def steps(text):
 
 
 def c_body(function, text):
-    """The text of a C function or of a macro, without comments; None: it is not defined here."""
+    """Returns the text of a C function or of a macro, without comments; None: it is not defined
+    here."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     defined = rf"^[a-zA-Z][^;{{}}()=]*?\b{function}\([^;{{}}]*?\) \{{$.*?^\}}"
     found = re.search(defined, text, re.MULTILINE | re.DOTALL)
@@ -45,7 +46,7 @@ def c_body(function, text):
 
 
 def python_body(function, text):
-    """The text of a function, or of the method `Class.method`."""
+    """Returns the text of a function, or of the method `Class.method`."""
     nodes = [ast.parse(text)]
     for part in function.split("."):
         nodes = [

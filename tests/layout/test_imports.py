@@ -129,7 +129,7 @@ def is_for_type_checkers(node):
 
 
 def meant(module, node):
-    """The modules of numbalite that an import statement names."""
+    """Yields the modules of numbalite that an import statement names."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     else:
@@ -165,7 +165,7 @@ def imports(module):
 
 
 def allowed(module):
-    """The modules that a module may import in functions."""
+    """Returns the modules that a module may import in functions."""
     for rule in (module, f"{module.rpartition('.')[0]}.*"):
         if rule in LATER:
             return {name if name == "*" else f"numbalite.{name}" for name in LATER[rule][0].split()}
@@ -232,7 +232,7 @@ def test_every_package_may_be_the_first(run_python):
 
 
 def package_of(module):
-    """The folder of a module below numbalite; None for a module of the top folder."""
+    """Returns the folder of a module below numbalite; None for a module of the top folder."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[1] in ORDER else None
 

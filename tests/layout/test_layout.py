@@ -50,7 +50,7 @@ def strip_comments(text):
 
 @functools.cache
 def includes(path):
-    """The files that `path` includes, in order, as written."""
+    """Returns the files that `path` includes, in order, as written."""
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', strip_comments(path.read_text()), re.M)
 
 
@@ -69,7 +69,8 @@ def ours():
 
 
 def package_of(relative):
-    """The package of a path below cext, or of an include: "core" of "core/stream.h", "sim/check" of ..."""
+    """Returns the package of a path below cext, or of an include: "core" of "core/stream.h",
+    "sim/check" of ..."""
     parts = pathlib.PurePath(relative).parts
     return "/".join(parts[: 2 if parts[0] == "sim" else 1])
 
@@ -79,7 +80,8 @@ def name(path):
 
 
 def of_each_c_file(rule):
-    """A test that a rule, a function of a path, holds for every C file; lists all files that violate it."""
+    """Returns a test that a rule, a function of a path, holds for every C file; lists all files
+    that violate it."""
 
     @functools.wraps(rule)
     def test():
@@ -127,7 +129,8 @@ def test_packages_have_no_circle():
 
 
 def circles(graph):
-    """The sets of nodes that can all reach one another: the strongly connected components, by Tarjan."""
+    """Returns the sets of nodes that can all reach one another: the strongly connected components,
+    by Tarjan."""
     order, low, stack, found = {}, {}, [], []
 
     def visit(node):

@@ -63,7 +63,8 @@ def test_exported_names_begin_with_the_noun_of_their_file(path):
 
 
 def prose(path):
-    """The comments and docstrings of a file, roughly: the whole file except strings in Python code."""
+    """Returns the comments and docstrings of a file, roughly: the whole file except strings in
+    Python code."""
     text = path.read_text(errors="replace")
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]

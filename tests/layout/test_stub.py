@@ -62,8 +62,8 @@ def decorators(node):
 
 
 def told(value, name):
-    """The names of an object's parameters: from its text signature, or from a docstring that begins
-    with a call of it. None where it does not."""
+    """Returns the names of an object's parameters: from its text signature, or from a docstring
+    that begins with a call of it. None where it does not."""
     text = getattr(value, "__text_signature__", None)
     if not text or "*args" in text or AUTOMATIC.fullmatch(text):
         found = re.match(rf"{name}(\(.*?\))(?= ->|: |$|\n)", value.__doc__ or "")

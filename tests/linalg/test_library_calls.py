@@ -54,7 +54,8 @@ def test_nothing_is_destroyed_inside_a_capture(value):
 
 
 def test_a_graph_keeps_the_arguments_of_a_captured_call(value):
-    """And the memory that belongs to it, which launches use in their order."""
+    """The graph also keeps the workspace of the call, which its launches use one after the
+    other."""
     nothing = _core.LibraryCall(C, "sched_yield")
     array = cuda.to_device(np.ones(5))
     one, number = value((array,))

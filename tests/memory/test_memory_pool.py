@@ -32,7 +32,7 @@ def pool():
 
 
 def calls(function):
-    """The driver calls that it makes."""
+    """Returns the driver calls that it makes."""
     _core.trace(True)
     try:
         function()
@@ -446,7 +446,7 @@ def test_failed_allocations_do_not_count_as_peak():
 
 
 def threshold():
-    """The bytes that the driver's pool keeps reserved, from the calls that set it."""
+    """Returns the bytes that the driver's pool keeps reserved, from the calls that set it."""
     return calls(lambda: setattr(cuda.memory_pool(), "cache_limit", cuda.memory_pool().cache_limit))
 
 

@@ -117,7 +117,7 @@ def test_pieces_of_a_large_ragged_copy():
 
 
 def calls_of(operation):
-    """The driver calls that move or set memory."""
+    """Returns the driver calls that move or set memory."""
     return [name for name in traced(operation) if name.startswith("cuMem")]
 
 

@@ -51,12 +51,13 @@ def code_cells(book):
 
 
 def assessed(book):
-    """The names of the exercises that a notebook's cells give to the judge, and of the tasks of a lesson."""
+    """Returns the names of the exercises that a notebook's cells give to the judge, and of the
+    tasks of a lesson."""
     return _calls("assess|check", book)
 
 
 def tasks(book):
-    """The names of the tasks alone."""
+    """Returns the names of the tasks alone."""
     return _calls("check", book)
 
 
@@ -78,7 +79,7 @@ def solutions(path):
 
 
 def filled(book, path):
-    """The notebook with the solutions in its cells."""
+    """Returns the notebook with the solutions in its cells."""
     answers = solutions(path)
     cells = [
         {**cell, "source": answers[cell["id"]]} if cell["id"] in answers else cell
@@ -126,7 +127,8 @@ class Kernels:
         )
 
     def execute(self, book):
-        """The notebook with its outputs. AssertionError: a cell raised, with the cell and the traceback."""
+        """Returns the notebook with its outputs. AssertionError: a cell raised, with the cell and
+        the traceback."""
         file = self.folder / "book.ipynb"
         file.write_text(json.dumps(book), encoding="utf-8")
         print(file, file=self.process.stdin, flush=True)
@@ -144,7 +146,8 @@ class Kernels:
 
 
 def run_here(book, path):
-    """The same in this process. Each cell has a name of its own, so that its source can be looked up."""
+    """Returns the same in this process. Each cell has a name of its own, so that its source can be
+    looked up."""
     from numbalite.course import judging
 
     judged = len(judging.verdicts)

@@ -57,7 +57,7 @@ class Process:
 
 
 def make_kernel():
-    """The class of the kernels' managers."""
+    """Returns the class of the kernels' managers."""
     from jupyter_client.manager import AsyncKernelManager
     from jupyter_client.provisioning import LocalProvisioner
     from traitlets import default

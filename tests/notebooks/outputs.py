@@ -33,7 +33,7 @@ def digest(text):
 
 
 def programs(book):
-    """A digest of all code cells of a notebook."""
+    """Returns a digest of all code cells of a notebook."""
     return digest("\0".join(map(books.source, books.code_cells(book))))
 
 
@@ -46,7 +46,7 @@ def is_recorded(cell):
 
 
 def problems(book):
-    """The cells whose stored results are outdated, one sentence each."""
+    """Returns the cells whose stored results are outdated, one sentence each."""
     found = []
     if book["metadata"].get("numbalite", {}).get("programs") != programs(book):
         found.append("the stored results are those of other programs")
@@ -89,7 +89,7 @@ def store(path, kernels):
 
 
 def _tidied(outputs):
-    """The outputs, without those that were cleared."""
+    """Returns the outputs, without those that were cleared."""
     return [_tidy(output) for output in outputs if output.get("data") != {}]
 
 
@@ -107,7 +107,7 @@ def _tidy(output):
 
 
 def _smaller(picture):
-    """A picture with 256 colours, in base64."""
+    """Returns a picture with 256 colours, in base64."""
     from PIL import Image
 
     out = io.BytesIO()
@@ -155,7 +155,7 @@ def record(paths, file, seconds):
 
 
 def _drawn():
-    """The figures that are there, as PNG in base64, and closes them."""
+    """Returns the figures that are there, as PNG in base64, and closes them."""
     import matplotlib.pyplot as plt
 
     pictures = []
@@ -188,7 +188,7 @@ def place(paths, file):
 
 
 def _below(cell, device, text, pictures):
-    """The cell with a GPU's output."""
+    """Returns the cell with a GPU's output."""
     parts = [f"**Recorded on {device}**, not on yours: the output of the cell above."]
     if text.strip():
         parts.append(f"```\n{text.rstrip()}\n```")

@@ -18,7 +18,7 @@ def one(text):
 
 
 def spelled(fields, ctype, style):
-    """A description of one parameter as the compilers would print it."""
+    """Returns a description of one parameter as the compilers would print it."""
     numbers = ", ".join(map(str, fields))
     name = "numbalite::nl_description::"
     inner = f"{name}signature<{name}parameter<{numbers}, {ctype}>"

@@ -91,8 +91,8 @@ def make(core, *arrays):
 
 
 def walk(core, loop, itemsizes, per_thread=4):
-    """The addresses that a kernel computes, one tuple for each element, from the written parameter
-    alone."""
+    """Returns the addresses that a kernel computes, one tuple for each element, from the written
+    parameter alone."""
     n, dims, kind = loop.operands, loop.dims, KINDS[loop.kind]
     block = ctypes.create_string_buffer(core.nl_loop_size(ctypes.byref(loop)))
     core.nl_loop_write(ctypes.byref(loop), per_thread, block)

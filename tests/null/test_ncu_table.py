@@ -18,7 +18,7 @@ def quoted(fields):
 
 
 def printed(*launches, units=None):
-    """The output of ncu. launches: (kernel, block, grid, {metric: text})."""
+    """Returns the output of ncu. launches: (kernel, block, grid, {metric: text})."""
     out = [
         "==PROF== Connected to process 4711 (/usr/bin/python3.12)",
         '==PROF== Profiling "nl_transpose": 0%....50%....100% - 8 passes',

@@ -11,7 +11,7 @@ SHOWN = ["          NUMBALITE_DIMENSIONS(2);\n          ^", "  x = 3;\n  ^~~~~"]
 
 
 def context(draw, file, line):
-    """The wordings of releases for the line that led to an error: 12.0, 12.2 and later, and
+    """Returns the wordings of releases for the line that led to an error: 12.0, 12.2 and later, and
     others."""
     return draw.choice(
         [

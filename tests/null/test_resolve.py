@@ -65,7 +65,7 @@ def ours(loops, nin, inputs, outputs=(), **options):
 
 
 def outcome(call, *args, **options):
-    """The dtypes, or the class and text of the error."""
+    """Returns the dtypes, or the class and text of the error."""
     try:
         return call(*args, **options)
     except TypeError as problem:
@@ -111,7 +111,7 @@ def test_type_resolution_matches_numpy(numpy_ufunc, seed):
 
 
 def loops_for_arrays(loops, inputs):
-    """The loops that have the types of all operands but Python's real numbers."""
+    """Returns the loops that have the types of all operands but Python's real numbers."""
     found = [tuple(np.dtype(t) for t in loop) for loop in loops]
     if not any(t is int or t is float for t in inputs):
         return []

@@ -86,7 +86,8 @@ def test_packed_like_is_numpys_empty_like():
 
 
 def drawn(rng, shape):
-    """An array with a random layout: transposed, reversed, with gaps or repeated elements."""
+    """Returns an array with a random layout: transposed, reversed, with gaps or repeated
+    elements."""
     order = rng.permutation(len(shape))
     memory = np.zeros([2 * shape[i] for i in order], "f4")
     steps = [int(rng.choice([1, 1, 2, -1])) for _ in order]

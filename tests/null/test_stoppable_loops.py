@@ -109,7 +109,7 @@ def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
 
 
 def counted(body):
-    """The counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
+    """Returns the counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
     (function,) = ptxreader.read(HEAD + body + "\nret;\n}\n").functions
     (loop,) = ptxloops.find(function)
     found = loop.counted
@@ -140,7 +140,8 @@ def counted(body):
             "L: @%q bra M; add.s32 %i, %i, 1; M: setp.lt.s32 %p, %i, %n; @%p bra L;",
             None,
         ),
-        # Away from the bound; a predicate with another use; no bound.
+        # The counter moves away from the bound; the predicate has another use; the loop has no
+        # bound.
         ("L: add.s32 %i, %i, -1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         ("L: add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; selp.b32 %x, 1, 0, %p; @%p bra L;", None),
         ("L: add.s32 %i, %i, 1; bra L;", None),

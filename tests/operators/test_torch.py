@@ -217,7 +217,7 @@ def in_groups(items, size=6):
 
 
 def group(texts, args):
-    """An operator with a result for each expression."""
+    """Returns an operator with a result for each expression."""
     results = ", ".join(["float64"] * len(texts))
     inputs = ", ".join(["float64"] * (args.count(",") + 1))
     return operator(unique())(
@@ -237,7 +237,7 @@ def test_gradcheck_of_functions_of_two_numbers(texts):
 
 
 def expression(random, depth):
-    """A random smooth expression of x, y and t."""
+    """Returns a random smooth expression of x, y and t."""
     if depth == 0:
         return random.choice(["x", "y", "t", f"{random.uniform(0.5, 2):.3f}"])
     a, b = expression(random, depth - 1), expression(random, depth - 1)
@@ -247,7 +247,7 @@ def expression(random, depth):
 
 
 def program(random):
-    """A random body with a loop and a branch."""
+    """Returns a random body with a loop and a branch."""
     first, second, third = (expression(random, 2) for _ in range(3))
     return f"""
     double t = 0.5;

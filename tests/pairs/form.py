@@ -70,7 +70,7 @@ class Pair:
         return found
 
     def source(self, right: bool) -> str:
-        """The text of one of the two, with a #line for its position in the file."""
+        """Returns the text of one of the two, with a #line for its position in the file."""
         other = "-" if right else "+"
         lines = [
             "" if (mark := _MARK.search(line)) and mark[1] == other else line
@@ -91,7 +91,7 @@ class Pair:
         return {w: scope[w] for w in words if isinstance(scope.get(w), (int, float, np.ndarray))}
 
     def constant_lines(self) -> str:
-        """The constants as C++, for a source that uses no names of the function's scope."""
+        """Returns the constants as C++, for a source that uses no names of the function's scope."""
         return "".join(f"constexpr auto {name} = {v};\n" for name, v in self.constants.items())
 
     @property
@@ -100,7 +100,7 @@ class Pair:
         return bool(self.options) or any(isinstance(v, np.ndarray) for v in self.constants.values())
 
     def kernel(self, right: bool, **more):
-        """The kernel as `cuda.jit` makes it; `more` are further options."""
+        """Returns the kernel as `cuda.jit` makes it; `more` are further options."""
         from numbalite import cuda
 
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
@@ -114,7 +114,8 @@ class Pair:
         return cuda.jit(**options)(made)
 
     def arguments(self, right: bool) -> dict:
-        """The arguments of a launch: arrays are new ones on the device, makers have made."""
+        """Returns the arguments of a launch: arrays are new ones on the device, makers have
+        made."""
         from numbalite import cuda
 
         given = dict(self.parameters)
@@ -192,7 +193,7 @@ def _qualified(pair, right):
 
 
 def _in_namespace(pair, right):
-    """The text of one of the two as a part of a larger source."""
+    """Returns the text of one of the two as a part of a larger source."""
     text = pair.source(right)
     if not pair.is_source:
         arguments = pair.arguments(right)
@@ -287,7 +288,7 @@ def zeros(*shape, dtype=np.float32):
 
 
 def fresh(*shape, dtype=np.float32):
-    """An uninitialized device array."""
+    """Returns an uninitialized device array."""
 
     def make(_):
         from numbalite import cuda
@@ -307,7 +308,7 @@ def upto(n, dtype=np.float32):
 
 
 def addresses_of(*shape, freed=False):
-    """A device array over the address of another, of 1, 2, 3, ..., which is freed first if
+    """Returns a device array over the address of another, of 1, 2, 3, ..., which is freed first if
     `freed`."""
 
     def make(made):
@@ -323,7 +324,7 @@ def addresses_of(*shape, freed=False):
 
 
 def part_of(whole, index):
-    """A view of a larger array on the device."""
+    """Returns a view of a larger array on the device."""
 
     def make(_):
         from numbalite import cuda

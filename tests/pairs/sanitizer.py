@@ -107,7 +107,7 @@ class Job(NamedTuple):
 
 
 def jobs_for(pairs, tools):
-    """The kernels to run, the slowest first."""
+    """Returns the kernels to run, the slowest first."""
     lonely = [pair for pair in pairs if pair.kind in LONELY]
     social = [pair for pair in pairs if pair.kind not in LONELY]
     jobs = [Job(social, False, None)]
@@ -122,7 +122,7 @@ def jobs_for(pairs, tools):
 
 
 def run(job, sanitizer, limit):
-    """The text that a job prints."""
+    """Returns the text that a job prints."""
     command = [
         sys.executable,
         str(HERE / "sanitizer.py"),
@@ -244,7 +244,8 @@ def _share(rows, key):
 
 
 def _alone(rows):
-    """The results of these mistakes on a GPU without checks, as "5 wrong numbers, 2 errors"."""
+    """Returns the results of these mistakes on a GPU without checks, as "5 wrong numbers, 2
+    errors"."""
     words = {"right": "right by luck", "wrong": "wrong numbers", "error": "error", "hangs": "hang"}
     count = collections.Counter(row["wrong alone"].partition(":")[0] for row in rows)
     return ", ".join(f"{count[k]} {word}" for k, word in words.items() if count[k]) or "-"

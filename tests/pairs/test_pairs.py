@@ -59,7 +59,7 @@ def test_a_whole_source_has_its_constants():
 
 
 def checks_for(pair, seed=None, limit=LIMIT):
-    """All checks; NaN too where it is not meant."""
+    """Returns all checks; NaN too where it is not meant."""
     return cuda.checks(
         "all", *(["nan"] if pair.theme == "arithmetic" else []), seed=seed, limit=limit
     )

@@ -35,7 +35,7 @@ _PLAIN = re.compile(
 
 
 def units(root: str, each: int) -> list:
-    """The .cu files with kernels, at most so many of a project: evenly chosen."""
+    """Returns the .cu files with kernels, at most so many of a project: evenly chosen."""
     found = []
     for project in sorted(os.listdir(root)):
         folder = os.path.join(root, project)
@@ -94,7 +94,7 @@ def _compile_flags(path):
 
 
 def include_folders(path):
-    """Folders above that are named include or common."""
+    """Returns the parent folders that are named include or common."""
     found, folder = [], os.path.dirname(path)
     for _ in range(6):
         folder = os.path.dirname(folder)
@@ -148,7 +148,7 @@ _QUOTED = re.compile(r'"[^"]*"|‘[^’]*’|\'[^\']*\'')
 
 
 def reason(text: str) -> str:
-    """The first error, without its position."""
+    """Returns the first error, without its position."""
     for line in text.splitlines():
         if "error" in line:
             return re.sub(r"^.*?error:? ?(?:#\d+(?:-D)?:)?", "", line).strip()[:150]

@@ -74,7 +74,7 @@ def main():
 
 
 def variants(text):
-    """The combinations of a file's parameters, as macros."""
+    """Returns the combinations of a file's parameters, as macros."""
     lists = [
         [f"{name}={value}" for value in values.split(":")]
         for name, values in _PARAMETER.findall(text)
@@ -158,7 +158,7 @@ def types_of(text):
 
 
 def without_launches(text):
-    """The text with `k<<<g, b>>>(x)` as calls of suite::Shape."""
+    """Returns the text with `k<<<g, b>>>(x)` as calls of suite::Shape."""
     while (at := text.find("<<<")) >= 0:
         begin = _begin_of_name(text, at)
         end = text.index(">>>", at)

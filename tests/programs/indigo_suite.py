@@ -117,7 +117,7 @@ def child(folder, names, exact, budget):
 
 
 def unit(folder, names):
-    """The kernels of the sources, each in a namespace, with lines as in its file."""
+    """Returns the kernels of the sources, each in a namespace, with lines as in its file."""
     parts = []
     for i, name in enumerate(names):
         path = folder / name

@@ -61,7 +61,7 @@ GROUPS = {
 
 
 def group_of(file: str, test: str) -> str | None:
-    """The reason why a test is irrelevant for programs; None if it is relevant."""
+    """Returns the reason why a test is irrelevant for programs; None if it is relevant."""
     name = f"{file}::{test}"
     for reason, patterns in GROUPS.items():
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns.split()):

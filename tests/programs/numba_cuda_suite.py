@@ -126,7 +126,7 @@ def report(found):
 
 
 def plain(test):
-    """The class and the name of a test."""
+    """Returns the class and the name of a test."""
     return ".".join(test.split(".")[-2:])
 
 
@@ -159,7 +159,7 @@ class InsideType(type):
 
 
 def inside(name):
-    """A class of numba's inside; an exception is one."""
+    """Returns a class of numba's inside; an exception is one."""
     if name.endswith("Error"):
         return type(name, (Exception,), {})
     return InsideType(name, (Inside,), {"SUPPORTED": False})
@@ -286,12 +286,12 @@ class Result(unittest.TestResult):
 
 
 def ending(err):
-    """The outcome of a test that an exception ended, and the reason."""
+    """Returns the outcome of a test that an exception ended, and the reason."""
     return "skipped" if err[0].__name__ == "Skipped" else "failed", reason(err)  # by importorskip
 
 
 def reason(err):
-    """The first informative lines of an exception, of a failed import the last."""
+    """Returns the first informative lines of an exception, of a failed import the last."""
     lines = [line for line in str(err[1]).splitlines() if line.strip()]
     if str(err[1]).startswith("Failed to import test module"):
         lines = lines[-1:]

@@ -32,7 +32,7 @@ _HEADERS = {"cublas_v2.h": "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"}
 
 
 def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list:
-    """The results of the launches of one file."""
+    """Returns the results of the launches of one file."""
     from numbalite import cuda
 
     warnings.simplefilter("ignore")
@@ -110,7 +110,7 @@ def _found(kernel, case, values, *kinds, search=None):
 
 
 def judge(case: described.Case, before: list, after: list) -> str:
-    """The difference from the expected results, or an empty string."""
+    """Returns the difference from the expected results, or an empty string."""
     if case.oracle is None:
         return "" if case.finds else "nothing is expected"
     arrays = [after[i] for i in case.written]
@@ -132,7 +132,7 @@ def _is_read(case, index):
 
 
 def difference(got, right, within: float) -> str:
-    """The difference of two arrays, if larger than `within`, or an empty string."""
+    """Returns the difference of two arrays, if larger than `within`, or an empty string."""
     right = np.broadcast_to(right.reshape(-1) if right.ndim else right, got.size).astype("f8")
     got = got.reshape(-1).astype("f8")
     if not within:
@@ -147,7 +147,7 @@ def difference(got, right, within: float) -> str:
 
 
 def compare(one: str, other: str) -> int:
-    """The results of two drivers, side by side; the number of those that differ."""
+    """Returns the results of two drivers, side by side; the number of those that differ."""
     results = []
     for path in (one, other):
         with open(path, encoding="utf-8") as file:

@@ -53,7 +53,7 @@ def ranks(output):
 
 
 def wanted(count):
-    """The expected device of each of so many ranks."""
+    """Returns the expected device of each of so many ranks."""
     return {
         rank: rank % max(len(cuda.gpus), 1 if not cuda.is_simulated() else 2)
         for rank in range(count)

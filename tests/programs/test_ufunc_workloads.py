@@ -18,7 +18,7 @@ def target(request):
 
 
 def size(count, target="cuda"):
-    """The text's size where something fast runs it."""
+    """Returns the text's size where something fast runs it."""
     simulated = target == "cuda" and cuda.is_simulated()
     return count if not simulated else max(1000, count // 200)
 

@@ -102,7 +102,8 @@ def places(target):
 
 @st.composite
 def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dims=5):
-    """(arguments, their host arrays): arrays that broadcast together, laid out and placed anyhow."""
+    """Returns (arguments, their host arrays): arrays that broadcast together, with random layouts,
+    on the host or the device."""
     shape = draw(drawn.shapes(max_dims=max_dims))
     full = draw(st.integers(0, count - 1))
     arguments, hosts = [], []
@@ -119,7 +120,8 @@ def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dim
 
 @st.composite
 def outs(draw, target, shape, dtype):
-    """An array for results, anywhere and laid out anyhow: (argument, a host array for NumPy)."""
+    """Returns an array for results, anywhere and laid out anyhow: (argument, a host array for
+    NumPy)."""
     values = drawn.make_values(7, shape, dtype)
     recipe = draw(drawn.recipes(len(shape)))
     mine, theirs = drawn.Placed(values, recipe), drawn.Placed(values, recipe)

@@ -11,7 +11,7 @@ LIMIT = 200  # items that a function may read before it has to refuse
 
 
 class TooMany(BaseException):
-    """More items were read than any shape has; no `except Exception` hides it."""
+    """Raised if more items are read than any shape has. `except Exception` does not catch it."""
 
 
 class Endless(collections.abc.Sequence):

@@ -182,7 +182,7 @@ OUTPUTS = {"whole": "i8", "natural": "u8", "real": "f8", "complex_": "c16"}
 
 
 def row_of(values, k):
-    """The names of a program in a row, for Python."""
+    """Returns the names of a program in a row, for Python."""
     given = {
         name: Typed(v[k] if v.dtype.kind in "fc" else v[k].item(), v.dtype)
         for name, v in values.items()
@@ -282,7 +282,7 @@ class Program:
         return self.random.choice(choices)
 
     def small(self, depth=1):
-        """An integer that is not large, as text."""
+        """Returns an integer that is not large, as text."""
         return f"({self.of.integer(depth)}) % {self.one(97, 1009, -89)}"
 
     def block(self, depth, most):
@@ -434,7 +434,7 @@ class Program:
         self.add(depth, f"if {self.of.truth(0)}:", f"    {word}")
 
     def enclosing(self, depth):
-        """The heads of the blocks that a line at this depth is in."""
+        """Yields the heads of the blocks that a line at this depth is in."""
         for line in reversed(self.lines[1:]):
             here = (len(line) - len(line.lstrip())) // 4
             if here < depth:

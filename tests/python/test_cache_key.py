@@ -50,7 +50,7 @@ class Holder:
 
 
 def made(text, values, name):
-    """A function of a text whose file has the same name in all cases."""
+    """Returns a function of a text whose file has the same name in all cases."""
     file = f"{FILE} {name}"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     exec(compile(text, file, "exec"), values)
@@ -133,8 +133,8 @@ VALUES = {
 
 
 def source_of(case, shuffle=lambda names: names):
-    """The BodySource of the kernel of a case, name -> index in VALUES, and the types of its arguments. All functions
-    and values are made anew."""
+    """Returns the BodySource of the kernel of a case, name -> index in VALUES, and the types of its
+    arguments. All functions and values are made anew."""
     values = {name: VALUES[name][index]() for name, index in case.items()}
     text = BODY.format(function=values.pop("function"), more=values.pop("more"))
     options, args = values.pop("options"), values.pop("types")
@@ -149,7 +149,7 @@ def key_of(source, args):
 
 
 def check(source, args):
-    """The source of the kernel is that of a translation at this moment; returns its key."""
+    """Returns the source of the kernel is that of a translation at this moment; returns its key."""
     assert source.kernel(args).images.source.text == source._translated(args)[2].source.text
     return key_of(source, args)
 

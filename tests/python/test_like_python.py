@@ -17,7 +17,8 @@ REALS = ["x", "y", "i", "n", "t"]
 
 
 def integers(draw, depth):
-    """An expression of integers, small enough at this depth that no part of it leaves 64 bits."""
+    """Returns an expression of integers, small enough at this depth that no part of it leaves 64
+    bits."""
     if depth == 0 or draw.random() < 0.15:
         return draw.choice(
             [*INTEGERS, str(draw.randint(-9, 40)), str(draw.choice([255, 2**31 - 1]))]
@@ -115,7 +116,7 @@ def condition(draw):
 
 
 def loop(draw):
-    """The head of a loop, with variables that its body may change."""
+    """Returns the head of a loop, with variables that its body may change."""
     n = draw.choice(["n % 5", "v[1] % 5", "3"])
     over = draw.choice(
         [

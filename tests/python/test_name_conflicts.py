@@ -41,7 +41,7 @@ HEAD = "import math\nimport numpy as np\nfrom numbalite import *\n"
 
 
 def module_of(tmp_path, text):
-    """The module of a text, in a file, where sources are read."""
+    """Returns the module of a text, in a file, where sources are read."""
     path = tmp_path / f"m{len(list(tmp_path.iterdir()))}.py"
     path.write_text(text)
     linecache.checkcache()
@@ -52,7 +52,7 @@ def module_of(tmp_path, text):
 
 
 def functions(decorator, body):
-    """All functions, each with the name of the one that it calls."""
+    """Returns the source of all functions; each has the same name as the builtin that it calls."""
     lines = [HEAD]
     for name, (python, _, _) in UNARY.items():
         lines.append(f"{decorator}\ndef {name}(x): {body(name, python, 'x')}\n")
@@ -286,7 +286,7 @@ def _source_of(rule_name, count):
 
 
 def _texts(target):
-    """The C++ names of a function's calls, for all types that it accepts."""
+    """Yields the C++ names of a function's calls, for all types that it accepts."""
     for args in ARGUMENTS:
         name = f"<{target}-{len(args)}>"
         text = _source_of("nl_target", len(args))

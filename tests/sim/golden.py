@@ -335,7 +335,8 @@ _MANY = 10  # as many expressions as a loop is worth
 
 
 def source(expressions) -> str:
-    """A translation unit whose kernel `evaluate(answer*, int zero, float one)` does them all.
+    """Returns a translation unit whose kernel `evaluate(answer*, int zero, float one)` evaluates
+    all expressions.
 
     Expressions that differ only in constants become one loop over tables of the constants, because
     compilers need seconds for thousands of statements.
@@ -361,7 +362,7 @@ def source(expressions) -> str:
 
 
 def _form(expression):
-    """The expression with elements of the tables in place of its constants."""
+    """Returns the expression with elements of the tables in place of its constants."""
     counted = itertools.count()
     return _HIDDEN.sub(lambda found: f"{found[1]}(x{next(counted)}[i])", expression)
 

@@ -120,7 +120,8 @@ def text_of(name, program):
 
 
 def path_of(steps, thread):
-    """The thread's operations. ("poll", ...) skips the access that follows if the phase has not ended."""
+    """Returns the thread's operations. ("poll", ...) skips the access that follows if the phase has
+    not ended."""
     path = []
     for i, step in enumerate(steps):
         if step[0] == "barrier":
@@ -205,7 +206,7 @@ PROGRAMS = [p for p in map(random_program, range(800)) if has_few_states(p)]
 
 
 def verdict_of(kernel, program, budget=BUDGET):
-    """The verdict's kind, and the kind of the KernelError."""
+    """Returns the verdict's kind, and the kind of the KernelError."""
     g, out = (cuda.to_device(np.zeros(n, np.int32)) for n in (VARIABLES, 8))
     checks, error = cuda.checks("race", "hang", exact=True, budget=budget), None
     try:

@@ -133,12 +133,12 @@ def checked():
 
 
 def line_of(text):
-    """The line of this file where SOURCE has the text."""
+    """Returns the line of this file where SOURCE has the text."""
     return lines_of(text, __file__)[0]
 
 
 def fails(launch, *args):
-    """The report of a launch that fails. The next launch works."""
+    """Returns the report of a launch that fails. The next launch works."""
     with pytest.raises(KernelError) as caught:
         launch(*args)
         cuda.synchronize()

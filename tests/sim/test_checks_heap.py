@@ -40,7 +40,7 @@ def checked():
 
 
 def fails(launch, *args):
-    """The report of a launch that fails."""
+    """Returns the report of a launch that fails."""
     with pytest.raises(KernelError) as caught:
         launch(*args)
         cuda.synchronize()

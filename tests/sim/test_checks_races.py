@@ -19,7 +19,8 @@ _sources = {}  # text -> the number of its namespace
 
 
 def variants(source, *places):
-    """The source once for each of the dicts: with the words that they give for its capitals.
+    """Returns the source once for each of the dicts: with the words that they give for its
+    capitals.
 
     All sources that were given to this function when the first kernel runs are compiled as one unit.
     """
@@ -53,7 +54,7 @@ def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperat
 
 
 def race(source, *words, **options):
-    """The report of a kernel that has a race."""
+    """Returns the report of a kernel that has a race."""
     with pytest.raises(KernelError) as caught:
         run(source, **options)
     text = str(caught.value)

@@ -233,7 +233,7 @@ python[1, 4](np.ones(16))
 
 
 def at(text, marker):
-    """The number of the line that contains a text."""
+    """Returns the number of the line that contains a text."""
     return next(i for i, row in enumerate(text.splitlines(), 1) if marker in row)
 
 

@@ -60,7 +60,7 @@ def line_of(mark, text=LESSON):
 
 
 def run_gdb(folder, program, commands, **environment):
-    """The output of gdb, with its commands between: one "-ex" each."""
+    """Returns the output of gdb, with its commands between: one "-ex" each."""
     (folder / "lesson.py").write_text(program)
     (folder / "session.gdb").write_text("\n".join(["set confirm off", "set width 0", *commands]))
     env = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBALITE_DRIVER": "sim", **environment}

@@ -182,7 +182,7 @@ def module():
 
 
 def launch(name, **options):
-    """The checks after a launch of this kernel, and its KernelError."""
+    """Returns the checks after a launch of this kernel, and its KernelError."""
     grid, block = GRIDS.get(name, (1, 64))
     checks = cuda.checks("race", "hang", exact=True, **options)
     x, out = (

@@ -33,7 +33,7 @@ def _number(kind, bits):
 
 
 def _distance(kind, a, b):
-    """The number of representable values between a and b."""
+    """Returns the number of representable values between a and b."""
     if math.isnan(a) or math.isnan(b):
         return 0 if math.isnan(a) and math.isnan(b) else math.inf
     size, whole = ("<f", "<i") if kind == 5 else ("<d", "<q")

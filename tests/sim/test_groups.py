@@ -11,7 +11,7 @@ from numbalite.errors import SimulatorWarning
 
 
 def source_lane(mode, width, offset, lane):
-    """The lane that a shuffle reads from; checked against an H200 for every width."""
+    """Returns the lane that a shuffle reads from; checked against an H200 for every width."""
     segment = 32 - width
     if mode == "":
         return (lane & segment) | (offset & 31 & ~segment)

@@ -44,7 +44,7 @@ def generator(name):
 
 
 def requests_of(addresses):
-    """The rows of 32 lanes of which some lane is active."""
+    """Returns the rows of 32 lanes of which some lane is active."""
     flat = np.asarray(addresses, np.int64).reshape(-1, WARP)
     return [row[row >= 0] for row in flat if (row >= 0).any()]
 
@@ -87,7 +87,7 @@ def address_of(array):
 
 
 def marked(profiled, mark):
-    """The line whose source contains the mark."""
+    """Returns the line whose source contains the mark."""
     (line,) = [line for line in profiled.lines if mark in line.text]
     return line
 

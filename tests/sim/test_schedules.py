@@ -126,7 +126,7 @@ def module():
 
 
 def launch(name, budget=BUDGET):
-    """The checks, the KernelError, and x and out after the launch."""
+    """Returns the checks, the KernelError, and x and out after the launch."""
     x, out = (cuda.to_device(np.zeros(64, np.int32)) for _ in range(2))
     checks, error = cuda.checks("race", exact=True, budget=budget), None
     try:

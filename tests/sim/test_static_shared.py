@@ -39,7 +39,8 @@ USE = """template <class T> __device__ void use(T* v, float* x) {
 
 
 def source(forms, total):
-    """A kernel with variables of these forms, which have `total` bytes in all, but for the last three forms."""
+    """Returns a kernel with variables of these forms, which have `total` bytes in all, but for the
+    last three forms."""
     count = sum(form in list(FORMS)[:-3] for form in forms)
     part = total // 4 // max(count, 1)
     sizes = [part] * count

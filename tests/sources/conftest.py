@@ -28,7 +28,7 @@ class Result(NamedTuple):
 
 @functools.cache
 def library():
-    """The NVRTC library that numbalite would use; None where there is none."""
+    """Returns the NVRTC library that numbalite would use; None where there is none."""
     from numbalite.compilers import toolkit
     from numbalite.errors import CudaSupportError
 

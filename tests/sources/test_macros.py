@@ -47,7 +47,7 @@ def nl_copy(nl_x, nl_y):
 
 
 def header_against(text):
-    """A header with a macro for each identifier of our part of a source."""
+    """Returns a header with a macro for each identifier of our part of a source."""
     words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.strip(text)))
     words = {word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro(word)}
     words |= set("C F any T N count index type value n".split())

@@ -157,7 +157,7 @@ def _variances(stored, wide, is_root):
 
 
 def _own_loops(name, stored, wide):
-    """The kernels that a reduction of NumPy's uses."""
+    """Returns the kernels that a reduction of NumPy's uses."""
     real = np.dtype(wide.char.lower())
     return {
         "sum": lambda: onepass.sums(stored, wide),

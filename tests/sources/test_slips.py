@@ -96,7 +96,7 @@ def test_a_source_with_errors_is_searched_without_an_exception():
 
 
 def find(text):
-    """The slips in a text."""
+    """Returns the slips in a text."""
     return search.find(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
 
 

@@ -21,7 +21,7 @@ def code(t):
 
 
 def overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=False):
-    """The kernel for a loop such as "f4 f4 f4" of a function with two inputs."""
+    """Returns the kernel for a loop such as "f4 f4 f4" of a function with two inputs."""
     loop = tuple(types.scalar(t) for t in loop.split())
     codes = [code(t.dtype) for t in loop] if stored is None else list(stored)
     if mask:

@@ -1,5 +1,5 @@
-"""cuda.sparse: formats, products and triangular systems, with dense NumPy arrays as the oracle, and SciPy's
-where they are installed."""
+"""Compares formats, products and triangular systems of cuda.sparse with dense NumPy arrays, and
+with SciPy if it is installed."""
 
 import copy
 import gc

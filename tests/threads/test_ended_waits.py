@@ -1,8 +1,9 @@
 """Waits as on a GPU, whose driver cannot end them: an interrupt or a limit ends each, kernels run on or are stopped.
 
-The simulator's own waits end by themselves. `_core.adapt_waits` wraps its table as that of a GPU is wrapped, so these
-tests run the code that a GPU runs. A kernel runs until the test writes `gate`, page-locked memory of the host, or, as a
-kernel that can be stopped, until the host sets the flag in `nl_stop`.
+The simulator's own waits need no thread that ends them. `_core.adapt_waits` wraps its table as that
+of a GPU is wrapped, so these tests run the code that a GPU runs. A kernel runs until the test
+writes `gate`, page-locked memory of the host, or, as a kernel that can be stopped, until the host
+sets the flag in `nl_stop`.
 """
 
 import textwrap

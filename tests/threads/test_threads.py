@@ -52,7 +52,8 @@ def test_one_kernel_from_many_threads(together):
 
 @pytest.mark.leaks
 def test_launches_with_different_configurations(together):
-    """`kernel[grid, block]` remembers configurations: threads make, use and evict them side by side."""
+    """`kernel[grid, block]` caches launch configurations. Threads create, use and evict cached
+    configurations concurrently."""
     x = cuda.to_device(np.ones(64, "f4"))
 
     def body(seed):

@@ -44,7 +44,8 @@ def divider(divisor):
 
 
 def parameters(kind, shape, strides, addresses, each):
-    """The kernel's parameter, with the layout of cext/core/loop.h, and the number of threads."""
+    """Returns the kernel's parameter, with the layout of cext/core/loop.h, and the number of
+    threads."""
     slots = b"".join(struct.pack("<2Q", address, 0) for address in addresses)
     count = math.prod(shape)
     if kind in ("single", "strided32", "strided64"):

@@ -28,7 +28,7 @@ def numbers(size=30):
 
 
 def on_a_cut(name, z):
-    """The points on a branch cut, or next to one."""
+    """Returns the points on a branch cut, or next to one."""
     x, y = z.real, z.imag
     cuts = {
         **dict.fromkeys(("log", "log2", "log10", "sqrt"), (y == 0) & (x < 0)),

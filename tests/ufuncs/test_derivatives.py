@@ -18,7 +18,7 @@ DD, DDD = ["float64(float64)"], ["float64(float64, float64)"]
 
 
 def difference(f, inputs, direction):
-    """The central difference of f along a direction."""
+    """Returns the central difference of f along a direction."""
     ahead = [x + STEP * d for x, d in zip(inputs, direction, strict=True)]
     behind = [x - STEP * d for x, d in zip(inputs, direction, strict=True)]
     return (f(*ahead) - f(*behind)) / (2 * STEP)
@@ -59,7 +59,7 @@ def in_groups(names):
 
 
 def of_group(names, target):
-    """A ufunc with one result for each function."""
+    """Returns a ufunc with one result for each function."""
     calls = ", ".join(f"{name}(x)" for name in names)
     returned = ", ".join(["float64"] * len(names))
     return vectorize(
@@ -146,7 +146,7 @@ def test_float_ufuncs_of_numpy_are_right_or_refused(ufunc):
 
 
 def expression(random, depth, names):
-    """A random expression in C++, which is also Python."""
+    """Returns a random expression in C++, which is also Python."""
     if depth == 0 or random.random() < 0.15:
         return random.choice(
             [*names, f"({random.uniform(-2, 2):.3f})", str(random.randrange(1, 4))]
@@ -160,7 +160,7 @@ def expression(random, depth, names):
 
 
 def body(random):
-    """A random body with variables, loops and branches that both languages can have."""
+    """Returns a random body with variables, loops and branches that both languages can have."""
     names, lines = ["x", "y"], []
     for i in range(random.randrange(1, 4)):
         text = expression(random, 2, names)

@@ -77,7 +77,7 @@ def convolve(x, filter, out):
 
 
 def sources(gufunc):
-    """The sources of all kernels that it has compiled."""
+    """Returns the sources of all kernels that it has compiled."""
     return [o.inspect_source() for several in gufunc.overloads.values() for o in several]
 
 

@@ -90,12 +90,12 @@ SMALL_PLAN = 288  # bytes of a plan for numbers of up to 16 bytes and six dimens
 
 
 def kinds(plans):
-    """The kinds of kernels of planned reductions or scans."""
+    """Returns the kinds of kernels of planned reductions or scans."""
     return {step[0].rstrip("0123456789x") for steps in plans for step in steps}
 
 
 def team(plan):
-    """The field of a small plan (reduce.cuh)."""
+    """Returns the field of a small plan (reduce.cuh)."""
     return int.from_bytes(plan[60:64], "little")
 
 
@@ -269,7 +269,7 @@ AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upp
 
 
 def composed(maps):
-    """The same in Python, one after the other."""
+    """Returns the same in Python, one after the other."""
     half = maps.itemsize * 4
     mask = (1 << half) - 1
     m, c = 1, 0

@@ -57,7 +57,7 @@ def special(dtype):
 
 
 def special_operands(dtype, count):
-    """All pairs of special numbers."""
+    """Returns all pairs of special numbers."""
     values = special(dtype)
     if count == 1:
         return [values]

@@ -26,7 +26,7 @@ def values(dtype, shape, seed=0):
 
 
 def total_of(x, axis=None):
-    """The result of "a + b": in the array's own dtype."""
+    """Returns the result of "a + b": in the array's own dtype."""
     if x.dtype == bool:
         return x.any(axis)
     return x.sum(axis, dtype=x.dtype)
@@ -265,7 +265,7 @@ def matrices(count):
 
 
 def product_of(found):
-    """The product of packed matrices, by NumPy: neighbours at a time."""
+    """Returns the product of packed matrices, by NumPy: neighbours at a time."""
     m = found.view(np.uint8).reshape(-1, 2, 2).astype(np.int64)
     while len(m) > 1:
         odd = m[-1:] if len(m) % 2 else m[:0]

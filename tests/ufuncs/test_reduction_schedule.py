@@ -43,8 +43,8 @@ def test_parts_cover_each_row_once():
 
 
 def family_of(kind, sizes, vec=1):
-    """The properties that all kernels of an image share: the kind, and the width of a scan, which
-    alignment decides."""
+    """Returns the properties that all kernels of an image share: the kind, and the width of a scan,
+    which alignment decides."""
     word = kind.rstrip("0123456789x")
     width = kind.removeprefix(word).partition("x")[0] if word.startswith("scan") else ""
     return word, width, *sizes, vec

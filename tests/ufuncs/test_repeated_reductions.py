@@ -185,7 +185,7 @@ def test_more_geometries_than_are_cached(total):
 
 
 def frames_of(call):
-    """The names of the Python functions that a call runs."""
+    """Returns the names of the Python functions that a call runs."""
     names = []
     gc.disable()  # other packages have functions that a collection calls
     sys.setprofile(
@@ -232,7 +232,8 @@ def test_no_python_runs_for_a_new_shape(call, total):
 
 
 def drawn(rng):
-    """A host array of integers with a random layout: transposed, reversed, with gaps or repeated elements."""
+    """Returns a host array of integers with a random layout: transposed, reversed, with gaps or
+    repeated elements."""
     shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 5))]
     x = np.array(rng.integers(-9, 9, shape), np.float32).transpose(rng.permutation(len(shape)))
     x = x[tuple(slice(None, None, int(step)) for step in rng.choice([1, 1, -1, 2], x.ndim))]
@@ -242,7 +243,7 @@ def drawn(rng):
 
 
 def on_device(x):
-    """A device array with the layout of a host array."""
+    """Returns a device array with the layout of a host array."""
     base = x
     while base.base is not None:
         base = base.base
@@ -295,7 +296,7 @@ def test_results_are_written_to_outputs_of_any_layout(total):
 
 
 def mask_for(rng, x):
-    """A host mask of a random shape that broadcasts to the array, with a random layout."""
+    """Returns a host mask of a random shape that broadcasts to the array, with a random layout."""
     shape = [n if rng.random() < 0.7 else 1 for n in x.shape][int(rng.integers(x.ndim)) :]
     mask = rng.random(shape) < rng.choice([0.0, 0.3, 0.8])
     return mask.transpose(rng.permutation(mask.ndim)).T if len(set(shape)) == 1 else mask

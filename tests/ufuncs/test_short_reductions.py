@@ -34,7 +34,7 @@ def values(dtype, shape, rng):
 
 
 def calls(x):
-    """The calls of a ufunc with the array, as functions of the ufunc and the array."""
+    """Yields the calls of a ufunc with the array, as functions of the ufunc and the array."""
     axes = [axis for n in range(x.ndim + 1) for axis in itertools.combinations(range(x.ndim), n)]
     for axis in [None, *axes, *range(x.ndim)]:
         yield f"reduce, {axis=}", lambda f, x, axis=axis: f.reduce(x, axis=axis)

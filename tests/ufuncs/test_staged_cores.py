@@ -18,7 +18,7 @@ def staged(function):
 
 
 def kernels(function):
-    """The sources of those that stage."""
+    """Returns the sources of those that stage."""
     every = [one.inspect_source() for several in function.overloads.values() for one in several]
     return [text for text in every if "core_stage" in text]
 
@@ -29,8 +29,8 @@ def numbers(rng, shape, dtype):
 
 
 def placed(rng, shape, dtype, core):
-    """A device array of numbers: at any offset in a larger one, its axes in any order except for
-    the core's last `core`, each core dense in C or Fortran order."""
+    """Returns a device array of numbers: at any offset in a larger one, its axes in any order
+    except for the core's last `core`, each core dense in C or Fortran order."""
     loop = len(shape) - core
     order = [*rng.permutation(loop), *range(loop, len(shape))]
     if core == 2 and rng.integers(2):

@@ -79,8 +79,8 @@ def device(x):
 
 
 def calls():
-    """The driver calls that were traced. With several devices, the current context is queried
-    too."""
+    """Returns the driver calls that were traced. With several devices, the current context is
+    queried too."""
     return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
 
 

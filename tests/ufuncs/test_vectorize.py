@@ -336,7 +336,7 @@ def test_one_byte_elements():
 
 
 def some_view(rng, shape):
-    """A float64 array of the shape, laid out somehow."""
+    """Returns a float64 array of the shape, laid out somehow."""
     order = list(range(len(shape)))
     if rng.random() < 0.4:
         rng.shuffle(order)
@@ -375,7 +375,7 @@ def test_random_views_and_broadcasting_match_numpy(seed):
 
 
 def _device_view(x):
-    """A device array with the same values and the same strides as a NumPy view."""
+    """Returns a device array with the same values and the same strides as a NumPy view."""
     base = x
     while isinstance(base.base, np.ndarray):
         base = base.base

@@ -20,7 +20,7 @@ _LINE = re.compile(r'^#line (\d+) "((?:[^"\\]|\\.)*)"$')
 
 
 def script() -> str:
-    """The path of the file with gdb's commands."""
+    """Returns the path of the file with gdb's commands."""
     return os.path.join(headers.cuda_src(), "sim", "debug.gdb")
 
 
@@ -108,7 +108,8 @@ def _folder(source):
 
 
 def _whole_text(label, lines):
-    """Returns the complete text of the notebook's cell if it is available; else the known lines at their positions."""
+    """Returns the complete text of the notebook's cell if it is available; otherwise the available
+    lines at their line numbers."""
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):
         if name.startswith("<") or "ipykernel" in name:

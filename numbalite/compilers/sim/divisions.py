@@ -28,8 +28,8 @@ _PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
 
 
 def spared(texts) -> frozenset | None:
-    """The macros of a unit (its source and headers) whose divisions are not marked; None: no division is
-    marked."""
+    """Returns the macros of a unit (its source and headers) whose divisions are not marked; None:
+    no division is marked."""
     if not any(_DIVISION.search(text) for text in texts):
         return None
     asked: set[str] = set()
@@ -77,12 +77,13 @@ def edits(tokens, partner):
 
 
 def plain(text: str) -> str:
-    """A text without its marks."""
+    """Returns a text without its marks."""
     return _MARK.sub("", text)
 
 
 def unmarked(line: str, below: str) -> str:
-    """A compiler's marker line for a source line with marks, adapted to the line without marks."""
+    """Returns a compiler's marker line for a source line with marks, adapted to the line without
+    marks."""
     tokens = scanner.tokenize(line)
     for place, mark in edits(tokens, scanner.brackets(tokens)):
         below = below[:place] + below[place + len(mark) :]

@@ -27,7 +27,7 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def arguments(text: str) -> list[str]:
-    """The value names in a list of parameters or arguments; "" for constants."""
+    """Returns the value names in a list of parameters or arguments; "" for constants."""
     last = (part.rsplit(" ", 1)[-1] for part in syntax.split(text))
     return [name if name.startswith("%") else "" for name in last]
 
@@ -124,7 +124,7 @@ def watch(functions: list[str], is_watched) -> list[str]:
 
 
 def declarations(functions: list[str]) -> str:
-    """The declarations of the intrinsics that the calls need."""
+    """Returns the declarations of the intrinsics that the calls need."""
     found = sorted(
         {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
     )

@@ -20,7 +20,7 @@ _GROUPS_OF = re.compile(r"#\d+")
 
 
 def debug_of(text: str) -> str:
-    """The first debug location in a text, such as ", !dbg !12"; "" if there is none."""
+    """Returns the first debug location in a text, such as ", !dbg !12"; "" if there is none."""
     found = _DEBUG.search(text)
     return found[0] if found else ""
 
@@ -40,12 +40,13 @@ def first_line(function: str) -> str:
 
 
 def defined(ir: str) -> set[str]:
-    """The symbols of the functions that a module defines."""
+    """Returns the symbols of the functions that a module defines."""
     return {found[1] for found in DEFINED.finditer(ir)}
 
 
 def sanitized_groups(ir: str) -> frozenset[str]:
-    """The attribute groups, such as "#0", with sanitize_thread: functions of these have instrumented accesses."""
+    """Returns the attribute groups, such as "#0", with sanitize_thread: functions of these have
+    instrumented accesses."""
     return frozenset(
         group for group, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()
     )
@@ -58,7 +59,7 @@ def has_group(function: str, groups: frozenset[str]) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """The parts of a list that commas separate, as of parameters or of a struct's types."""
+    """Returns the parts of a list that commas separate, as of parameters or of a struct's types."""
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "([{<") - (sign in ")]}>")

@@ -84,7 +84,7 @@ class Locals:
         self._is_declared = {name: f"@{name}(" in ir for name in (self.memset, self.memmove)}
 
     def watch(self, text: str) -> str:
-        """The text of a function, instrumented."""
+        """Returns the text of a function, instrumented."""
         if not syntax.has_group(text, self._checked):
             return text
         about = {
@@ -109,7 +109,7 @@ class Locals:
         )
 
     def string(self, name: str) -> str:
-        """A pointer to a string constant with the name."""
+        """Returns a pointer to a string constant with the name."""
         at = self._strings.setdefault(name, len(self._strings))
         if not self.is_typed:
             return f"ptr @nl.unset.{at}"
@@ -124,11 +124,11 @@ class Locals:
         return function[0] != "_" and function[:3] != "nl_" and function not in self._defined
 
     def pointer(self, type_: str) -> str:
-        """The type of a pointer to a type."""
+        """Returns the type of a pointer to a type."""
         return f"{type_}*" if self.is_typed else "ptr"
 
     def bytes(self, type_: str) -> int:
-        """The approximate size in bytes of a variable of the type."""
+        """Returns the approximate size in bytes of a variable of the type."""
         if type_ not in self._sizes:
             self._sizes[type_] = 0  # ends the recursion for a type that contains itself
             self._sizes[type_] = self._count(self._structs.get(type_, type_))

@@ -59,7 +59,7 @@ def mark(text: str, first: int) -> tuple[str, int]:
 
 
 def declarations(functions: list) -> str:
-    """The declarations of the called functions."""
+    """Returns the declarations of the called functions."""
     effect = _KEEPS_MEMORY[any(" memory(" in text for text in functions)]
     return "".join(
         f"\ndeclare void @{name}(i32) {effect} nounwind willreturn\n" for name in (_REPEAT, _LEAVE)

@@ -12,7 +12,7 @@ def fence(modifiers):
 
 
 class Threads:
-    """The instructions, for a statement that knows its operands."""
+    """Mixin with a method for each instruction; the statement class provides the operands."""
 
     def do_membar(self, modifiers, operands):
         return fence(modifiers)

@@ -18,7 +18,8 @@ _LONGEST = 63  # NL_SIM_NAME
 
 
 def names(source: str) -> str:
-    """The table, as the engine reads it: "@file" and "line name indices column column ..."."""
+    """Returns the table, as the engine reads it: "@file" and "line name indices column column
+    ..."."""
     tokens = scanner.tokenize(source)
     partner = scanner.brackets(tokens)
     declared = set(_DECLARED.findall(source))
@@ -67,7 +68,7 @@ def _is_indexed(tokens, partner, declared, at):
 
 
 def literal(text: str) -> str:
-    """The text as a C++ literal; in pieces, for compilers that limit the length of one."""
+    """Returns the text as a C++ literal; in pieces, for compilers that limit the length of one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
     return " ".join(f'"{line}\\n"' for line in escaped.split("\n") if line) or '""'
 

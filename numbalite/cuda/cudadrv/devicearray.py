@@ -64,14 +64,14 @@ def is_cuda_ndarray(obj: Any) -> bool:
 
 
 def require_cuda_ndarray(obj: Any) -> Any:
-    """ValueError unless it is a device array of this package."""
+    """Raises ValueError unless it is a device array of this package."""
     if not is_cuda_ndarray(obj):
         kind = "another package's device array" if is_cuda_array(obj) else type(obj).__name__
         raise ValueError(f"require a device array object, got {kind}")
 
 
 def verify_cuda_ndarray_interface(obj: Any) -> Any:
-    """AttributeError unless it has the attributes of a device array, each of its type."""
+    """Raises AttributeError unless it has the attributes of a device array, each of its type."""
     require_cuda_ndarray(obj)
     for name, kind in (("shape", tuple), ("strides", tuple), ("dtype", np.dtype), ("size", int)):
         if not hasattr(obj, name):
@@ -86,7 +86,8 @@ def is_contiguous(ary: Any) -> bool:
 
 
 def array_core(ary: Any) -> Any:
-    """The array without repeated elements (a stride of zero): the elements that must be copied."""
+    """Returns the array without repeated elements (a stride of zero): the elements that must be
+    copied."""
     required.require_array(ary, "array_core")
     if not ary.strides or not ary.size:
         return ary
@@ -94,7 +95,7 @@ def array_core(ary: Any) -> Any:
 
 
 def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
-    """TypeError, ValueError for arrays that cannot be copied to each other."""
+    """Raises TypeError, ValueError for arrays that cannot be copied to each other."""
     required.require_array(ary1, "check_array_compatibility")
     required.require_array(ary2, "check_array_compatibility")
     first, second = ary1.squeeze(), ary2.squeeze()

@@ -18,14 +18,15 @@ _NONE = "numbalite compiles CUDA C++ with NVRTC and uses neither libNVVM nor lib
 
 
 def get_cudalib(lib: str, static: bool = False) -> str:
-    """The path of a library; for others than NVRTC the name by which the system would look for it."""
+    """Returns the path of a library; for others than NVRTC the name by which the system would look
+    for it."""
     if lib == "nvrtc" and not static:
         return str(toolkit.nvrtc_library().path)
     return f"lib{lib}.a" if static else f"lib{lib}.so"
 
 
 def open_cudalib(lib: str) -> Any:
-    """The library, opened by ctypes."""
+    """Returns the library, opened by ctypes."""
     return ctypes.CDLL(get_cudalib(lib))
 
 
@@ -38,7 +39,7 @@ open_libdevice = get_libdevice
 
 
 def get_cuda_include_dir() -> Any:
-    """The first of the toolkit's include directories, or None."""
+    """Returns the first of the toolkit's include directories, or None."""
     found = toolkit.include_directories()
     return str(found[0]) if found else None
 

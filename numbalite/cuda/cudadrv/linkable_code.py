@@ -60,7 +60,7 @@ class LinkableCode:
 
     @classmethod
     def from_path(cls, path: Any) -> Any:
-        """The code in a file, of the class that its suffix names."""
+        """Returns the code in a file, of the class that its suffix names."""
         suffix = os.path.splitext(os.fspath(path))[1][1:]
         for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
             if suffix in kind.suffixes:

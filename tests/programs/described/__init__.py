@@ -38,7 +38,7 @@ class Array:
     written: bool = False
 
     def values(self, rng: np.random.Generator) -> np.ndarray:
-        """The kernel's argument; bfloat16 as uint16."""
+        """Returns the kernel's argument; bfloat16 as uint16."""
         made = self.make(rng)
         if self.dtype != "bf16":
             return made.astype(self.dtype)
@@ -46,7 +46,7 @@ class Array:
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("u2")
 
     def read(self, values: np.ndarray) -> np.ndarray:
-        """The numbers in such an array."""
+        """Returns the numbers in such an array."""
         return (values.astype("u4") << 16).view("f4") if self.dtype == "bf16" else values
 
 
@@ -66,12 +66,12 @@ def given(values: Any, dtype: str = "f4") -> Array:
 
 
 def out(*shape: int, dtype: str = "f4", fill: float = 0) -> Array:
-    """An array that the kernel writes."""
+    """Returns an array that the kernel writes."""
     return Array(lambda rng: np.full(shape, fill), dtype, written=True)
 
 
 def changed(array: Array) -> Array:
-    """An array that the kernel reads and writes."""
+    """Returns an array that the kernel reads and writes."""
     return dataclasses.replace(array, written=True)
 
 
@@ -91,12 +91,12 @@ class Case:
     index: int
 
     def values(self, path: str) -> list:
-        """The arguments; equal in each call."""
+        """Returns the arguments; equal in each call."""
         rng = np.random.default_rng(zlib.crc32(f"{path} {self.kernel} {self.index}".encode()))
         return [a.values(rng) if isinstance(a, Array) else a for a in self.arguments]
 
     def read(self, values: list) -> list:
-        """The arguments as numbers."""
+        """Returns the arguments as numbers."""
         pairs = zip(self.arguments, values)
         return [a.read(v) if isinstance(a, Array) else v for a, v in pairs]
 
