@@ -2,9 +2,9 @@
 
 Read it as a first lesson. Each kernel is a Python function whose body is one string of CUDA C++: Python
 gives the name and the parameters, the signature gives the types, the string is the code of one thread.
-Under each kernel a function of the same name prepares the data and NumPy's result, and defines how to
-launch. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are those
-of the courses from which these programs are; on the simulator they are small.
+Below each kernel, a function of the same name prepares the data and NumPy's result, and launches
+the kernel. Ufuncs, a reduction and a library follow, which need no launch. On a GPU the sizes are
+those of the courses from which these programs are; on the simulator they are small.
 """
 
 import sys

@@ -1,6 +1,7 @@
-"""The precompiled text before each source for the CPU: reading it takes longer than a small kernel.
+"""Precompiles the text before each source for the CPU, because parsing it takes longer than
+compiling a small kernel.
 
-It is the prelude (prelude.h), or, if the source's options define no macros that must come between, the head
+The text is the prelude (prelude.h), or, if the source's options define no macros that must come between, the head
 (head.h): the prelude, numbalite.cuh and the code that exports and describes kernels.
 
 There is one folder per compiler, flags and header in the cache directory, named by a hash of these and of the

@@ -93,7 +93,7 @@ def _position(site):
 
 
 def _recursive(functions, ptx):
-    """Returns the set of names of functions that may be called again before they return."""
+    """Returns the set of names of functions that may be called recursively."""
     bodies = {function.name for function in functions}
     kernels = {function.name for function in functions if function.is_kernel}
     indirect = any(name.startswith("%") for function in functions for name in function.calls)

@@ -279,7 +279,7 @@ class Search:
         return False
 
     def begins(self, token):
-        """Is a token the first one of its line?"""
+        """Returns whether a token is the first one of its line."""
         return not self.lines[token.line][: token.start - self.starts[token.line]].strip()
 
     def column(self, token):

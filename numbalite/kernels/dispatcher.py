@@ -274,8 +274,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return self._ask(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
-        """Returns the same as ``inspect_asm``. In numba, the PTX after link-time optimization;
-        here, a kernel is compiled together with the functions that it calls."""
+        """Returns the same as ``inspect_asm``. numba returns the PTX after link-time optimization;
+        numbalite compiles a kernel together with the functions that it calls."""
         return self.inspect_asm(signature)
 
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:

@@ -311,7 +311,7 @@ __all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "st
 
 
 def _is_place(record, item):
-    """Is it the number of a field?"""
+    """Returns whether it is the number of a field."""
     names = record.dtype.names or ()
     return (
         isinstance(item, Value)

@@ -67,7 +67,8 @@ def close(number: int) -> None:
 
 
 class PendingDeallocs:
-    """numba's queue of pending deallocations; here, the memory that the pool caches."""
+    """The counterpart of numba's queue of pending deallocations: the memory that the pool
+    caches."""
 
     def __init__(self, device: int) -> None:
         self._device = device

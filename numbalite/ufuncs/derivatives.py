@@ -175,9 +175,8 @@ class _Text:
         self.inputs = derivative.order.inputs
         function, self.more = derivative.function, ""
         typed = types.Signature(_one(self.results), args)
-        if (
-            function.rules and self.inputs
-        ):  # the first derivative is the user's, the others are of its text
+        if function.rules and self.inputs:
+            # the user's rule is the first derivative; later ones differentiate the rule's source
             (result,) = self.results
             function = function.rules[self.inputs[0]]
             typed = types.Signature(result, (*args, result))

@@ -82,7 +82,8 @@ def test_scan_of_many_columns():
 
 @pytest.fixture
 def pipelines(driver_kind, reduction_limits, scan_steps):
-    """Lines of a few thousand elements are scanned in a pipeline, by three blocks; their tiles make many windows."""
+    """Lets three blocks scan rows of a few thousand elements in a pipeline, with small tiles, so
+    that there are many look-back windows."""
     if driver_kind != "sim" and not reduceloops.pipelines():
         pytest.skip("needs bulk copies: compute capability 9.0")
     reduction_limits(PIPELINES=3, PIPELINE_THREADS=32, PIPELINE_TURNS=1)

@@ -128,7 +128,7 @@ def records(count):
     made = np.zeros(count, RECORD)
     for name, dtype in (("a", "u1"), ("b", "f4"), ("c", "u1")):
         made[name] = values(rng, dtype, (count,)) if name == "b" else rng.integers(0, 3, count)
-    made["b"][np.isnan(made["b"])] = 2  # NumPy compares records by ==, where it can
+    made["b"][np.isnan(made["b"])] = 2  # NumPy compares records by == if their dtype allows it
     return made
 
 

@@ -278,7 +278,7 @@ def test_parities_and_tokens_of_barriers():
     assert (out[0], out[65]) == (2, 1)
     counts = out[1:65].copy()
     kernels.objects[1, 64](out)
-    if cuda.is_simulated():  # CUDA does not define the count that a GPU's tokens contain
+    if cuda.is_simulated():  # CUDA does not define the arrival count that a token contains
         for found in counts, out[:64]:
             assert sorted(found.tolist()) == list(range(1, 65))
 

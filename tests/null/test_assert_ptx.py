@@ -1,4 +1,5 @@
-"""Failed asserts write a record: NVRTC's code, with the function that replaces CUDA's."""
+"""Failed asserts write a record: runs NVRTC's PTX, in which a function of numbalite replaces CUDA's
+__assertfail."""
 
 import pytest
 from kit.needs import needs_nvrtc

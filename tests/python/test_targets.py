@@ -571,7 +571,7 @@ def in_a_function(x):
     ids=["vectorize", "guvectorize", "cuda", "jit"],
 )
 def test_errors_of_the_compiler_have_no_hints_about_the_python_text(decorator, function):
-    """Quotes and comments of Python are right there."""
+    """Quotes and # comments in the source are correct Python, so no hint may mention them."""
     with pytest.raises(CompileError) as caught:
         decorator(function)
     assert "hint:" not in str(caught.value)

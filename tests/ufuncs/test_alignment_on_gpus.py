@@ -72,8 +72,8 @@ def parameters(kind, shape, strides, addresses, each):
 
 
 def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
-    """Copies an array by a kernel; the elements of both arrays begin at these offsets, their innermost strides are
-    larger than an element by the gaps."""
+    """Copies an array by a kernel. `offsets` are the byte offsets of the first elements of both
+    arrays; `gaps` are the gaps between neighbouring elements along the innermost axis."""
     dtype = np.dtype(dtype)
     extents, strides = [], []
     for gap, of in zip(gaps, ("C", order), strict=True):

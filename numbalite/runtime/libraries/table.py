@@ -141,9 +141,10 @@ class Calls:
     def make(
         self, name: str, destroy: str, *args: Any, kept: Any = None, kind: Any = ctypes.c_void_p
     ) -> Any:
-        """Calls a function without a handle that creates an object, and returns the number that it writes to
-        its first argument. It is destroyed with
-        the value; `kept` lives as long, and arrays in it are used with it."""
+        """Calls a function without a handle that creates an object, and returns a LibraryValue with
+        the number that the function writes to its first argument. The object is destroyed with the
+        LibraryValue, which also keeps `kept` alive; arrays in `kept` count as used when the value
+        is used."""
         destroyer = self.owner.find(destroy, False)
         destroyer = getattr(destroyer, "outside_captures", destroyer)
         number = kind()
