@@ -48,7 +48,7 @@ def median(function, inner=1, sync=lambda: None, rounds=7):
 
 
 def row(name):
-    """Returns the decorated function's value is that of the row."""
+    """The decorated function's value is that of the row."""
 
     def run(function):
         if WANTED and name not in WANTED:

@@ -125,7 +125,7 @@ def cold_launch():
 
 
 def walk(launch, kind):
-    """Returns all steps. Gives how many there were."""
+    """Runs all steps. Returns their number."""
     assert launch() == kind
     gc.collect()
     before = _core.live()

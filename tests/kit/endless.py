@@ -202,7 +202,7 @@ def scan(x):
 
 @case
 def cub_scan(x):
-    """Returns the blocks wait for the one before them, which waits for the flag."""
+    """The blocks wait for the one before them, which waits for the flag."""
     kernel = cuda.jit(
         source="""
 #include <cub/block/block_scan.cuh>
@@ -227,7 +227,7 @@ __global__ void scans(int *x) {
 
 @case
 def dynamic_parallelism(x):
-    """Returns the kernel that waits was launched by another kernel."""
+    """The kernel that waits was launched by another kernel."""
     module = cuda.module(
         """
 __global__ void child(int *x) { while (*(volatile int *)x == 0) { } x[1] = 1; }

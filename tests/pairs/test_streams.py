@@ -120,7 +120,7 @@ def input_copied_on_another_stream(right):
 
 @pair
 def input_overwritten_while_it_is_read(right):
-    """Returns the second half of double buffering: the reader must be done, too."""
+    """The second half of double buffering: the reader must be done, too."""
     a, b = streams()
     x, out, h, done = array(1), array(), pinned(5), cuda.event()
     COPY[2, N // 2, a](x, out)

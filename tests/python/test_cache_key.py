@@ -149,7 +149,7 @@ def key_of(source, args):
 
 
 def check(source, args):
-    """Returns the source of the kernel is that of a translation at this moment; returns its key."""
+    """The source of the kernel is that of a translation at this moment; returns its key."""
     assert source.kernel(args).images.source.text == source._translated(args)[2].source.text
     return key_of(source, args)
 

@@ -115,7 +115,7 @@ def soon(happens):
 
 
 def has_ended(pid):
-    """Returns a process without a waiting parent stays a zombie."""
+    """A process without a waiting parent stays a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "Z"
     except (FileNotFoundError, ProcessLookupError):

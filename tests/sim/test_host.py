@@ -295,7 +295,7 @@ hostbuild.compile(Source("__global__ void k() {}", kernels=("k",)))
 
 
 def is_running(pid):
-    """Returns a process without a waiting parent stays a zombie."""
+    """A process without a waiting parent stays a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(") ")[2][0] != "Z"
