@@ -76,7 +76,8 @@ def grad_and_loss(function: Callable, argnum: int = 0) -> Callable:
 
 
 class DeviceVSpace(ArrayVSpace):
-    """The vectors of device arrays with one shape and dtype. They stay on the device."""
+    """autograd's vector space of device arrays with one shape and dtype. Its operations return
+    device arrays."""
 
     def __init__(self, value: Any):
         self.shape, self.dtype = value.shape, value.dtype

@@ -63,7 +63,7 @@ def works():
 
 
 def predict(key, grid, block, arguments):
-    """Returns the launch of a row for the part of the GPU."""
+    """Returns the profiled launch of a row on the fraction of the GPU."""
     from numbalite import cuda
 
     given = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in arguments]

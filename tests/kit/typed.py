@@ -1,5 +1,5 @@
-"""Numbers that compute by numba's rules, for programs that Python itself runs: the expected results
-of a kernel with a Python body.
+"""Numbers with numba's arithmetic. If Python runs a kernel's body with them, it computes the
+expected results of the kernel.
 
 A Typed is a Python number with a dtype; its operators know numba's types of results. Operations
 that numba does not define (a signed overflow, a division of integers by zero) raise Undefined.

@@ -140,7 +140,8 @@ def test_eigh_matches_numpy(both, side):
 @examples(15)
 @given(drawn(square=True), st.integers(0, 2))
 def test_eig_matches_numpy(both, turns):
-    """Complex ones, and real ones alone; vectors are NumPy's up to a factor."""
+    """Matrices with complex eigenvalues, and matrices with only real ones; eigenvectors equal
+    NumPy's up to a factor."""
     a, _ = both
     if turns < 2:
         eye = np.eye(a.shape[-1], dtype=a.dtype)

@@ -181,7 +181,8 @@ ARGS = signatures.signature("void(float32[:])").args
 
 @pytest.fixture
 def untranslated(monkeypatch):
-    """untranslated(source): the text of a kernel that is in the cache; to translate it is an error."""
+    """untranslated(source) returns the text of a kernel from the cache, and fails if the kernel is
+    translated."""
 
     def text(source):
         with monkeypatch.context() as patch:

@@ -11,7 +11,8 @@ from numbalite.cuda.libs import cufft
 
 
 def order_is_checked():
-    """Work on two streams without order is an error where it can be seen."""
+    """Returns a context in which the simulator reports conflicting work on streams that are not
+    ordered."""
     return cuda.checks("stream") if cuda.is_simulated() else contextlib.nullcontext()
 
 

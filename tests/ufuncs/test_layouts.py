@@ -173,7 +173,8 @@ def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16"])
 @pytest.mark.parametrize("in_tiles", [True, False])
 def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
-    """In tiles, of several groups and the last one not full, or in parts."""
+    """Scans long columns in tiles, in several groups of which the last is incomplete, or in
+    parts."""
     reduction_limits(COLUMN_TILE_THREADS=1)
     if not in_tiles:
         reduction_limits(COLUMN_TILE_NUMBER=0)

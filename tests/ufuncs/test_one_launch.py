@@ -31,8 +31,9 @@ def test_calls_after_one_another(shape, axis, total):
     assert not any(name.startswith("cuMemset") for name in calls)
 
 
-def test_masks_initial_numbers_and_order():
-    """An operation that does not commute; parts in which the mask selects no element."""
+def test_masked_and_noncommutative_reductions_match_numpy():
+    """Reduces with a noncommutative operation, and with a mask that selects no element in most
+    parts."""
     x = numbers(150_001)
     last = cuda.reduce("b")
     assert int(last(cuda.to_device(x))) == x[-1]
