@@ -15,7 +15,7 @@ SYMBOL = r'[\w.$]+|"[^"]+"'
 DEFINED = re.compile(rf"^define [^@\n]*@({SYMBOL})\((.*)", re.M)
 """The first line of a function: its symbol, and what follows the parenthesis."""
 _DEBUG = re.compile(r", !dbg !\d+")
-_GROUP = re.compile(r"^attributes (#\d+) = \{([^\n]*)\}", re.M)
+_GROUP = re.compile(r"\nattributes (#\d+) = \{([^\n]*)\}")
 _GROUPS_OF = re.compile(r"#\d+")
 
 
@@ -31,8 +31,9 @@ def without_debug(text: str) -> str:
 
 def functions(ir: str) -> tuple[str, list[str]]:
     """(the text before the first function, the text from each function to the next)."""
-    head, *texts = re.split(r"^(?=define )", ir, flags=re.M)
-    return head, texts
+    starts = [found.start() for found in re.finditer("\ndefine ", "\n" + ir)]
+    texts = [ir[start:end] for start, end in zip(starts, [*starts[1:], None])]
+    return ir[: starts[0]] if starts else ir, texts
 
 
 def first_line(function: str) -> str:
@@ -48,7 +49,7 @@ def sanitized_groups(ir: str) -> frozenset[str]:
     """Returns the attribute groups, such as "#0", with sanitize_thread: functions of these have
     instrumented accesses."""
     return frozenset(
-        group for group, words in _GROUP.findall(ir) if "sanitize_thread" in words.split()
+        group for group, words in _GROUP.findall("\n" + ir) if "sanitize_thread" in words.split()
     )
 
 

@@ -126,7 +126,6 @@ _REAL = re.compile(r"(?: [a-z]+)* (float|double) ([^ ,]+), ([^ ,]+)(.*)", re.DOT
 _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "frem": "%"}
 _FUNCTION = re.compile(r'([\w.$]+|"[^"]+")\(([^()]*)\)(.*)', re.DOTALL)
 _ALL_ONES = "-1"
-_DEFINED_VALUE = re.compile(r"(?<!!)\bnoundef ")
 _NO_OVERFLOW = re.compile(r"^(  %[\w.]+ = (?:add|sub|mul|shl)) (?:nuw )?nsw ", re.MULTILINE)
 _ENGINES = "numbalite_sim"
 _LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
@@ -139,7 +138,7 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the image is compiled with.
     is_python: the kernels have Python bodies, whose integers wrap.
     """
-    ir = _DEFINED_VALUE.sub("", ir)
+    ir = ir.replace(" noundef ", " ")  # of parameters and results; not the metadata, !noundef
     head, functions = syntax.functions(ir)
     if not functions:
         return ir
@@ -492,7 +491,7 @@ def _own_pointers(text):
 def _declared_copies(functions):
     """Returns the declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of it was inserted; otherwise ""."""
     for text in functions:
-        if found := _TOLD_COPY.search(text):
+        if "%nl.copy." in text and (found := _TOLD_COPY.search(text)):
             kind = found[1]
             return f"\ndeclare {kind} @{_COPIES}({kind}, {kind}, i64)\n"
     return ""
