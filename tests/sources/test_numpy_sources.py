@@ -50,6 +50,7 @@ def source(table, nin_of):
     return devicelib.prologue(words) + "using namespace numbalite;\n" + body
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("arch", [(7, 5), (10, 0)], ids=str)
 def test_compiles(arch):
     text = source(protocols._TABLE, lambda name: getattr(np, name).nin)
@@ -57,6 +58,7 @@ def test_compiles(arch):
     assert compile_source(unit, ("cuda", *arch)).data
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("arch", [(7, 5), (9, 0), (10, 0)], ids=str)
 def test_ufuncs_of_scipy_compile(arch, monkeypatch):
     monkeypatch.setitem(TYPES, "f", ["float", "double"])  # SciPy has no loops of float16

@@ -6,7 +6,7 @@ import pytest
 
 from numbalite import _core, cuda, guvectorize, vectorize
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.cases(1)]
 
 HALF, FULL = 1 << 31, 1 << 32
 TAIL = 3000  # elements whose results are looked at
