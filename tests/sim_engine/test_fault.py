@@ -97,7 +97,7 @@ def test_stack_overflow_ends_the_kernel(driver, kernels, data):
     kernels.recurse(1, 4, data, 1000)
     caught = fault(driver)
     assert caught.code == 719
-    assert "stack overflow: the thread uses more than 65536 bytes" in caught.text
+    assert "stack overflow: the thread uses more than 131072 bytes" in caught.text
     old = ctypes.c_size_t()
     driver.cuCtxGetLimit(ctypes.byref(old), 0)
     assert old.value == 1024

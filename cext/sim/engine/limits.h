@@ -27,7 +27,7 @@ enum {
     NL_SIM_KERNEL_REGISTERS = 32, /* reported for every kernel */
     NL_SIM_L2 = 52428800,
     NL_SIM_DRIVER_VERSION = 13000,
-    NL_SIM_STACK_MIN = 65536, /* of a fiber; the device's stack limit is smaller and is added */
+    NL_SIM_STACK_MIN = 131072, /* of a fiber; the device's stack limit is smaller and is added */
 };
 
 #endif
