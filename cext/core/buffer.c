@@ -17,6 +17,10 @@
  * Blocks of both kinds accumulate until enough of them wait for a join, or for a wait for the
  * device, to be worth its time; until then, new memory is allocated instead.
  *
+ * A launch that returns before its work is done needs memory for one stream only. That memory is
+ * allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: with
+ * the rules above, launches on several streams would wait for each other at each join.
+ *
  * Freeing is in stream order too. A buffer used on foreign streams is freed after the whole device
  * is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver relies on
  * the caller.) */
@@ -214,7 +218,7 @@ nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size) {
 static void release_memory(nl_buffer *buffer) {
     if (buffer->pooled) {
         nl_atomic_add(&buffer->device->returned, buffer->block.capacity);
-        nl_driver_report(nl_cu.MemFreeAsync(buffer->address, NULL), "cuMemFreeAsync");
+        nl_driver_report(nl_cu.MemFreeAsync(buffer->address, buffer->ordered), "cuMemFreeAsync");
     } else {
         nl_driver_report(nl_cu.MemFree(buffer->address), "cuMemFree");
     }
@@ -260,19 +264,20 @@ void nl_buffer_exit(void) {
 
 /* The driver's pool is not used while a capture is in progress, because its allocations are
  * operations of the default stream. */
-static CUresult allocate(size_t size, int pooled, CUdeviceptr *address) {
-    if (pooled)
-        return nl_cu.MemAllocAsync(address, size, NULL);
+static CUresult allocate(size_t size, const nl_buffer *buffer, CUdeviceptr *address) {
+    if (buffer->pooled)
+        return nl_cu.MemAllocAsync(address, size, buffer->ordered);
     return nl_cu.MemAlloc(address, size);
 }
 
 /* Before it fails with out of memory, returns all cached memory, of the cache and of the driver's
  * pool, to the system and allocates again. */
-static CUresult allocate_after_trim(nl_device *dev, size_t size, int pooled, CUdeviceptr *address) {
+static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer *buffer,
+                                    CUdeviceptr *address) {
     nl_error problem;
     if (nl_buffer_trim(dev, 0, &problem) < 0)
         return problem.code != 0 ? (CUresult)problem.code : CUDA_ERROR_OUT_OF_MEMORY;
-    return allocate(size, pooled, address);
+    return allocate(size, buffer, address);
 }
 
 /* Formats the pool's limit for a message, or "" if there is none. */
@@ -319,17 +324,17 @@ static nl_buffer *reuse_or_wait(nl_device *dev, size_t size, size_t capacity) {
 
 static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
-    int capturing = nl_capture_is_any_active(), pooled = dev->has_memory_pools && !capturing;
+    int capturing = nl_capture_is_any_active();
+    buffer->pooled = dev->has_memory_pools && !capturing;
     if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
-        status = allocate(capacity, pooled, &buffer->address);
+        status = allocate(capacity, buffer, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
-            status = allocate_after_trim(dev, capacity, pooled, &buffer->address);
+            status = allocate_after_trim(dev, capacity, buffer, &buffer->address);
         nl_pool_finish_alloc(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
         return refuse(dev, buffer->size, status, err);
-    buffer->pooled = pooled;
-    if (buffer->pooled)
+    if (buffer->pooled && buffer->ordered == NULL)
         buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     return 0;
 }
@@ -359,6 +364,27 @@ int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_erro
             delete_buffer(buffer);
             return -1;
         }
+    }
+    *out = buffer;
+    return 0;
+}
+
+int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
+                            nl_buffer **out, nl_error *err) {
+    if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD || size == 0 ||
+        !dev->has_memory_pools || nl_capture_is_any_active() ||
+        nl_atomic_load_entry(&allocator) != NULL) {
+        return nl_buffer_alloc(dev, size, out, err) < 0
+                   ? -1
+                   : nl_buffer_use(*out, stream, blocking, err);
+    }
+    nl_buffer *buffer = nl_device_bind(dev, err) < 0 ? NULL : new_buffer(dev, size, err);
+    if (buffer == NULL)
+        return -1;
+    buffer->ordered = stream;
+    if (allocate_new(dev, nl_pool_round(&dev->cache, size), buffer, err) < 0) {
+        delete_buffer(buffer);
+        return -1;
     }
     *out = buffer;
     return 0;
@@ -399,7 +425,8 @@ static nl_pool_state waits_for(const nl_buffer *buffer) {
  * it. */
 static int keep(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
-    if (!nl_device_usable() || buffer->generation != nl_atomic_load(&dev->generation))
+    if (buffer->ordered != NULL || !nl_device_usable() ||
+        buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
     nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use it */
     if (nl_pool_release(&dev->cache, &buffer->block, waits_for(buffer)))
@@ -436,7 +463,8 @@ static void trim_driver_pool(nl_device *dev) {
 static int keep_instead(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
-    if (buffer->block.capacity > most || !nl_device_bind_for_release(dev, buffer->generation))
+    if (buffer->ordered != NULL || buffer->block.capacity > most ||
+        !nl_device_bind_for_release(dev, buffer->generation))
         return 0;
     evict(dev, most - buffer->block.capacity);
     return keep(buffer);
@@ -479,6 +507,11 @@ nl_buffer *nl_buffer_drop(nl_buffer *buffer) {
 void nl_buffer_destroy(nl_buffer *dropped) {
     if (dropped == NULL)
         return;
+    if (dropped->ordered != NULL && nl_capture_is_any_active()) {
+        /* The release may be postponed until the stream no longer exists. */
+        dropped->ordered = NULL;
+        nl_buffer_expose(dropped);
+    }
     if ((owns_memory(dropped) || dropped->finalizer != NULL) &&
         nl_device_postpone(&dropped->later, destroy, dropped))
         return;

@@ -29,6 +29,7 @@ struct nl_buffer {
     uint64_t users;
     int wrapped;         /* the memory belongs to another owner */
     int pooled;          /* from cuMemAllocAsync */
+    CUstream ordered;    /* the stream of nl_buffer_alloc_ordered, or NULL */
     uint64_t ticket;     /* 0, or the sequence number of its allocation on the default stream */
     uint64_t generation; /* of `device` */
     nl_postponed later;
@@ -40,6 +41,12 @@ struct nl_buffer {
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
+/* Allocates memory for work on one explicit stream only, in the order of that stream: neither does
+ * the stream wait for others, nor do they wait for it. The memory does not need nl_buffer_use, and
+ * is freed in the order of the stream, which must exist until the last reference is released.
+ * Without the driver's pool, like nl_buffer_alloc followed by nl_buffer_use. */
+int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
+                            nl_buffer **out, nl_error *err);
 /* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
  * block. dev must be bound. */
 nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size);

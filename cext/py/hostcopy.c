@@ -251,10 +251,13 @@ static void lock_block(nl_py_hostcopies *c) {
 
 static int alloc(const nl_py_hostcopies *c, int64_t size, nl_buffer **buffer, CUdeviceptr *address,
                  nl_error *err) {
-    if (nl_buffer_alloc(c->device, (size_t)size, buffer, err) < 0)
+    int status = c->is_deferred ? nl_buffer_alloc_ordered(c->device, (size_t)size, c->stream,
+                                                          c->blocking, buffer, err)
+                                : nl_buffer_alloc(c->device, (size_t)size, buffer, err);
+    if (status < 0)
         return -1;
     *address = (*buffer)->address;
-    return nl_buffer_use(*buffer, c->stream, c->blocking, err);
+    return c->is_deferred ? 0 : nl_buffer_use(*buffer, c->stream, c->blocking, err);
 }
 
 /* Sets up the block and, for kernels of the user, its copy in device memory; or chooses to use no

@@ -1,10 +1,39 @@
-"""Blocks streams until the test releases them."""
+"""Streams that are held at a point until the test lets them go on."""
 
 import threading
 
+from numbalite import cuda
+
 
 def gate_in(stream):
-    """(an event that the stream waits for, one that shows that it has passed it)."""
+    """(an event that the stream waits for, one that shows that it has passed it). The stream waits in a host
+    function, so the host functions of all streams wait too: the driver runs them on one thread."""
     gate, passed = threading.Event(), threading.Event()
     stream.add_callback(lambda *unused: (gate.wait(60), passed.set()))
     return gate, passed
+
+
+class KernelGate:
+    """Holds a stream by a kernel, for about a minute or until open() is called. No other stream waits."""
+
+    def __init__(self, stream):
+        self._is_open = cuda.mapped_array(1, "i4")
+        self._is_open[:] = 0
+        self._passed = cuda.event(timing=False)
+        _wait[1, 1, stream](self._is_open)
+        self._passed.record(stream)
+
+    def open(self):
+        self._is_open[:] = 1
+
+    def was_passed(self):
+        return self._passed.query()
+
+
+_wait = cuda.jit(
+    """
+extern "C" __global__ void wait(const volatile int *is_open) {
+    for (int i = 0; i < 60000000 && !*is_open; ++i) __nanosleep(1000);
+}
+"""
+)

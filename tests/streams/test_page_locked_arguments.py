@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from kit import calls
-from kit.gates import gate_in
+from kit.gates import KernelGate, gate_in
 
 from numbalite import cuda
 
@@ -41,6 +41,28 @@ def test_the_launch_returns_at_once_and_the_stream_has_the_results():
     gate.set()
     stream.synchronize()
     assert (y == 1 + 2 * x).all()
+
+
+@pytest.mark.parametrize("size", [5000, 20 << 20])
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_streams_do_not_wait_for_each_other(size, non_blocking):
+    """Neither for the memory of the arrays nor for its release."""
+    held, free = cuda.stream(non_blocking=non_blocking), cuda.stream(non_blocking=non_blocking)
+    arrays = [pinned(np.ones(size, "f4")) for _ in range(4)]
+    blocks = size // 128 + 1
+    for stream in held, free:  # CUDA waits for the whole device while it loads a kernel
+        KernelGate(stream).open()
+        axpy[blocks, 128, stream](0, arrays[0], arrays[1], size)
+        stream.synchronize()
+    gate = KernelGate(held)
+    axpy[blocks, 128, held](2, arrays[0], arrays[1], size)
+    for _ in range(3):
+        axpy[blocks, 128, free](1, arrays[2], arrays[3], size)
+    free.synchronize()
+    assert not gate.was_passed() and (arrays[1] == 1).all() and (arrays[3] == 4).all()
+    gate.open()
+    held.synchronize()
+    assert gate.was_passed() and (arrays[1] == 3).all()
 
 
 def test_arrays_are_kept_until_the_stream_is_done(live):
