@@ -144,9 +144,9 @@ def _with_block(a, axis, number, values, is_scalar):
 
 def _with_each(a, axis, indices, values):
     """Inserts one value before each index; values for equal indices keep their order."""
-    n, count = a.shape[axis], indices.shape[0]
     if indices.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    n, count = a.shape[axis], indices.shape[0]
     if not isinstance(indices, DeviceNDArray):
         if indices.size and not (-n <= indices.min() and indices.max() <= n):
             worst = indices[np.argmax(np.abs(indices + (n + 1) // 2))]
