@@ -78,7 +78,8 @@ class Finfo(NamedTuple):
 
 def finfo(type: Any, /) -> Finfo:
     """Returns the limits of a real or complex floating-point dtype, or of an array's dtype."""
-    found = np.finfo(getattr(type, "dtype", type))
+    dtype = getattr(type, "dtype", type)
+    found = np.finfo(dtype if isinstance(dtype, np.dtype) else type)
     limits: Any = (getattr(found, name) for name in ("eps", "max", "min", "smallest_normal"))
     eps, largest, least, smallest_normal = map(float, limits)
     return Finfo(found.bits, eps, largest, least, smallest_normal, found.dtype)
@@ -146,7 +147,8 @@ fft = _Fft()
 
 def __getattr__(name: str) -> Any:
     if name in _DTYPES:
-        found: Any = _DTYPES[name]
+        # The scalar type, as in NumPy's namespace: np.dtype("float64") == None is true.
+        found: Any = _DTYPES[name].type
     elif name in _FUNCTIONS and not hasattr(np, name):  # NumPy before 2.1 and 2.2
         found = dispatch.newer(name)
     elif name in _FUNCTIONS or name in _CONSTANTS or name in _EXTENSIONS:
