@@ -30,15 +30,21 @@ _MAX_ITEMS = 16  # pairs per thread in a tile
 class ReduceByKey(Operation):
     """Reduces the values of each run of equal keys with an associative function of two elements, in one pass.
 
-    The operation has the form of ``cuda.scan``'s; it need not be commutative, and equal calls
-    return equal bits. A run consists of adjacent elements: sort by key first to reduce all elements
-    of a key. Keys are numbers, values numbers or records.
+    The operation need not be commutative, and equal calls return equal bits. A run consists of adjacent elements: sort by
+    key first to reduce all elements of a key. Keys are numbers, values numbers or records.
 
     Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` returns the keys of the runs and
     their reduced values, two 1-D arrays; the call waits for the number of runs. ``out`` is a pair of contiguous
     device arrays that are as long as the input; the results are then views of their beginnings. With ``count``
     too, a device array of one int64 that receives the number, the call does not wait, and returns ``out``.
 
+    Parameters
+    ----------
+    functor, source, name, args, **given
+        As in ``cuda.scan``.
+
+    Examples
+    --------
     >>> total = cuda.reduce_by_key("a + b")
     >>> print(*total(np.array([1, 1, 2, 2, 2, 1]), np.array([1, 2, 3, 4, 5, 6])))
     [1 2 1] [ 3 12  6]

@@ -37,9 +37,7 @@ _ROWS = [
 class Histogram(Operation):
     """Counts elements by bins.
 
-    ``functor`` computes the bin number of an element: an expression or a body of ``x`` ("int(x * 10)"), or a
-    function, whose result is converted to an integer. Elements with bin numbers outside of 0 to ``bins`` - 1
-    are not counted. Elements are numbers or records. Options are those of ``cuda.jit``.
+    Elements are numbers or records.
 
     Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result is an int64 array; with weights,
     an array of the array's shape, the result has float64 sums. The counts are added to ``out``, a
@@ -48,6 +46,25 @@ class Histogram(Operation):
     ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's
     function.
 
+    Parameters
+    ----------
+    functor : str or function
+        Computes the bin number of an element: an expression or a body of ``x`` ("int(x * 10)"), or a function, whose result
+        is converted to an integer. Elements with bin numbers outside of 0 to ``bins`` - 1 are not counted.
+    bins : int
+        The number of bins.
+    source, name, args
+        As in ``cuda.select``.
+    **given
+        The options of ``cuda.jit``.
+
+    Raises
+    ------
+    ValueError
+        ``bins`` is less than 1.
+
+    Examples
+    --------
     >>> tens = cuda.histogram("int(x) / 10", bins=3)
     >>> print(tens(np.array([1, 25, 3, 14, 29, 99])))
     [2 1 2]

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 
 class Scan(Operation):
-    """Prefix scan of an array with an associative function of two elements, in one pass.
+    """Scans an array with an associative function of two elements, in one pass: prefix sums and similar results.
 
-    The operation is an expression or a body in ``a`` and ``b`` ("max(a, b)"), a function whose body is such a
-    text or is Python (so this is a decorator), or a complete C++ function (``source=``). It need not be
-    commutative: elements are combined in order, always with the same grouping, so equal calls return equal
-    bits. Options are those of ``cuda.jit``.
+    The operation need not be commutative: elements are combined in order, always with the same grouping, so equal calls
+    return equal bits.
 
     Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False, stream=0)``. Elements are numbers
     or records, and the result has their dtype. Without an axis the elements are scanned in C order, and the
@@ -37,6 +35,22 @@ class Scan(Operation):
     the first result is ``initial``, which has a default for sums and products. ``out`` is a device array, which
     may be the array itself.
 
+    Parameters
+    ----------
+    functor : str or function
+        An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a function whose body is such a text or is Python (so
+        this is a decorator).
+    source : str
+        A complete C++ function.
+    name : str
+        Selects one of several functions in ``source``.
+    args : str or list of str
+        The names of the parameters of a ``source`` that is a body or an expression.
+    **given
+        The options of ``cuda.jit``.
+
+    Examples
+    --------
     >>> largest = cuda.scan("max(a, b)")
     >>> print(largest(np.array([3, 1, 4, 1, 5])))
     [3 3 4 4 5]

@@ -43,9 +43,7 @@ class _Choice(Operation):
 class Select(_Choice):
     """Selects the elements of an array for which a function of ``x`` is true, in C order, in one pass.
 
-    The function is an expression or a body in ``x`` ("x > 0"), a function whose body is such a text or is
-    Python (so this is a decorator), or a complete C++ function (``source=``). Options are those of
-    ``cuda.jit``. Elements are numbers or records.
+    Elements are numbers or records.
 
     Calling: ``select(array, out=None, count=None, stream=0)``. The result is 1-D; the call waits for the number
     of its elements. ``out`` is a 1-D device array that is at least as long as the array; the result is then a
@@ -54,6 +52,22 @@ class Select(_Choice):
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first argument, is NumPy's function.
 
+    Parameters
+    ----------
+    functor : str or function
+        An expression or a body in ``x`` ("x > 0"), or a function whose body is such a text or is Python (so this is a
+        decorator).
+    source : str
+        A complete C++ function.
+    name : str
+        Selects one of several functions in ``source``.
+    args : str or list of str
+        The names of the parameters of a ``source`` that is a body or an expression.
+    **given
+        The options of ``cuda.jit``.
+
+    Examples
+    --------
     >>> positive = cuda.select("x > 0")
     >>> print(positive(np.array([3, -1, 4, -1, 5])))
     [3 4 5]
@@ -115,10 +129,9 @@ if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is n
 
 
 class Partition(_Choice):
-    """Separates the elements of an array for which a function of ``x`` is true from the others; both in C
-    order.
+    """Separates the elements of an array for which a function of ``x`` is true from the others.
 
-    The function has the form of ``cuda.select``'s.
+    Both parts are in C order.
 
     Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
     one; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at least
@@ -127,6 +140,13 @@ class Partition(_Choice):
 
     ``cuda.partition(array, kth, axis=-1)``, with an array or a list as first argument, is NumPy's function.
 
+    Parameters
+    ----------
+    functor, source, name, args, **given
+        As in ``cuda.select``.
+
+    Examples
+    --------
     >>> even = cuda.partition("x % 2 == 0")
     >>> print(*even(np.array([3, 1, 4, 1, 5, 9, 2, 6])))
     [4 2 6] [3 1 1 5 9]

@@ -34,11 +34,7 @@ _THREADS, _MAX_BLOCKS = 256, 1 << 13
 class Sort:
     """Sorts arrays by their elements, by a key of each element, or by a comparison; always stable.
 
-    ``key`` is an expression or a body of an element ``x`` ("-x"), or a function; its result is a number, which
-    is sorted in NumPy's order. ``less`` is a function of two elements ``a`` and ``b`` that returns whether a
-    comes before b ("a.size < b.size"): a strict order. ``descending=True`` reverses the order of elements or
-    keys. Elements are numbers or records; without a key, records are compared by their fields. Options are
-    those of ``cuda.jit``.
+    Elements are numbers or records; without a key, records are compared by their fields.
 
     Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted copy, or ``out``, which may be the
     array itself; ``axis=None`` sorts all elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
@@ -46,6 +42,26 @@ class Sort:
 
     ``cuda.sort(array, axis=-1)``, with an array or a list as first argument, is NumPy's function.
 
+    Parameters
+    ----------
+    key : str or function
+        An expression or a body of an element ``x`` ("-x"), or a function; its result is a number, which is sorted in
+        NumPy's order.
+    less : str or function
+        A function of two elements ``a`` and ``b`` that returns whether a comes before b ("a.size < b.size"): a strict
+        order.
+    descending : bool
+        True: reverses the order of elements or keys.
+    **given
+        The options of ``cuda.jit``.
+
+    Raises
+    ------
+    TypeError
+        ``less`` is passed together with ``key`` or ``descending``.
+
+    Examples
+    --------
     >>> by_size = cuda.sort(key="abs(x)")
     >>> print(by_size(np.array([3, -1, 2, 0])))
     [ 0 -1  2  3]

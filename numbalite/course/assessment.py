@@ -105,7 +105,18 @@ class Assessment:
 
 
 def exercise(kind):
-    """Registers an Assessment class for ``assess``."""
+    """Registers an Assessment class for ``assess``.
+
+    Parameters
+    ----------
+    kind : type
+        The class.
+
+    Returns
+    -------
+    type
+        The class itself, so that this is a decorator.
+    """
     EXERCISES[kind.name] = kind
     return kind
 

@@ -12,7 +12,13 @@ from .assessment import EXERCISES, Assessment
 
 
 def exercises() -> dict:
-    """Every exercise there is: name -> Assessment class, in the order of the course."""
+    """Returns all exercises, in the order of the course.
+
+    Returns
+    -------
+    dict
+        Name -> Assessment class.
+    """
     return dict(EXERCISES)
 
 

@@ -18,13 +18,33 @@ _CHILD = "from numbalite.course.checked import _serve; _serve()"
 def examine(launch, *args, checks="all", seed=None, limit=None):
     """Checks one launch with ``cuda.checks``, prints the report and returns it.
 
-    ``launch`` is a configured kernel, ``kernel[blocks, threads]``. It runs on the simulator and on
-    copies of the arguments, NumPy or device arrays: nothing of the caller's is changed. ``checks`` is
-    a name or several ("race", "memory", ...: those of ``cuda.checks``), ``seed`` decides the order of
-    blocks and threads, ``limit`` is the number of seconds after which a kernel hangs. The result is the KernelError that the launch raised, or None.
+    The launch runs on the simulator and on copies of the arguments: nothing of the caller's is changed.
 
-    CudaSupportError: there is a GPU, but no C++ compiler for the simulator.
+    Parameters
+    ----------
+    launch : configured kernel
+        ``kernel[blocks, threads]``.
+    *args : numpy.ndarray, DeviceNDArray or number
+        The arguments of the launch.
+    checks : str or list of str
+        The name of a check or several ("race", "memory", ...: those of ``cuda.checks``).
+    seed : int
+        Decides the order of blocks and threads.
+    limit : float
+        The number of seconds after which a kernel hangs.
 
+    Returns
+    -------
+    KernelError or None
+        The error that the launch raised, or None.
+
+    Raises
+    ------
+    CudaSupportError
+        There is a GPU, but no C++ compiler for the simulator.
+
+    Examples
+    --------
     >>> @cuda.jit
     ... def count(values, counts):
     ...     "counts[values[grid<1>()]] += 1;"

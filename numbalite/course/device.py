@@ -22,6 +22,13 @@ def simulated() -> bool:
 def where() -> str:
     """Prints and returns one sentence: the device on which the kernels of this process run.
 
+    Returns
+    -------
+    str
+        The sentence.
+
+    Examples
+    --------
     >>> from numbalite.course import where
     >>> sentence = where()
     On ...
@@ -45,11 +52,17 @@ def _place() -> str:
 
 
 def stamp(ax, what=""):
-    """Shows in the title of a plot of times or speeds where they were measured; ``what`` stands
-    before it.
+    """Shows in the title of a plot of times or speeds where they were measured.
 
     Plots of simulated times are pale, with "simulated" across them: the times are those of a CPU and do not
     show which program is faster on a GPU. Call it when all is drawn.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The plot.
+    what : str
+        The text before the device in the title.
     """
     where = f"On {_place()}"
     if not simulated():
@@ -68,6 +81,20 @@ def stamp(ax, what=""):
 def size(gpu=10_000_000, sim=10_000):
     """Returns the one of two values that fits where the program runs; mostly numbers of elements.
 
+    Parameters
+    ----------
+    gpu : object
+        The value for a GPU.
+    sim : object
+        The value for the simulator.
+
+    Returns
+    -------
+    object
+        ``gpu`` or ``sim``.
+
+    Examples
+    --------
     >>> from numbalite.course import size
     >>> n = size(gpu=100_000_000, sim=50_000)
     """

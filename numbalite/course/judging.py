@@ -48,10 +48,29 @@ _ENOUGH = 2.0
 def assess(name, solution) -> Verdict:
     """Judges the answer to an exercise, shows the verdict and returns it.
 
-    ``name`` is the exercise's; ``solution`` is the kernel, ufunc or Python function that the exercise requires.
-    Exceptions of the solution are not raised: they are part of the verdict,
-    as are wrong elements (with the smallest size at which there are any), computation on the CPU, and too
-    long a time. KeyError: there is no such exercise.
+    Exceptions of the solution are not raised: they are part of the verdict, as are wrong elements (with the smallest size
+    at which there are any), computation on the CPU, and too long a time.
+
+    Parameters
+    ----------
+    name : str
+        The exercise's name.
+    solution : kernel, ufunc or function
+        The kernel, ufunc or Python function that the exercise requires.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+
+    Raises
+    ------
+    KeyError
+        There is no such exercise.
+
+    Examples
+    --------
+    In the cell after the solution::
 
         assess("vadd", vadd)
     """
@@ -62,8 +81,29 @@ def assess(name, solution) -> Verdict:
 
 
 def judge(name, solution, speed=True, referee=None) -> Verdict:
-    """Returns the same without showing the verdict; ``speed=False`` leaves the timing out.
-    ``referee`` draws the data and compares results: by default one in this process."""
+    """Judges the answer to an exercise as `assess`, without showing the verdict.
+
+    Parameters
+    ----------
+    name : str
+        The exercise's name.
+    solution : kernel, ufunc or function
+        The kernel, ufunc or Python function that the exercise requires.
+    speed : bool
+        False: leaves the timing out.
+    referee : Referee
+        Draws the data and compares results: by default one in this process.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+
+    Raises
+    ------
+    KeyError
+        There is no such exercise.
+    """
     exercise = find(name)
     verdict = _Judge(exercise, solution, referee or Referee(exercise)).verdict(speed)
     verdicts.append(verdict)

@@ -19,11 +19,30 @@ from .verdict import Verdict
 def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
     """Compares the result of ``run()`` with ``expected``, shows the verdict and returns it.
 
-    ``name`` is the task's. ``answer`` is what is to be filled in, an object or a tuple of them: ``...``, None and
-    kernels without a body are no answer. Results may be numbers, NumPy or device arrays; floats may differ by
-    the tolerance of their dtype, widened for sums of so many ``terms``. With ``checks=True`` it runs under
-    ``cuda.checks``, where kernels are simulated. Nothing that the answer does raises here.
+    Nothing that the answer does raises here.
 
+    Parameters
+    ----------
+    name : str
+        The task's name.
+    answer : object or tuple
+        What is to be filled in, an object or a tuple of them: ``...``, None and kernels without a body are no answer.
+    run : function
+        Returns the result: numbers, NumPy or device arrays.
+    expected : number or array
+        The correct result; floats may differ by the tolerance of their dtype.
+    checks : bool
+        True: runs under ``cuda.checks``, where kernels are simulated.
+    terms : int
+        Widens the tolerance for sums of so many terms.
+
+    Returns
+    -------
+    Verdict
+        The verdict.
+
+    Examples
+    --------
     >>> from numbalite.course import check
     >>> verdict = check("double", ..., lambda: 2, 4)
     double: not passed

@@ -55,7 +55,14 @@ _shared: Generator | None = None
 
 def seed(seed: Any = None) -> None:
     """Resets the generator of `cuda.random.normal`, `uniform`, ..., which the whole process shares.
-    If that matters, use separate generators (`default_rng`)."""
+
+    If that matters, use separate generators (`default_rng`).
+
+    Parameters
+    ----------
+    seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
+        A seed of `default_rng`.
+    """
     global _shared
     _shared = default_rng(seed)
 
@@ -97,9 +104,27 @@ def _kernel():
 def init_xoroshiro128p_states(
     states: Any, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
 ) -> None:
-    """Fills an array of states: the i-th is ``seed`` after subsequence_start + i jumps of 2**64.
+    """Fills an array of states of the generator xoroshiro128+.
 
-    ``states`` is a one-dimensional device array of ``xoroshiro128p_dtype``, else TypeError.
+    The i-th state is ``seed`` after subsequence_start + i jumps of 2**64.
+
+    Parameters
+    ----------
+    states : DeviceNDArray
+        A one-dimensional device array of ``xoroshiro128p_dtype``.
+    seed : int
+        The seed.
+    subsequence_start : int
+        The number of jumps of the first state.
+    stream : Stream
+        The stream of the work.
+
+    Raises
+    ------
+    TypeError
+        ``states`` is another array.
+    ValueError
+        ``subsequence_start`` is negative.
     """
     required.require_array(states, "init_xoroshiro128p_states")
     if states.ndim != 1 or states.dtype != xoroshiro128p_dtype:
@@ -118,11 +143,34 @@ def init_xoroshiro128p_states(
 def create_xoroshiro128p_states(
     n: int, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
 ) -> DeviceNDArray:
-    """Returns a device array of ``n`` states of the generator, made on the device.
+    """Returns a device array of states of the generator xoroshiro128+, made on the device.
 
-    Equal seeds give equal states. If several launches must not share numbers, set ``subsequence_start`` to
-    the end of the states of the launch before.
+    Equal seeds give equal states.
 
+    Parameters
+    ----------
+    n : int
+        The number of states.
+    seed : int
+        The seed.
+    subsequence_start : int
+        The number of jumps of 2**64 to the first state. If several launches must not share numbers, set it to the end of
+        the states of the launch before.
+    stream : Stream
+        The stream of the work.
+
+    Returns
+    -------
+    DeviceNDArray
+        The states, for kernel parameters.
+
+    Raises
+    ------
+    ValueError
+        ``subsequence_start`` is negative.
+
+    Examples
+    --------
     >>> from numbalite.cuda.random import create_xoroshiro128p_states
     >>> states = create_xoroshiro128p_states(32, seed=1)
     >>> @cuda.jit

@@ -45,8 +45,29 @@ def empty(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new uninitialized device array, as numpy.empty. `device` is a number or a Device;
-    default: the calling thread's device."""
+    """Returns a new uninitialized device array, as numpy.empty.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
+        The dtype, by default float64.
+    order : str
+        "C" or "F", the axis order.
+    device : int or Device
+        The device; default: the calling thread's device.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Examples
+    --------
+    >>> cuda.empty((2, 3), np.float32).shape
+    (2, 3)
+    """
     return _new(shape, dtype, order, device)
 
 
@@ -60,6 +81,18 @@ def zeros(
 ) -> DeviceNDArray:
     """Returns a new device array of zeros, as numpy.zeros.
 
+    Parameters
+    ----------
+    shape, dtype, order, device
+        As in cuda.empty.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Examples
+    --------
     >>> cuda.zeros((2, 3), np.float32).copy_to_host()
     array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
@@ -77,7 +110,23 @@ def ones(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array of ones, as numpy.ones."""
+    """Returns a new device array of ones, as numpy.ones.
+
+    Parameters
+    ----------
+    shape, dtype, order, device
+        As in cuda.empty.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Examples
+    --------
+    >>> print(cuda.ones(3))
+    [1. 1. 1.]
+    """
     made = _new(shape, dtype, order, device)
     assign.fill(made, np.ones((), made.dtype))
     return made
@@ -92,7 +141,30 @@ def full(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array filled with a scalar or with a broadcast array, as numpy.full."""
+    """Returns a new device array filled with a scalar or with a broadcast array, as numpy.full.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    fill_value : scalar or array
+        The value, or an array that is broadcast.
+    dtype : dtype
+        The dtype, by default that of ``fill_value``.
+    order, device
+        As in cuda.empty.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Examples
+    --------
+    >>> print(cuda.full((2, 3), [1, 2, 3]))
+    [[1 2 3]
+     [1 2 3]]
+    """
     if dtype is None:
         dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
@@ -110,8 +182,30 @@ def eye(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array of N rows and M columns, ones on its k-th diagonal and zeros
-    elsewhere, as numpy.eye."""
+    """Returns a new device array with ones on its k-th diagonal and zeros elsewhere, as numpy.eye.
+
+    Parameters
+    ----------
+    N, M : int
+        The numbers of rows and columns; the default of M is N.
+    k : int
+        The number of the diagonal.
+    dtype : dtype
+        The dtype.
+    order, device
+        As in cuda.empty.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Examples
+    --------
+    >>> print(cuda.eye(2, 3, k=1))
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    """
     made = zeros((N, N if M is None else M), dtype, order, device=device)
     if -made.shape[0] < k < made.shape[1]:
         made.diagonal(k).fill(1)
@@ -306,8 +400,40 @@ def arange(
     start: Any = None,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array of the numbers from start up to stop, exclusive, as
-    numpy.arange."""
+    """Returns a new device array of the numbers from start up to stop, exclusive, as numpy.arange.
+
+    Parameters
+    ----------
+    start_or_stop : number
+        The first number; with no ``stop``, the end of the numbers, which begin at 0.
+    stop : number
+        The end of the numbers, exclusive.
+    step : number
+        The difference of two numbers, by default 1.
+    dtype : dtype
+        The dtype, by default that of numpy.arange.
+    start : number
+        The first number, as a keyword.
+    device : int or Device
+        The device; default: the calling thread's device.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        ``stop`` is missing, or an argument is not a number.
+    ZeroDivisionError
+        ``step`` is 0.
+
+    Examples
+    --------
+    >>> print(cuda.arange(2, 10, 3))
+    [2 5 8]
+    """
     first = start if start_or_stop is None else start_or_stop
     if stop is None and start is None:
         first, stop = 0, first
@@ -389,10 +515,40 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Any:
-    """Returns a new device array of `num` evenly spaced numbers from start to stop, as
-    numpy.linspace.
+    """Returns a new device array of evenly spaced numbers from start to stop, as numpy.linspace.
 
-    start and stop may be arrays."""
+    Parameters
+    ----------
+    start, stop : number or array
+        The first and the last number.
+    num : int
+        The number of numbers.
+    endpoint : bool
+        False: excludes ``stop``.
+    retstep : bool
+        True: returns also the difference of two numbers.
+    dtype : dtype
+        The dtype, by default that of numpy.linspace.
+    axis : int
+        The axis of the numbers in the result, if ``start`` or ``stop`` is an array.
+    device : int or Device
+        The device; default: the calling thread's device.
+
+    Returns
+    -------
+    DeviceNDArray or tuple
+        The new array; with ``retstep=True``, (array, step).
+
+    Raises
+    ------
+    ValueError
+        ``num`` is negative.
+
+    Examples
+    --------
+    >>> print(cuda.linspace(0, 1, 5))
+    [0.   0.25 0.5  0.75 1.  ]
+    """
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

@@ -25,18 +25,36 @@ def call(
 
     It runs on the CPU and on CUDA devices, inside of jit, with XLA's buffers. Under vmap, a batch is one more loop
     dimension of a ufunc. A ufunc is differentiated in forward and reverse mode, any number of times (see the guide,
-    Derivatives).
+    Derivatives). ``kernel.adjoint`` computes the gradients of a kernel. On the CPU, kernels run on the simulator alone.
 
-    A kernel needs ``out_shapes``, the shape of its result (a list of them for several) or a
-    function of the inputs that returns it; one signature with const for the arrays that it only
-    reads: the others are its results, in uninitialized memory; and ``launch``: (grid, block), or a
-    function of its arguments that returns them. The functions see numbers, and of arrays shape,
-    ndim and size. ``vmap_method`` is that of jax.ffi.ffi_call. ``kernel.adjoint`` computes the
-    gradients. On the CPU, kernels run on the simulator alone.
+    Parameters
+    ----------
+    f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
+        The function. A kernel needs ``out_shapes``, ``launch``, and one signature with const for the arrays that it only
+        reads: the others are its results, in uninitialized memory.
+    out_shapes : tuple, list or function
+        For kernels: the shape of the result (a list of them for several), or a function of the inputs that returns it.
+    launch : tuple or function
+        For kernels: (grid, block), or a function of the kernel's arguments that returns them. Both functions see numbers,
+        and of arrays shape, ndim and size.
+    vmap_method : str
+        For kernels: that of jax.ffi.ffi_call.
+
+    Returns
+    -------
+    function
+        The function of JAX arrays.
+
+    Raises
+    ------
+    TypeError
+        ``f`` is another object, or writes its inputs: JAX's arrays are immutable.
+
+    Examples
+    --------
+    A kernel with one result::
 
         f = call(kernel, lambda x: x.shape, launch=lambda x, y: (-(-x.size // 256), 256))
-
-    Raises TypeError for other objects, and for functions that write their inputs: JAX's arrays are immutable.
     """
     described = operation(f, launch, out_shapes)
     if described.written:

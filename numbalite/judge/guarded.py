@@ -45,8 +45,20 @@ class Guarded:
 
 
 def unwritten(shape, dtype):
-    """Returns an array whose content no kernel would produce: NaN with bits that arithmetic never produces, or an
-    unusual number."""
+    """Returns an array whose content no kernel would produce.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
+        The dtype.
+
+    Returns
+    -------
+    numpy.ndarray
+        An array of NaN with bits that arithmetic never produces, or of an unusual number.
+    """
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)
     array.reshape(-1).view(_bits(dtype))[...] = _poison(dtype)

@@ -107,19 +107,40 @@ def task(
     reference: str | None = None,
     operations: Callable | None = None,
 ) -> Callable[[Callable], Task]:
-    """Returns a task for ``numbalite judge``, as a decorator of a function in NumPy with the
-    kernel's parameters.
+    """Returns a task for ``numbalite judge``, as a decorator of a function in NumPy with the kernel's parameters.
 
     The annotations of the parameters are types in text, such as "const float32[:, ::1]"; arrays that are not const are
     outputs. The function writes them, from the other arguments: ``out[:] = ...``. It is called with float64 for all
-    floats. ``sizes`` are numbers or tuples, and sizes around those of warps and blocks are added; ``valid(*size)`` is a
-    condition on these. ``launch(*arguments)`` returns (grid, block) or (grid, block, shared memory).
+    floats. An array has the first dimensions of the size as its shape, and an integer is the first dimension, unless
+    ``shapes`` or ``values`` has its name.
 
-    An array has the first dimensions of the size as its shape, or ``shapes[name](*size)``. An integer is the first
-    dimension, or ``values[name](rng, *size)``, which may return an array's data too. ``inout`` are outputs whose values
-    the kernel reads. ``kinds`` are the kinds of data. ``tolerance`` replaces the computed one. ``reference`` is a
-    kernel's source, whose time a submission is compared with. ``operations(*size)`` is the least number of arithmetic
-    operations.
+    Parameters
+    ----------
+    sizes : list of int or tuple
+        The sizes; sizes around those of warps and blocks are added.
+    launch : function
+        ``launch(*arguments)`` returns (grid, block) or (grid, block, shared memory).
+    shapes : dict
+        ``shapes[name](*size)`` returns the shape of an array.
+    values : dict
+        ``values[name](rng, *size)`` returns an integer, or an array's data.
+    inout : list of str
+        Outputs whose values the kernel reads.
+    valid : function
+        ``valid(*size)`` is a condition on the sizes.
+    kinds : list of str
+        The kinds of data.
+    tolerance : Tolerance
+        Replaces the computed one.
+    reference : str
+        A kernel's source, whose time a submission is compared with.
+    operations : function
+        ``operations(*size)`` returns the least number of arithmetic operations.
+
+    Returns
+    -------
+    decorator
+        It returns a Task.
     """
     chosen = {
         "sizes": list(sizes), "launch": launch, "shapes": shapes, "values": values, "inout": inout, "valid": valid,

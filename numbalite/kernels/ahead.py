@@ -37,13 +37,53 @@ def compile(
     abi_info: dict[str, Any] | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Compiles ahead of time, without a GPU. Returns (code, return type).
+    """Compiles ahead of time, without a GPU.
 
-    A function is compiled as a device function with C linkage, under its own name or the ``abi_name`` in
-    ``abi_info``, or with ``device=False`` as a kernel; a source with its kernels. ``output`` is "ptx" (text),
-    "cubin" or "ltoir" (bytes); ``cc`` is the compute capability, (9, 0) or (9, 0, "a"), by default the GPU's,
-    or (9, 0) without one. ``sig`` is required for functions. ``abi`` has no effect: "c" and "numba" name the
-    only one. Raises CudaSupportError if NVRTC is not installed, CompileError for errors in the source.
+    A function is compiled as a device function with C linkage, or with ``device=False`` as a kernel; a
+    source with its kernels.
+
+    Parameters
+    ----------
+    func_or_source : function, str or path
+        The function or the source.
+    sig : str, type or tuple
+        The signature or the types of the parameters; required for functions.
+    device : bool
+        False: the function is a kernel.
+    cc : tuple of int
+        The compute capability, (9, 0) or (9, 0, "a"), by default the GPU's, or (9, 0) without one.
+    output : str
+        "ptx" (text), "cubin" or "ltoir" (bytes).
+    name : str
+        Selects one of several kernels in a source.
+    abi : str
+        "c" and "numba" name the only ABI.
+    abi_info : dict
+        ``abi_name`` is the name of a device function in the code, by default its own name.
+    **given
+        The options of cuda.jit.
+
+    Returns
+    -------
+    tuple
+        (code, return type).
+
+    Raises
+    ------
+    TypeError
+        ``sig`` is missing for a function, ``cc`` is not such a tuple, or an option does not exist.
+    NotImplementedError
+        There is no such ``output`` or ``abi``, or ``abi="c"`` with ``device=False``.
+    ValueError
+        NVRTC cannot create this output for ``cc``.
+    CudaSupportError
+        NVRTC is not installed.
+    CompileError
+        The compiler reports errors in the source.
+
+    Examples
+    --------
+    The PTX of a source::
 
         ptx, result = cuda.compile(source, cc=(8, 0))
     """
@@ -137,8 +177,29 @@ def compile_ptx(
     cc: Capability | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Returns (PTX, return type) of a kernel, or with ``device=True`` of a device function: ``compile`` with
-    ``output="ptx"``, under numba's older name."""
+    """Compiles to PTX: ``compile`` with ``output="ptx"``, under numba's older name.
+
+    Parameters
+    ----------
+    pyfunc : function, str or path
+        The function or the source.
+    sig, cc
+        As in compile.
+    device : bool
+        True: the function is a device function; False: a kernel.
+    **given
+        As in compile.
+
+    Returns
+    -------
+    tuple
+        (PTX, return type).
+
+    Raises
+    ------
+    TypeError, NotImplementedError, CudaSupportError, CompileError
+        As compile.
+    """
     return compile(pyfunc, sig, device, cc, "ptx", **given)
 
 
@@ -150,8 +211,23 @@ def compile_all(
     output: str = "ptx",
     **given: Any,
 ) -> tuple[list[Any], Any]:
-    """Like ``compile``, but returns a list of codes, as in numba: (codes, return type). The list has one item,
-    which contains all device functions that are called."""
+    """Compiles like ``compile``, but returns a list of codes, as in numba.
+
+    Parameters
+    ----------
+    func_or_source, sig, device, cc, output, **given
+        As in compile.
+
+    Returns
+    -------
+    tuple
+        (codes, return type). The list has one item, which contains all device functions that are called.
+
+    Raises
+    ------
+    TypeError, NotImplementedError, ValueError, CudaSupportError, CompileError
+        As compile.
+    """
     code, result = compile(func_or_source, sig, device, cc, output, **given)
     return [code], result
 
@@ -159,12 +235,48 @@ def compile_all(
 def compile_for_current_device(
     pyfunc: Any, sig: Any = None, device: bool | None = None, **given: Any
 ) -> tuple[Any, Any]:
-    """``compile`` for the current device's compute capability."""
+    """Compiles like ``compile``, for the current device's compute capability.
+
+    Parameters
+    ----------
+    pyfunc : function, str or path
+        The function or the source.
+    sig, device, **given
+        As in compile.
+
+    Returns
+    -------
+    tuple
+        (code, return type).
+
+    Raises
+    ------
+    TypeError, NotImplementedError, ValueError, CudaSupportError, CompileError
+        As compile.
+    """
     return compile(pyfunc, sig, device, None, **given)
 
 
 def compile_ptx_for_current_device(
     pyfunc: Any, sig: Any = None, device: bool = False, **given: Any
 ) -> tuple[Any, Any]:
-    """``compile_ptx`` for the current device's compute capability."""
+    """Compiles like ``compile_ptx``, for the current device's compute capability.
+
+    Parameters
+    ----------
+    pyfunc : function, str or path
+        The function or the source.
+    sig, device, **given
+        As in compile_ptx.
+
+    Returns
+    -------
+    tuple
+        (PTX, return type).
+
+    Raises
+    ------
+    TypeError, NotImplementedError, CudaSupportError, CompileError
+        As compile.
+    """
     return compile_ptx(pyfunc, sig, device, None, **given)

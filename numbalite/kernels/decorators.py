@@ -175,30 +175,58 @@ def jit(
     ``cuda.shared.array`` and the other names of numba.cuda work as there. It becomes CUDA C++ for
     each list of argument types: ``inspect_source()``.
 
-    As a decorator: bare; with a signature ("void(float32[:])", types, a tuple of types, a list of
-    signatures), which compiles at once; or without one, which compiles for the types of each call.
-    ``device=True`` makes a device function.
-
-    ``source=`` (or a string with __global__ as the first argument) is a translation unit, ``name=``
-    selects its kernel, of a template the instance ("saxpy<float>").
-
-    ``doc=`` is its ``__doc__``, which is the C++ otherwise.
-
-    ``debug=True`` checks array indices and asserts, and compiles without optimisation;
-    ``boundscheck=True`` checks them in optimised code. A failed check raises a KernelError at the launch.
-    ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always so on the simulator); it is the
-    default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``.
-    Other options as numba's (``fastmath lineinfo opt max_registers launch_bounds link ...``), and
-    ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``, ``cooperative=``,
-    ``cluster=``.
+    It is a decorator: bare; with a signature, which compiles at once; or without one, which compiles
+    for the types of each call.
 
     The result is launched by ``kernel[grid, block, stream=0, shared=0](...)``: ints or tuples of one
     to three, a stream, bytes of dynamic shared memory.
 
-    Raises CompileError with the lines of the caller's file, SignatureError; raises TypeError for an option
-    that does not exist; raises TranslationError for a Python body that is no kernel. A launch raises TypeError,
-    ValueError or OverflowError for arguments that do not fit, before anything runs.
+    Parameters
+    ----------
+    func_or_sig : str, type, tuple, list or function
+        A signature ("void(float32[:])", types, a tuple of types), or a list of signatures. Or the
+        function, or a source: a string with __global__.
+    device : bool
+        True: makes a device function.
+    source : str or path
+        A translation unit.
+    name : str
+        Selects a kernel of ``source``; of a template the instance ("saxpy<float>").
+    debug : bool
+        Checks array indices and asserts, and compiles without optimisation. A failed check raises a
+        KernelError at the launch.
+    inline, forceinline, link, opt, lineinfo, cache, launch_bounds, lto, shared_memory_carveout
+        As numba's.
+    **more
+        Further options. ``boundscheck=True`` checks array indices and asserts in optimised code.
+        ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always so on the
+        simulator); it is the default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` is the
+        kernel's ``__doc__``, which is the C++ otherwise. ``options=[...]`` is for the compiler;
+        ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and
+        ``max_registers`` are as numba's.
 
+    Returns
+    -------
+    Dispatcher, DeviceFunction or decorator
+        The kernel; with ``device=True`` the device function; a decorator if neither a function nor a
+        source was passed.
+
+    Raises
+    ------
+    CompileError
+        The compiler reports errors; the message has the lines of the caller's file.
+    SignatureError
+        A signature is invalid, or does not match the function.
+    TypeError
+        An option does not exist, or two arguments exclude each other.
+    ValueError
+        An option has an invalid value.
+    TranslationError
+        A Python body cannot be a kernel. A launch raises TypeError, ValueError or OverflowError for
+        arguments that do not fit, before anything runs.
+
+    Examples
+    --------
     >>> @cuda.jit("void(float32, float32[:])")
     ... def scale(a, x):
     ...     "int i = grid<1>(); if (i < x.size()) x[i] *= a;"
@@ -402,14 +430,38 @@ def module(
 ) -> Module:
     """Compiles a source with any number of kernels and variables.
 
-    ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]``, ``m.get_global("coefficients")``. ``names`` are
-    template instances to compile immediately. Other instances are compiled when they are requested; they share
-    the __constant__ and __device__ variables, which requires a compilation of the complete source once the
-    module is in use (RuntimeError while arrays over its variables exist). Options are those of cuda.jit.
-    ``source`` may also be the path of a file (an ``os.PathLike``).
+    Its kernels and variables are ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]`` and
+    ``m.get_global("coefficients")``.
 
-    Raises CompileError; raises AttributeError or KeyError for a kernel or variable that does not exist.
+    Parameters
+    ----------
+    code, source : str or path
+        The source, or the path of a file (an ``os.PathLike``), under either name.
+    names : str or list of str
+        Template instances to compile immediately. Other instances are compiled when they are requested;
+        they share the __constant__ and __device__ variables, which requires a compilation of the
+        complete source once the module is in use (RuntimeError while arrays over its variables exist).
+    name : str
+        The name of the module in messages.
+    **given
+        The options of cuda.jit, without ``device`` and ``launch_bounds``.
 
+    Returns
+    -------
+    Module
+        The module. A kernel or variable that does not exist raises AttributeError or KeyError.
+
+    Raises
+    ------
+    CompileError
+        The compiler reports errors in the source.
+    TypeError
+        There is no source or there are two, or an option does not exist.
+    ValueError
+        An option has an invalid value.
+
+    Examples
+    --------
     >>> m = cuda.module('''
     ... __constant__ int step;
     ... __global__ void count(int* x) { x[threadIdx.x] = step * threadIdx.x; }

@@ -42,17 +42,43 @@ class ForeignFunction(DeviceFunction):
 def declare_device(
     name: str, sig: Any, link: Any = None, use_cooperative: bool = False, abi: str = "numba"
 ) -> ForeignFunction:
-    """Declares a device function that is defined elsewhere. Kernels call it under the Python name of the
-    result.
+    """Declares a device function that is defined elsewhere.
 
-    ``name`` is its symbol, which is the C++ name of an ``extern "C"`` function. ``link`` names the code that
-    contains it, as in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels
-    that call it are linked with that code. With ``abi="numba"`` the function returns an int, 0, and writes its
-    result through a pointer, the first parameter; with ``abi="c"`` it has the signature ``sig``. Pointers are
-    ``CPointer(float32)``. With ``use_cooperative``, kernels that call it are launched cooperatively.
+    Kernels call it under the Python name of the result.
 
-    Raises TypeError for a signature without a return type and for types that C does not have.
+    Parameters
+    ----------
+    name : str
+        Its symbol, which is the C++ name of an ``extern "C"`` function.
+    sig : str or Signature
+        The signature; pointers are ``CPointer(float32)``.
+    link : path, linkable code or list
+        The code that contains the function, as in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and
+        archives; kernels that call it are linked with that code.
+    use_cooperative : bool
+        True: kernels that call the function are launched cooperatively.
+    abi : str
+        "numba": the function returns an int, 0, and writes its result through a pointer, the first parameter. "c": it has
+        the signature ``sig``.
 
+    Returns
+    -------
+    ForeignFunction
+        The device function.
+
+    Raises
+    ------
+    TypeError
+        The signature has no return type, or ``name`` is not a string.
+    SignatureError
+        The signature has types that C does not have.
+    ValueError
+        ``name`` is not a name of C.
+    NotImplementedError
+        There is no such ``abi``.
+
+    Examples
+    --------
     >>> source = cuda.CUSource('''
     ... extern "C" __device__ int twice(float* result, float x) { *result = 2 * x; return 0; }
     ... ''')

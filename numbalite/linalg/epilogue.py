@@ -27,14 +27,40 @@ def matmul(
 ) -> Any:  # fmt: skip
     """Computes ``numpy.matmul(a, b)`` on the device, then applies a function to each element of the product.
 
-    ``epilogue`` is a C++ expression or body in which `x` is the element. Other operands are passed by name:
-    ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. It may also be a ufunc of NumPy or for the GPU:
-    ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``. Operands are numbers or arrays that
-    broadcast with the product; the result has the ufunc's dtype.
+    The epilogue is one pass over the product, ordered with ``stream``, which may be in a capture.
 
-    The epilogue is one pass over the product, ordered with ``stream``, which may be in a capture. ``dtype`` is the
-    product's dtype. Returns a device array, or ``out``. Raises the exceptions of numpy.matmul and of ufuncs.
+    Parameters
+    ----------
+    a, b : array
+        The factors.
+    *operands : number or array
+        The further operands of an ``epilogue`` that is a ufunc: ``cuda.matmul(a, b, c, epilogue=f)`` is
+        ``f(np.matmul(a, b), c)``. They broadcast with the product.
+    epilogue : str or ufunc
+        A C++ expression or body in which `x` is the element, or a ufunc of NumPy or for the GPU.
+    out : DeviceNDArray
+        The array for the result.
+    dtype : dtype
+        The product's dtype. The result has the ufunc's.
+    stream : Stream
+        The stream of the work.
+    **named : number or array
+        The further operands of an ``epilogue`` that is a string, by name:
+        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. They broadcast with the product.
 
+    Returns
+    -------
+    DeviceNDArray
+        The result, or ``out``.
+
+    Raises
+    ------
+    TypeError
+        Operands are passed without an epilogue or in the other form, or ``epilogue`` is another object. Further
+        exceptions are those of numpy.matmul and of ufuncs.
+
+    Examples
+    --------
     >>> cuda.matmul(np.ones((2, 3)), np.ones((3, 2)), epilogue="x * scale", scale=10.0).copy_to_host()
     array([[30., 30.],
            [30., 30.]])

@@ -608,22 +608,29 @@ def to_device(
 
     Parameters
     ----------
-    obj
+    obj : array_like
         An array. A device array is returned unchanged, a device array of another library as a view. An array on
         another device is copied.
-    stream
+    stream : Stream
         The stream of the copy.
     copy : bool
         False: only allocates.
     to : DeviceNDArray
         An array to copy into.
-    device
-        The target device (number or object); default: the calling thread's device, or a device array's own.
+    device : int or Device
+        The target device; default: the calling thread's device, or a device array's own.
+
+    Returns
+    -------
+    DeviceNDArray
+        The array on the device; ``to`` if it was passed.
 
     Raises
     ------
     TypeError
         ``obj`` is an array of Python objects.
+    ValueError
+        ``to`` is not on ``device``.
     CudaAPIError
         The device has no memory left.
 
@@ -677,11 +684,16 @@ def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
 
     Parameters
     ----------
-    ary
+    ary : array_like
         A NumPy array, a device array or an array of another library. The new array is contiguous, in the axis order
         of ``ary``.
-    stream
+    stream : Stream
         The stream to which the new array is bound.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
 
     Examples
     --------
@@ -705,6 +717,18 @@ def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
 def In(array: Any) -> _core.Transfer:
     """Marks a host array that a kernel only reads: it is not copied back.
 
+    Parameters
+    ----------
+    array : numpy.ndarray
+        The array.
+
+    Returns
+    -------
+    Transfer
+        The kernel argument.
+
+    Examples
+    --------
     >>> @cuda.jit
     ... def double(x, out):
     ...     "int i = threadIdx.x; out[i] = 2 * x[i];"
@@ -720,10 +744,31 @@ def Out(array: Any) -> _core.Transfer:
     """Marks a host array that a kernel only writes: it is not copied to the device.
 
     The kernel must write every element: the others get arbitrary values from device memory. See `In` for an example.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        The array.
+
+    Returns
+    -------
+    Transfer
+        The kernel argument.
     """
     return _core.Transfer(array, 2)
 
 
 def InOut(array: Any) -> _core.Transfer:
-    """Marks a host array that is copied to the device and back, which is the default."""
+    """Marks a host array that is copied to the device and back, which is the default.
+
+    Parameters
+    ----------
+    array : numpy.ndarray
+        The array.
+
+    Returns
+    -------
+    Transfer
+        The kernel argument.
+    """
     return _core.Transfer(array, 3)

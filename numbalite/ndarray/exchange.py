@@ -30,12 +30,31 @@ def from_dlpack(
     it, and keeps the memory alive. Work on the default stream waits for the producer's work. Calls on an array of
     PyTorch or CuPy run on the current stream of that library. An array in host memory is copied to the device.
 
-    `device`: the target device, as a number, an object or DLPack's pair; default: the device of `x`, or the current
-    device for host memory. `copy`: True always copies; False never copies, and raises BufferError if a copy is needed.
+    Parameters
+    ----------
+    x : object
+        The object or capsule.
+    device : int, Device or tuple of int
+        The target device, as a number, an object or DLPack's pair; default: the device of ``x``, or the current device for
+        host memory.
+    copy : bool
+        True always copies; False never copies.
 
-    Raises BufferError for element types that NumPy does not have (bfloat16, ...) and for memory that CUDA cannot
-    access, TypeError for objects without DLPack.
+    Returns
+    -------
+    DeviceNDArray
+        The array.
 
+    Raises
+    ------
+    BufferError
+        ``copy`` is False and a copy is needed, NumPy does not have the element type (bfloat16, ...), or CUDA cannot access
+        the memory.
+    TypeError
+        ``x`` does not have `__dlpack__`.
+
+    Examples
+    --------
     >>> cuda.from_dlpack(np.arange(3.0)).copy_to_host()
     array([0., 1., 2.])
     """

@@ -17,11 +17,30 @@ if TYPE_CHECKING:
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     """Returns a device array over the memory of a CuPy, PyTorch, ... array, without a copy.
 
-    Shape, strides and dtype are those of ``obj``, which is kept alive. Waits for the stream that ``obj`` exports,
-    unless ``sync`` is False. That stream becomes the new array's stream if it is ordered with the
-    default stream, or if there was no wait. Raises TypeError for an object without the CUDA Array
-    Interface, ValueError for an invalid description.
+    Shape, strides and dtype are those of ``obj``, which is kept alive.
 
+    Parameters
+    ----------
+    obj : object
+        An object with the CUDA Array Interface.
+    sync : bool
+        True: waits for the stream that ``obj`` exports. That stream becomes the new array's stream if it is ordered with
+        the default stream, or if there was no wait.
+
+    Returns
+    -------
+    DeviceNDArray
+        The array; ``obj`` itself if it is a device array.
+
+    Raises
+    ------
+    TypeError
+        ``obj`` does not have the CUDA Array Interface.
+    ValueError
+        Its description is invalid.
+
+    Examples
+    --------
     >>> d = cuda.to_device(np.arange(3))
     >>> cuda.as_cuda_array(d) is d
     True
@@ -53,9 +72,27 @@ def from_cuda_array_interface(
 ) -> DeviceNDArray:
     """Returns a device array over the memory that a CUDA Array Interface dictionary describes.
 
-    ``owner`` is kept alive as long as the array. ``sync`` is as in `as_cuda_array`. The entries of the dictionary are
-    checked, except that the address cannot be: it must be valid memory.
+    Parameters
+    ----------
+    desc : dict
+        The description. Its entries are checked, except that the address cannot be: it must be valid memory.
+    owner : object
+        An object that is kept alive as long as the array.
+    sync : bool
+        As in `as_cuda_array`.
 
+    Returns
+    -------
+    DeviceNDArray
+        The array.
+
+    Raises
+    ------
+    ValueError
+        The description is invalid.
+
+    Examples
+    --------
     >>> d = cuda.to_device(np.arange(3.0))
     >>> cuda.from_cuda_array_interface(d.__cuda_array_interface__, owner=d).copy_to_host()
     array([0., 1., 2.])

@@ -279,14 +279,26 @@ def pinned_array(
 
     Parameters
     ----------
-    shape
-        An int or a tuple of ints.
-    dtype
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
         The dtype, or its name.
-    strides
+    strides : tuple of int
         The strides in bytes; by default those of a contiguous array.
     order : str
         "C" or "F", the axis order without ``strides``.
+
+    Returns
+    -------
+    numpy.ndarray
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        The dtype has Python objects, or the shape has floats.
+    ValueError
+        A dimension or a stride is negative, or ``order`` is another string.
 
     Examples
     --------
@@ -307,7 +319,23 @@ def pinned_array(
 
 
 def pinned_array_like(ary: Any) -> np.ndarray:
-    """Returns a new pinned array of the same shape, dtype and axis order."""
+    """Returns a new pinned array of the same shape, dtype and axis order.
+
+    Parameters
+    ----------
+    ary : array
+        The array whose shape, dtype and axis order are used.
+
+    Returns
+    -------
+    numpy.ndarray
+        The new array, uninitialized.
+
+    Examples
+    --------
+    >>> cuda.pinned_array_like(np.zeros((2, 3), np.int16, order="F")).strides
+    (2, 4)
+    """
     return _like(ary, pinned_array)
 
 
@@ -322,10 +350,40 @@ def mapped_array(
 ) -> MappedNDArray:
     """Returns a new uninitialized array in page-locked memory that kernels access in place.
 
-    It is a NumPy array, and is not copied as a kernel argument. ``wc=True``: write-combined memory, which devices read
-    faster, and the host very slowly. ``portable`` has no effect: the memory is always accessible from the contexts of
-    all devices. The host may read the results of a kernel after `cuda.synchronize` (or after it waited for the stream).
+    It is a NumPy array, and is not copied as a kernel argument. The host may read the results of a kernel after
+    `cuda.synchronize` (or after it waited for the stream).
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
+        The dtype, or its name.
+    strides : tuple of int
+        The strides in bytes; by default those of a contiguous array.
+    order : str
+        "C" or "F", the axis order without ``strides``.
+    stream : Stream
+        The stream that consumers of the array must wait for.
+    portable : bool
+        No effect: the memory is always accessible from the contexts of all devices.
+    wc : bool
+        True: write-combined memory, which devices read faster, and the host very slowly.
+
+    Returns
+    -------
+    MappedNDArray
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        The dtype has Python objects, the shape has floats, or ``stream`` is not a stream.
+    ValueError
+        A dimension or a stride is negative, or ``order`` is another string.
+
+    Examples
+    --------
     >>> @cuda.jit
     ... def number(x):
     ...     "x[threadIdx.x] = threadIdx.x;"
@@ -350,7 +408,25 @@ def mapped_array(
 def mapped_array_like(
     ary: Any, stream: StreamLike = 0, portable: bool = False, wc: bool = False
 ) -> MappedNDArray:
-    """Returns a new mapped array of the same shape, dtype and axis order."""
+    """Returns a new mapped array of the same shape, dtype and axis order.
+
+    Parameters
+    ----------
+    ary : array
+        The array whose shape, dtype and axis order are used.
+    stream, portable, wc
+        As in mapped_array.
+
+    Returns
+    -------
+    MappedNDArray
+        The new array, uninitialized.
+
+    Examples
+    --------
+    >>> cuda.mapped_array_like(np.zeros((2, 3), np.int16, order="F")).strides
+    (2, 4)
+    """
     return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
 
 
@@ -365,9 +441,37 @@ def managed_array(
     """Returns a new uninitialized array in managed memory, which host and devices share.
 
     It is a NumPy array, and is not copied as a kernel argument: its pages migrate to the processor that uses them.
-    ``prefetch`` moves them in advance, ``advise`` passes hints to the driver. ``attach_global=False``: only the host
-    may use it until a stream is attached to it.
+    ``prefetch`` moves them in advance, ``advise`` passes hints to the driver.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
+        The dtype, or its name.
+    strides : tuple of int
+        The strides in bytes; by default those of a contiguous array.
+    order : str
+        "C" or "F", the axis order without ``strides``.
+    stream : Stream
+        The stream that consumers of the array must wait for.
+    attach_global : bool
+        False: only the host may use the array until a stream is attached to it.
+
+    Returns
+    -------
+    ManagedNDArray
+        The new array.
+
+    Raises
+    ------
+    TypeError
+        The dtype has Python objects, the shape has floats, or ``stream`` is not a stream.
+    ValueError
+        A dimension or a stride is negative, or ``order`` is another string.
+
+    Examples
+    --------
     >>> x = cuda.managed_array((2, 2))
     >>> x[:] = 1
     >>> x.prefetch()
@@ -402,10 +506,29 @@ def _memory_of(array):
 
 @contextmanager
 def pinned(*arrays: Any) -> Iterator[None]:
-    """A context manager that page-locks arrays: copies of them are fast and, with a stream, asynchronous.
+    """Page-locks arrays in a `with` block: copies of them are fast and, with a stream, asynchronous.
 
-    The end of the block waits for the device. Raises ValueError for an array with gaps between its elements.
+    The end of the block waits for the device.
 
+    Parameters
+    ----------
+    *arrays : numpy.ndarray
+        The arrays.
+
+    Returns
+    -------
+    context manager
+        ``with`` locks the arrays, the end of the block unlocks them.
+
+    Raises
+    ------
+    TypeError
+        An argument is not a NumPy array.
+    ValueError
+        An array has gaps between its elements.
+
+    Examples
+    --------
     >>> host = np.zeros(1000)
     >>> with cuda.pinned(host):
     ...     d = cuda.to_device(host, stream=cuda.stream())
@@ -416,10 +539,31 @@ def pinned(*arrays: Any) -> Iterator[None]:
 
 @contextmanager
 def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
-    """A context manager that page-locks arrays and returns device arrays over their memory: one, or a list of several.
+    """Page-locks arrays in a `with` block, and returns device arrays over their memory.
 
     The end of the block waits for the device.
 
+    Parameters
+    ----------
+    *arrays : numpy.ndarray
+        The arrays.
+    stream : Stream
+        The stream to which the device arrays are bound.
+
+    Returns
+    -------
+    context manager
+        In ``with cuda.mapped(a) as d``, ``d`` is a device array; for several arrays, a list.
+
+    Raises
+    ------
+    TypeError
+        An argument is not a NumPy array.
+    ValueError
+        An array has gaps between its elements.
+
+    Examples
+    --------
     >>> host = np.zeros(3)
     >>> with cuda.mapped(host) as d:
     ...     d.fill(7)

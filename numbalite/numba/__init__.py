@@ -27,7 +27,14 @@ def install() -> None:
     What numba has and numbalite has not raises an error when it is used. Calling it again
     changes nothing.
 
-    Raises ImportError where numba itself has been imported already. ::
+    Raises
+    ------
+    ImportError
+        numba itself has been imported already.
+
+    Examples
+    --------
+    Before the first import of numba::
 
         import numbalite
 

@@ -26,10 +26,24 @@ __all__ = ["Elementwise", "Generalized", "Launched", "Operation", "operation"]
 
 
 def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
-    """Returns the Operation of a ufunc, a generalized ufunc or a kernel; raises TypeError for other
-    objects.
+    """Returns the Operation of a ufunc, a generalized ufunc or a kernel.
 
-    ``launch`` and ``out_shapes`` are for kernels, see Launched.
+    Parameters
+    ----------
+    f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
+        The function.
+    launch, out_shapes
+        For kernels, see Launched.
+
+    Returns
+    -------
+    Operation
+        The operation.
+
+    Raises
+    ------
+    TypeError
+        ``f`` is another object, or a ufunc that is passed with ``launch`` or ``out_shapes``.
     """
     if isinstance(f, Dispatcher):
         return Launched(f, launch, out_shapes)

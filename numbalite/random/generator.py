@@ -505,9 +505,19 @@ def _check_sample(good, bad, sample):
 def default_rng(seed: Any = None) -> Generator:
     """Returns a Generator of Philox4x32-10.
 
-    ``seed`` is one of the seeds of numpy.random.default_rng: None, an int of any size, several of
-    them, a SeedSequence; a Philox4x32 is used itself, and a Generator is returned unchanged.
+    Parameters
+    ----------
+    seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
+        One of the seeds of numpy.random.default_rng: None, an int of any size, several of them, a SeedSequence. A
+        Philox4x32 is used itself, and a Generator is returned unchanged.
 
+    Returns
+    -------
+    Generator
+        The generator.
+
+    Examples
+    --------
     >>> rng = cuda.random.default_rng(7)
     >>> d = rng.normal(10, 2, size=(100, 100))
     >>> abs(float(np.add.reduce(d, axis=None)) / d.size - 10) < 0.1

@@ -57,8 +57,13 @@ _core.set_open_hook(_on_open)
 
 
 def cuda_error() -> str | None:
-    """Returns the reason why no GPU can be used, as a sentence with the remedy; None if there is
-    one."""
+    """Returns the reason why no GPU can be used.
+
+    Returns
+    -------
+    str or None
+        A sentence with the remedy; None if there is a GPU.
+    """
     if _simulator_counts():
         return None
     if config.DISABLE_CUDA:
@@ -77,8 +82,20 @@ def _kind():
 
 
 def is_simulated() -> bool:
-    """Do (or would) kernels run on the CPU simulator? CudaSupportError if a GPU is requested and there is none.
+    """Returns whether kernels run (or would run) on the CPU simulator.
 
+    Returns
+    -------
+    bool
+        True: on the simulator.
+
+    Raises
+    ------
+    CudaSupportError
+        A GPU is requested and there is none.
+
+    Examples
+    --------
     >>> cuda.is_simulated() in (True, False)
     True
     """
@@ -94,10 +111,15 @@ def _simulator_counts():
 
 
 def is_available() -> bool:
-    """Is there a real GPU to run kernels on, and NVRTC to compile them? Never raises.
+    """Returns whether there is a real GPU to run kernels on, and NVRTC to compile them. Never raises.
 
     After `numbalite.install_as_numba` the simulator counts, too, if it was requested (NUMBALITE_DRIVER=sim,
     NUMBA_ENABLE_CUDASIM=1), as in numba.
+
+    Returns
+    -------
+    bool
+        True: there is a GPU.
     """
     try:
         from numbalite.compilers import toolkit
@@ -110,7 +132,13 @@ def is_available() -> bool:
 
 
 def is_supported_version() -> bool:
-    """Are the driver and NVRTC of a CUDA version that numbalite works with (12.0 or later)?"""
+    """Returns whether numbalite works with the CUDA version of the driver and NVRTC (12.0 or later).
+
+    Returns
+    -------
+    bool
+        True: numbalite works with it.
+    """
     try:
         from numbalite.compilers import toolkit
 
@@ -316,12 +344,18 @@ default_is_chosen = False
 
 
 def list_devices() -> _DeviceList:
-    """Returns the list of devices: ``cuda.gpus``, under numba's other name."""
+    """Returns the list of devices: ``cuda.gpus``, under numba's other name.
+
+    Returns
+    -------
+    list-like
+        The devices, ``cuda.gpus``.
+    """
     return gpus
 
 
 def select_device(device_id: int) -> Device:
-    """Selects a device, by its number, for the calling thread; returns its object.
+    """Selects a device, by its number, for the calling thread.
 
     ``with cuda.gpus[n]:`` does so for a block.
 
@@ -329,6 +363,11 @@ def select_device(device_id: int) -> Device:
     ----------
     device_id : int
         The device's number.
+
+    Returns
+    -------
+    Device
+        The device.
 
     Raises
     ------
@@ -348,14 +387,14 @@ def select_device(device_id: int) -> Device:
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Sets the default device (number or object) of all current and future threads that select no device.
+    """Sets the default device of all current and future threads that select no device.
 
     For processes with one device each, such as those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does
     this for workers of dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default.
 
     Parameters
     ----------
-    device
+    device : int or Device
         The device, as a number or an object.
 
     Raises
@@ -371,6 +410,13 @@ def set_default_device(device: DeviceLike) -> None:
 def get_current_device() -> Device:
     """Returns the calling thread's device, as an object: its name, capability, limits, memory.
 
+    Returns
+    -------
+    Device
+        The device.
+
+    Examples
+    --------
     >>> device = cuda.get_current_device()
     >>> device.MAX_THREADS_PER_BLOCK, device.WARP_SIZE
     (1024, 32)
@@ -379,10 +425,27 @@ def get_current_device() -> Device:
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """Returns the context of a device (its number), or of the calling thread's device.
+    """Returns the context of a device, or of the calling thread's device.
 
     Each device has one context, its primary one.
 
+    Parameters
+    ----------
+    devnum : int
+        The device's number; by default the calling thread's device.
+
+    Returns
+    -------
+    Context
+        The context.
+
+    Raises
+    ------
+    IndexError
+        There is no such device.
+
+    Examples
+    --------
     >>> free, total = cuda.current_context().get_memory_info()    # bytes
     >>> 0 < free <= total
     True
@@ -392,23 +455,51 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def is_float16_supported() -> bool:
-    """Does the calling thread's device support half precision arithmetic?"""
+    """Returns whether the calling thread's device supports half precision arithmetic.
+
+    Returns
+    -------
+    bool
+        True: it does.
+    """
     return get_current_device().supports_float16
 
 
 def is_bfloat16_supported() -> bool:
-    """Does the calling thread's device support bfloat16 arithmetic?"""
+    """Returns whether the calling thread's device supports bfloat16 arithmetic.
+
+    Returns
+    -------
+    bool
+        True: it does.
+    """
     return get_current_device().supports_bfloat16
 
 
 def is_fp8_supported() -> bool:
-    """Does the calling thread's device support 8-bit floating-point arithmetic?"""
+    """Returns whether the calling thread's device supports 8-bit floating-point arithmetic.
+
+    Returns
+    -------
+    bool
+        True: it does.
+    """
     return get_current_device().supports_fp8
 
 
 def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a decorator that restores the current context after the call; raises RuntimeError if the
-    function changed it."""
+    """Returns a decorated function that restores the current context after the call.
+
+    Parameters
+    ----------
+    fn : function
+        The function.
+
+    Returns
+    -------
+    function
+        The function. Its call raises RuntimeError if ``fn`` changed the context.
+    """
 
     @functools.wraps(fn)
     def wrapper(*args, **kwargs):
@@ -424,8 +515,13 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def synchronize() -> None:
-    """Waits for all work on the calling thread's device, in all streams. Raises the errors of kernels: KernelError
-    or CudaAPIError."""
+    """Waits for all work on the calling thread's device, in all streams.
+
+    Raises
+    ------
+    KernelError, CudaAPIError
+        A kernel failed.
+    """
     _core.synchronize()
 
 
@@ -451,8 +547,15 @@ reset = close
 
 @contextmanager
 def defer_cleanup() -> Iterator[None]:
-    """A context manager in which a memory plug-in may defer deallocations. numbalite's own memory is freed in stream
-    order, without waiting."""
+    """Defers deallocations of a memory plug-in in a `with` block, if the plug-in supports it.
+
+    numbalite's own memory is freed in stream order, without waiting.
+
+    Returns
+    -------
+    context manager
+        ``with cuda.defer_cleanup(): ...``
+    """
     with current_context().defer_cleanup():
         yield
 
@@ -469,8 +572,15 @@ def profile_stop() -> None:
 
 @contextmanager
 def profiling() -> Iterator[None]:
-    """A context manager that calls `profile_start` and, also after an exception, `profile_stop`.
+    """Calls `profile_start` before a `with` block and, also after an exception, `profile_stop` at its end.
 
+    Returns
+    -------
+    context manager
+        ``with cuda.profiling(): ...``
+
+    Examples
+    --------
     >>> with cuda.profiling():
     ...     cuda.synchronize()
     """
@@ -485,6 +595,11 @@ def detect() -> bool:
     """Prints the devices, and returns whether any of them can be used.
 
     ``python -m numbalite info`` also prints compilers and headers.
+
+    Returns
+    -------
+    bool
+        True: a device can be used.
     """
     try:
         devices = list(gpus)

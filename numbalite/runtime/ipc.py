@@ -63,8 +63,33 @@ def ipc_array(
     """Returns a new uninitialized device array whose memory other processes can open.
 
     Memory of the pool, which `device_array` uses, cannot be shared; `get_ipc_handle` moves such an array to other
-    memory, unless there are views of it. Arguments are as for `device_array`.
+    memory, unless there are views of it.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The shape.
+    dtype : dtype
+        The dtype, or its name.
+    strides : tuple of int
+        The strides in bytes; by default those of a contiguous array.
+    order : str
+        "C" or "F", the axis order without ``strides``.
+    stream : Stream
+        The stream to which the new array is bound.
+
+    Returns
+    -------
+    DeviceNDArray
+        The new array.
+
+    Raises
+    ------
+    ValueError
+        The strides are negative, or their number is not that of the dimensions.
+
+    Examples
+    --------
     >>> d = cuda.ipc_array(10, np.float32)
     >>> handle = d.get_ipc_handle()       # pickles, for a process that was started by spawn
     """
@@ -104,10 +129,25 @@ def open_ipc_array(
     strides: tuple[int, ...] | None = None,
     offset: int = 0,
 ) -> Iterator[DeviceNDArray]:
-    """A context manager that opens a handle, as bytes (or a sequence of 64 ints), as an array.
+    """Opens a handle as an array in a `with` block.
 
-    `handle` is a CUipcMemHandle of the driver, from any library; `offset` is the position of the array in the
-    allocation, in bytes.
+    Parameters
+    ----------
+    handle : bytes or sequence of 64 int
+        A CUipcMemHandle of the driver, from any library.
+    shape : int or tuple of int
+        The shape of the array.
+    dtype : dtype
+        The dtype of the array.
+    strides : tuple of int
+        The strides in bytes; by default those of a contiguous array.
+    offset : int
+        The position of the array in the allocation, in bytes.
+
+    Returns
+    -------
+    context manager
+        In ``with open_ipc_array(...) as d``, ``d`` is the array, a DeviceNDArray. The end of the block closes the handle.
     """
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=object))

@@ -20,9 +20,23 @@ class limit:
 
     The call that waits for the kernel raises KernelTimeout, and so does the end of the block, which waits for all
     kernels. The simulator stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time
-    is measured from the start of the wait. Other kernels continue to run, as the exception's message explains. 0
-    disables the limit. The limit replaces an outer one and NUMBALITE_LIMIT.
+    is measured from the start of the wait. Other kernels continue to run, as the exception's message explains. The limit
+    replaces an outer one and NUMBALITE_LIMIT.
 
+    Parameters
+    ----------
+    seconds : float
+        The limit in seconds; 0 disables it.
+
+    Raises
+    ------
+    TypeError
+        ``seconds`` is not a number.
+    ValueError
+        ``seconds`` is negative, or 1e9 or more.
+
+    Examples
+    --------
     >>> k = cuda.jit("__global__ void k(float *x) { x[threadIdx.x] = 2; }")
     >>> with cuda.limit(10):
     ...     k[1, 32](np.zeros(32, np.float32))

@@ -257,10 +257,25 @@ _BY_NAME = {"torch": TorchMemoryManager, "cupy": CupyMemoryManager, "rmm": RmmMe
 def set_memory_manager(mm_plugin: type | str | None) -> None:
     """Sets the class whose instances allocate device memory from now on.
 
-    It is a subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None:
-    numbalite's own pool. Raises RuntimeError if its interface_version is not 1, ImportError if the
-    library is not installed. Existing arrays keep their memory.
+    Existing arrays keep their memory.
 
+    Parameters
+    ----------
+    mm_plugin : type, str or None
+        A subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None: numbalite's
+        own pool.
+
+    Raises
+    ------
+    RuntimeError
+        The class's interface_version is not 1.
+    ImportError
+        The library is not installed.
+    ValueError
+        ``mm_plugin`` is another string.
+
+    Examples
+    --------
     >>> cuda.set_memory_manager(None)
     """
     global _class, _read

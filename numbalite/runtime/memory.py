@@ -180,9 +180,28 @@ class HostMemoryPool:
 
 
 def memory_pool(device: DeviceLike = None) -> MemoryPool:
-    """Returns the MemoryPool of a device (number or Device); default: the calling thread's device.
+    """Returns the MemoryPool of a device.
 
-    Raises IndexError if the device does not exist.
+    Parameters
+    ----------
+    device : int or Device
+        The device; default: the calling thread's device.
+
+    Returns
+    -------
+    MemoryPool
+        The statistics and limits of the pool.
+
+    Raises
+    ------
+    IndexError
+        There is no such device.
+
+    Examples
+    --------
+    >>> d = cuda.to_device(np.zeros(1000))
+    >>> cuda.memory_pool().used >= d.nbytes
+    True
     """
     if device is None:
         return MemoryPool(_core.current_device())
@@ -193,7 +212,19 @@ def memory_pool(device: DeviceLike = None) -> MemoryPool:
 
 
 def host_memory_pool() -> HostMemoryPool:
-    """Returns the process's HostMemoryPool, for results and pinned arrays."""
+    """Returns the process's HostMemoryPool, for results and pinned arrays.
+
+    Returns
+    -------
+    HostMemoryPool
+        The statistics and the limit of the pool.
+
+    Examples
+    --------
+    >>> pool = cuda.host_memory_pool()
+    >>> pool.used + pool.cached == pool.held
+    True
+    """
     return HostMemoryPool()
 
 

@@ -61,20 +61,31 @@ class Stream(_core.Stream):
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
-        """A context manager in which work in this stream is captured for a graph instead of executed.
+        """Captures work in this stream for a graph instead of executing it, in a `with` block.
 
         It captures launches, ufuncs with device arrays, operators, NumPy's functions, copies and fills, with this
         stream or without an explicit one; also in other streams that wait for an event recorded in this one (this
         stream must then wait for their events before the block ends). Copies from and to NumPy arrays run at each
         launch of the graph, with the arrays' contents at that time. New device arrays may be created in the block.
 
-        Raises RuntimeError for work that would have to wait (host arrays as arguments,
-        `synchronize()`, callbacks), for work of this thread in `cuda.default_stream()`, and for a
-        nested capture; the capture remains valid if the exception is caught. Raises ValueError for
-        the default stream. An exception that leaves the block ends and discards the capture. During
-        the capture of a stream that was created without `non_blocking=True`, other threads must not
-        use the default stream.
+        An exception that leaves the block ends and discards the capture. During the capture of a stream that was created
+        without `non_blocking=True`, other threads must not use the default stream.
 
+        Returns
+        -------
+        context manager
+            In ``with stream.capture() as graph``, ``graph`` is a Graph.
+
+        Raises
+        ------
+        RuntimeError
+            Work would have to wait (host arrays as arguments, `synchronize()`, callbacks), is work of this thread in
+            `cuda.default_stream()`, or is a nested capture; the capture remains valid if the exception is caught.
+        ValueError
+            The stream is the default stream.
+
+        Examples
+        --------
         >>> @cuda.jit
         ... def add(x, value):
         ...     "x[threadIdx.x] += value;"
@@ -112,12 +123,24 @@ class Stream(_core.Stream):
 
     @staticmethod
     def priority_range() -> tuple:
-        """(least, greatest): the priorities that the current device supports; lower numbers run first."""
+        """Returns the priorities that the current device supports.
+
+        Returns
+        -------
+        tuple of int
+            (least, greatest); lower numbers run first.
+        """
         return _core.priority_range()
 
     @contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
-        """A context manager that waits for the stream at the end of the block."""
+        """Waits for the stream at the end of a `with` block.
+
+        Returns
+        -------
+        context manager
+            In ``with stream.auto_synchronize() as s``, ``s`` is the stream.
+        """
         try:
             yield self
         finally:
@@ -126,17 +149,34 @@ class Stream(_core.Stream):
     def add_callback(  # type: ignore[override]
         self, callback: Callable[[Any, int, Any], object], arg: Any = None
     ) -> None:
-        """Calls callback(stream, status, arg) on another thread when all previous work of the stream is done.
+        """Calls a function on another thread when all previous work of the stream is done.
 
         The callback must not use CUDA. An exception in it is reported, not raised.
+
+        Parameters
+        ----------
+        callback : function
+            It is called as ``callback(stream, status, arg)``.
+        arg : object
+            The last argument of the call.
+
+        Raises
+        ------
+        TypeError
+            ``callback`` is not callable.
         """
         if not callable(callback):
             raise TypeError(f"the callback must be callable, not {type(callback).__name__}")
         super().add_callback(lambda: callback(self, 0, arg))
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """Returns an asyncio future that is done when all previous work of the stream is; its
-        result is the stream."""
+        """Returns an asyncio future that is done when all previous work of the stream is.
+
+        Returns
+        -------
+        asyncio.Future
+            Its result is the stream.
+        """
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -169,6 +209,11 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
     priority : int
         Lower numbers run first; values outside `Stream.priority_range` are clamped.
 
+    Returns
+    -------
+    Stream
+        The stream.
+
     Examples
     --------
     >>> stream = cuda.stream()
@@ -181,18 +226,37 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
 
 
 def default_stream() -> Stream:
-    """The default stream as an object: unlike with ``stream=0``, copies in it may be incomplete when the call returns."""
+    """Returns the default stream as an object.
+
+    Unlike with ``stream=0``, copies in it may be incomplete when the call returns.
+
+    Returns
+    -------
+    Stream
+        The default stream.
+    """
     return Stream.wrap(0)
 
 
 def legacy_default_stream() -> Stream:
-    """Returns the legacy default stream as an object; it is ordered with all streams except
-    non-blocking ones."""
+    """Returns the legacy default stream as an object.
+
+    Returns
+    -------
+    Stream
+        The stream, which is ordered with all streams except non-blocking ones.
+    """
     return Stream.wrap(1)
 
 
 def per_thread_default_stream() -> Stream:
-    """Returns the per-thread default stream of the calling thread."""
+    """Returns the per-thread default stream of the calling thread.
+
+    Returns
+    -------
+    Stream
+        The stream.
+    """
     return Stream.wrap(2)
 
 
@@ -205,6 +269,11 @@ def external_stream(ptr: int) -> Stream:
     ----------
     ptr : int
         The handle, such as ``torch.cuda.current_stream().cuda_stream`` or ``cupy.cuda.get_current_stream().ptr``.
+
+    Returns
+    -------
+    Stream
+        The stream.
 
     Raises
     ------
@@ -230,6 +299,11 @@ def event(timing: bool = True) -> Event:
     timing : bool
         True: the event also records the time.
 
+    Returns
+    -------
+    Event
+        The event.
+
     Examples
     --------
     >>> start, end = cuda.event(), cuda.event()
@@ -244,10 +318,22 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the time between two completed events in milliseconds, as a float; the same as
-    `Event.elapsed_time`.
+    """Returns the time between two completed events; the same as `Event.elapsed_time`.
 
-    Raises CudaAPIError if an event is not completed, or was created without timing.
+    Parameters
+    ----------
+    evtstart, evtend : Event
+        The first and the second event.
+
+    Returns
+    -------
+    float
+        The time in milliseconds.
+
+    Raises
+    ------
+    CudaAPIError
+        An event is not completed, or was created without timing.
     """
     required.require_kind(evtstart, "event_elapsed_time", "two events", Event)
     return evtstart.elapsed_time(evtend)

@@ -60,8 +60,13 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Returns the number of threads for parallel loops that the calling thread starts, at least
-    1."""
+    """Returns the number of threads for parallel loops that the calling thread starts.
+
+    Returns
+    -------
+    int
+        The number of threads, at least 1.
+    """
     from numbalite import _core
 
     most()

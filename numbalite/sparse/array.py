@@ -198,6 +198,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         Waits. Raises ValueError for a diagonal outside the array, for values with more dimensions
         and for 1-dimensional arrays.
 
+        >>> from numbalite.cuda import sparse
         >>> a = sparse.csr_array((2, 3))
         >>> a.setdiag([1.0, 2.0], k=1)
         >>> a.toarray().copy_to_host()
@@ -419,6 +420,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         The default `dtype` is NumPy's: integers and booleans are summed in 64 bits. Raises
         ValueError for an invalid axis.
 
+        >>> from numbalite.cuda import sparse
         >>> sparse.csr_array(np.eye(2)).sum(axis=0).copy_to_host()
         array([1., 1.])
         """

@@ -31,9 +31,30 @@ def eye_array(
 ) -> Any:
     """Returns an m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array.
 
-    The default of n is m, that of `format` dia. Raises ValueError for negative lengths and a
-    diagonal outside the array.
+    Parameters
+    ----------
+    m, n : int
+        The numbers of rows and columns; the default of n is m.
+    k : int
+        The number of the diagonal.
+    dtype : dtype
+        The dtype of the values.
+    format : str
+        The format of the result, by default dia.
 
+    Returns
+    -------
+    dia_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        A length is negative, or the diagonal is outside the array.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.eye_array(2, 3, k=1).toarray().copy_to_host()
     array([[0., 1., 0.],
            [0., 0., 1.]])
@@ -53,13 +74,38 @@ def diags_array(
     format: str | None = None,
     dtype: DTypeLike | None = None,
 ) -> Any:
-    """Returns an array from its diagonals, as scipy.sparse.diags_array: one vector, or several with
-    their offsets.
+    """Returns an array from its diagonals, as scipy.sparse.diags_array.
 
-    A diagonal of one element is repeated; elements past the end of the array are dropped. The default of `shape` is a
-    square that fits the first diagonal, that of `format` dia, that of `dtype` the common dtype of the diagonals.
-    Raises ValueError for diagonals that are too short, and for offsets outside the array or duplicate ones.
+    Parameters
+    ----------
+    diagonals : array or list of arrays
+        One vector, or several with their offsets. A diagonal of one element is repeated; elements past the end of the
+        array are dropped.
+    offsets : int or list of int
+        The numbers of the diagonals.
+    shape : tuple of int
+        The shape; by default a square that fits the first diagonal.
+    format : str
+        The format of the result, by default dia.
+    dtype : dtype
+        The dtype of the values, by default the common dtype of the diagonals.
 
+    Returns
+    -------
+    dia_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        A diagonal is too short, an offset is outside the array or duplicate, or there are more or fewer offsets than
+        diagonals.
+    TypeError
+        ``diagonals`` is a dict or a set.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.diags_array([[1.0, 2.0], [3.0]], offsets=[0, 1]).toarray().copy_to_host()
     array([[1., 3.],
            [0., 2.]])
@@ -125,13 +171,37 @@ def random_array(
     rng: Generator | int | None = None,
     data_sampler: Callable[..., Any] | None = None,
 ) -> Any:
-    """Returns an array of one or two dimensions with random values at random indices, as
-    scipy.sparse.random_array.
+    """Returns an array with random values at random indices, as scipy.sparse.random_array. Waits.
 
-    `density` is the fraction of stored elements. Values are uniform in [0, 1), or over the whole range of an integer
-    `dtype` (default: float64), or the result of `data_sampler(size=count)`. `rng` is a generator of cuda.random, or a
-    seed. Raises ValueError if the density is not in [0, 1]. Waits.
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape, of one or two dimensions.
+    density : float
+        The fraction of stored elements.
+    format : str
+        The format of the result.
+    dtype : dtype
+        The dtype of the values, by default float64. Values are uniform in [0, 1), or over the whole range of an integer
+        dtype.
+    rng : Generator or int
+        A generator of cuda.random, or a seed.
+    data_sampler : function
+        Returns the values: ``data_sampler(size=count)``.
 
+    Returns
+    -------
+    coo_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        ``density`` is not in [0, 1].
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.random_array((100, 200), density=0.1, rng=1)
     coo_array(shape=(100, 200), dtype=float64, nnz=2000, device=0)
     """

@@ -38,7 +38,24 @@ class Sparse:
 
 
 def issparse(value: Any) -> bool:
-    """Is the value a sparse array in device memory?"""
+    """Returns whether a value is a sparse array in device memory.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    bool
+        True: it is a sparse array.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> sparse.issparse(sparse.eye_array(2)), sparse.issparse(np.eye(2))
+    (True, False)
+    """
     return isinstance(value, Sparse)
 
 

@@ -407,9 +407,38 @@ class coo_array(SparseArray):
 
 
 def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:
-    """Solves A x = b for a triangular A; only its lower (or upper) triangle is read. b is a vector or a matrix.
+    """Solves A x = b for a triangular A.
 
-    Waits for the check of the diagonal: LinAlgError if it has a zero.
+    Waits for the check of the diagonal.
+
+    Parameters
+    ----------
+    A : array
+        The matrix, sparse or dense; only its lower (or upper) triangle is read.
+    b : array
+        A vector or a matrix.
+    lower : bool
+        True: A is lower triangular; False: upper triangular.
+    unit_diagonal : bool
+        True: the elements on the diagonal are 1.
+
+    Returns
+    -------
+    DeviceNDArray
+        The solution x.
+
+    Raises
+    ------
+    LinAlgError
+        The diagonal has a zero.
+    ValueError
+        ``A`` is not square, or ``b`` has another number of rows.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> print(sparse.spsolve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0])))
+    [1. 2.]
     """
     if not issparse(A):
         A = csr_array(A)

@@ -39,9 +39,28 @@ def _sparse(block):
 def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
     """Stacks sparse or dense arrays vertically, as scipy.sparse.vstack; vectors are rows.
 
-    The default of `format` is csr if all blocks are csr, else coo. Raises ValueError for different
-    numbers of columns, or no blocks.
+    Parameters
+    ----------
+    blocks : list of arrays
+        The arrays.
+    format : str
+        The format of the result, by default csr if all blocks are csr, else coo.
+    dtype : dtype
+        The dtype of the result.
 
+    Returns
+    -------
+    csr_array, coo_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        The numbers of columns differ, or there are no blocks.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.vstack([sparse.eye_array(2), np.ones((1, 2))]).toarray().copy_to_host()
     array([[1., 0.],
            [0., 1.],
@@ -51,19 +70,64 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
 
 
 def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Stacks arrays horizontally, as scipy.sparse.hstack; see `vstack`. `format` is csr or csc if all blocks are."""
+    """Stacks sparse or dense arrays horizontally, as scipy.sparse.hstack.
+
+    Parameters
+    ----------
+    blocks : list of arrays
+        The arrays.
+    format : str
+        The format of the result, by default csr or csc if all blocks are, else coo.
+    dtype : dtype
+        The dtype of the result.
+
+    Returns
+    -------
+    coo_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        The numbers of rows differ, or there are no blocks.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> sparse.hstack([sparse.eye_array(2), np.ones((2, 1))]).toarray().copy_to_host()
+    array([[1., 0., 1.],
+           [0., 1., 1.]])
+    """
     return block_array([list(blocks)], format=format, dtype=dtype)
 
 
 def block_array(
     blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """Returns an array from rows of sparse or dense blocks, as scipy.sparse.block_array; None is a
-    block of zeros.
+    """Returns an array from rows of sparse or dense blocks, as scipy.sparse.block_array.
 
-    The default of `format` is csr or csc if all blocks are, else coo. Raises ValueError for blocks
-    of inconsistent shapes.
+    Parameters
+    ----------
+    blocks : list of lists of arrays
+        The rows of blocks; None is a block of zeros.
+    format : str
+        The format of the result, by default csr or csc if all blocks are, else coo.
+    dtype : dtype
+        The dtype of the result.
 
+    Returns
+    -------
+    coo_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        The shapes of the blocks are inconsistent, the rows have different numbers of blocks, or all blocks are None.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> a = sparse.eye_array(2)
     >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
     (4, 4)
@@ -108,7 +172,32 @@ def block_diag(
 ) -> Any:
     """Arranges arrays, lists and numbers along the diagonal, as scipy.sparse.block_diag.
 
-    The default of `format` is coo. Raises ValueError for no arrays."""
+    Parameters
+    ----------
+    mats : list of arrays
+        The arrays, sparse or dense, lists and numbers.
+    format : str
+        The format of the result, by default coo.
+    dtype : dtype
+        The dtype of the result.
+
+    Returns
+    -------
+    coo_array or another sparse array
+        The array.
+
+    Raises
+    ------
+    ValueError
+        There are no arrays.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> sparse.block_diag([np.ones((1, 2)), 3.0]).toarray().copy_to_host()
+    array([[1., 1., 0.],
+           [0., 0., 3.]])
+    """
     placed, rows, columns = [], 0, 0
     for one in map(_sparse, mats):
         placed.append((one, rows, columns))
@@ -167,9 +256,23 @@ def _stacked(blocks, shape, dtype):
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """Returns the Kronecker product of sparse or dense arrays, as scipy.sparse.kron. The default of
-    `format` is coo.
+    """Returns the Kronecker product of sparse or dense arrays, as scipy.sparse.kron.
 
+    Parameters
+    ----------
+    A, B : array
+        The factors.
+    format : str
+        The format of the result, by default coo.
+
+    Returns
+    -------
+    coo_array or another sparse array
+        The product.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.kron(sparse.eye_array(2), np.ones((1, 2))).toarray().copy_to_host()
     array([[1., 1., 0., 0.],
            [0., 0., 1., 1.]])
@@ -189,10 +292,25 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
-    """Returns the Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B,
-    I).
+    """Returns the Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I).
 
-    The default of `format` is csr. Raises ValueError for arrays that are not square."""
+    Parameters
+    ----------
+    A, B : array
+        The square arrays, sparse or dense.
+    format : str
+        The format of the result, by default csr.
+
+    Returns
+    -------
+    csr_array or another sparse array
+        The sum.
+
+    Raises
+    ------
+    ValueError
+        An array is not square.
+    """
     a, b = _sparse(A), _sparse(B)
     for name, one in (("A", a), ("B", b)):
         if one.shape[0] != one.shape[1]:
@@ -208,9 +326,25 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """Returns the elements on and below the k-th diagonal, as scipy.sparse.tril. The default of
-    `format` is coo. Waits.
+    """Returns the elements on and below the k-th diagonal, as scipy.sparse.tril. Waits.
 
+    Parameters
+    ----------
+    A : array
+        The array, sparse or dense.
+    k : int
+        The number of the diagonal.
+    format : str
+        The format of the result, by default coo.
+
+    Returns
+    -------
+    coo_array or another sparse array
+        The lower triangle.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
     >>> sparse.tril(np.ones((2, 2))).toarray().copy_to_host()
     array([[1., 0.],
            [1., 1.]])
@@ -219,7 +353,29 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
 
 
 def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """Returns the elements on and above the k-th diagonal; see `tril`."""
+    """Returns the elements on and above the k-th diagonal, as scipy.sparse.triu. Waits.
+
+    Parameters
+    ----------
+    A : array
+        The array, sparse or dense.
+    k : int
+        The number of the diagonal.
+    format : str
+        The format of the result, by default coo.
+
+    Returns
+    -------
+    coo_array or another sparse array
+        The upper triangle.
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> sparse.triu(np.ones((2, 2))).toarray().copy_to_host()
+    array([[1., 1.],
+           [0., 1.]])
+    """
     return _triangle(A, k, np.less_equal, format)
 
 
@@ -231,7 +387,24 @@ def _triangle(A, k, compared, format):
 
 
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
-    """(rows, columns, values) of the nonzero elements, row by row, as scipy.sparse.find. Waits."""
+    """Returns the indices and values of the nonzero elements, row by row, as scipy.sparse.find. Waits.
+
+    Parameters
+    ----------
+    A : array
+        The array, sparse or dense.
+
+    Returns
+    -------
+    tuple of DeviceNDArray
+        (rows, columns, values).
+
+    Examples
+    --------
+    >>> from numbalite.cuda import sparse
+    >>> print(*sparse.find(np.array([[0.0, 5.0], [7.0, 0.0]])))
+    [0 1] [1 0] [5. 7.]
+    """
     a = _sparse(A).tocsr()
     a.sum_duplicates()
     made = a._kept(np.not_equal(a.data, 0)).tocoo()

@@ -20,23 +20,44 @@ _lock = threading.RLock()
 def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callable[[Any], Operator]:
     """Makes an operator of PyTorch from a ufunc, a generalized ufunc or a kernel.
 
-    ``name`` is "namespace::name": the operator is also ``torch.ops.namespace.name``. Operands are
-    tensors on one device. Results are new, contiguous tensors. CUDA tensors are computed on torch's
-    current stream, in memory of torch's allocator; Computes CPU tensors with the same source,
-    compiled for the parallel target. Kernels run on CPU tensors on the simulator alone.
+    Operands are tensors on one device. Results are new, contiguous tensors. CUDA tensors are computed on torch's
+    current stream, in memory of torch's allocator; CPU tensors are computed with the same source, compiled for the
+    parallel target. Kernels run on CPU tensors on the simulator alone.
 
     A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
-    with const for the arrays that it only reads, and ``launch``: (grid, block), or a function of its arguments that
-    returns them. It gets the numbers, and for each tensor shape, ndim and size. It changes the
-    other arrays and returns None; with ``out_shapes``, a shape or a function of the inputs that
-    returns one, they are results.
+    with const for the arrays that it only reads, and ``launch``. It changes the other arrays and returns None; with
+    ``out_shapes``, they are results.
+
+    Parameters
+    ----------
+    name : str
+        "namespace::name": the operator is also ``torch.ops.namespace.name``.
+    launch : tuple or function
+        For kernels: (grid, block), or a function of the kernel's arguments that returns them. It gets the numbers, and for
+        each tensor shape, ndim and size.
+    out_shapes : tuple or function
+        For kernels: a shape, or a function of the inputs that returns one.
+
+    Returns
+    -------
+    decorator
+        It returns an Operator.
+
+    Raises
+    ------
+    TypeError
+        The decorator raises it for other objects and unsuitable signatures.
+    ValueError
+        ``name`` is invalid.
+
+    Examples
+    --------
+    A kernel with one result::
 
         @operator("mylib::scale", launch=lambda x, a, y: (-(-x.size // 256), 256), out_shapes=lambda x, a: x.shape)
         @cuda.jit("void(const float32[:], float32, float32[:])")
         def scale(x, a, y):
             "int i = grid<1>(); if (i < x.size()) y[i] = a * x[i];"
-
-    Raises TypeError for other objects and unsuitable signatures, ValueError for an invalid name.
     """
     if not isinstance(name, str) or name.count("::") != 1 or not _is_name(name):
         raise ValueError(

@@ -43,23 +43,50 @@ def autotune(
 ) -> Callable[[Any], Tuned]:
     """Measures a kernel with several values of its constants, and keeps the fastest: a decorator over ``cuda.jit``.
 
-    ``over`` maps names to the values to try. The names are compile-time constants in the kernel, a string or a Python
-    body. The launch configuration is a function: it is called with the arguments by name and the constants, and returns
-    (grid, block), (grid, block, stream) or (grid, block, stream, shared). ``max_registers``, ``launch_bounds``,
-    ``shared_memory_carveout`` and ``cluster`` in ``over`` are options of cuda.jit. Instead of a kernel, a function with
-    the names of ``over`` as its parameters can return one, for template parameters and macros of a source.
+    The launch configuration is a function: it is called with the arguments by name and the constants, and returns
+    (grid, block), (grid, block, stream) or (grid, block, stream, shared). Instead of a kernel, a function with the names of
+    ``over`` as its parameters can return one, for template parameters and macros of a source.
 
-    The first launch tunes, for each device, list of argument types and class of sizes. ``key`` are the names of the
-    parameters whose size matters (default: all arrays): two sizes are in the same class if they have the same number of
-    binary digits. The disk cache keeps the choice, so other processes measure nothing.
+    The first launch tunes, for each device, list of argument types and class of sizes. The disk cache keeps the choice, so
+    other processes measure nothing. The simulator uses the first variant and measures nothing.
 
-    ``where``: a condition on the constants, called like the launch configuration without arguments. ``trials``: the
-    number of variants to measure; by default all of 24 or fewer, else a tenth, at least 10. ``tolerance``: how far the results of two
-    variants may differ, relative to the largest element; by default by what the order of a sum changes.
-    ``prune=False`` measures also variants that cannot win.
+    Parameters
+    ----------
+    over : dict
+        Maps names to the values to try. The names are compile-time constants in the kernel, a string or a Python body.
+        ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and ``cluster`` are options of cuda.jit.
+    key : list of str
+        The names of the parameters whose size matters (default: all arrays): two sizes are in the same class if they have
+        the same number of binary digits.
+    where : function
+        A condition on the constants, called like the launch configuration without arguments.
+    trials : int
+        The number of variants to measure; by default all of 24 or fewer, else a tenth, at least 10.
+    tolerance : float
+        How far the results of two variants may differ, relative to the largest element; by default by what the order of a
+        sum changes.
+    prune : bool
+        False: measures also variants that cannot win.
 
-    The simulator uses the first variant and measures nothing.
+    Returns
+    -------
+    decorator
+        It returns a Tuned, which is launched like a kernel.
 
+    Raises
+    ------
+    TypeError
+        ``over`` is not a dict from names to lists of values, ``key`` is a string, or ``trials`` is not an integer.
+    ValueError
+        ``over`` has a name without values, ``trials`` is less than 1, or ``where`` accepts no variant.
+
+    Notes
+    -----
+    If there are more variants than ``trials``, Bayesian optimization with a Gaussian process selects those to measure: each
+    round measures the variant with the largest expected improvement.
+
+    Examples
+    --------
     >>> @cuda.autotune(over=dict(BLOCK=[64, 128, 256]), key=["n"])
     ... @cuda.jit
     ... def scale(x, n):

@@ -80,9 +80,27 @@ NAMES["bool"] = boolean
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """Returns the type of elements of a NumPy dtype; structured dtypes return records. TypeError
-    for dtypes that kernels do not support (objects, text).
+    """Returns the type of elements of a NumPy dtype; structured dtypes return records.
 
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype, or its name.
+    name : str
+        The name of a record.
+
+    Returns
+    -------
+    Scalar or Record
+        The type.
+
+    Raises
+    ------
+    TypeError
+        Kernels do not support the dtype (objects, text).
+
+    Examples
+    --------
     >>> numbalite.types.from_dtype("i4")[:]
     int32[:]
     """
@@ -114,8 +132,23 @@ def as_type(value) -> Type:
 
 
 def const(t: Array | Record | Pointer) -> Array | Pointer:
-    """Returns the type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied
-    back."""
+    """Returns the type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied back.
+
+    Parameters
+    ----------
+    t : Array, Record or Pointer
+        The type.
+
+    Returns
+    -------
+    Array or Pointer
+        The type of an input.
+
+    Raises
+    ------
+    TypeError
+        ``t`` is another type.
+    """
     if isinstance(t, Array):
         return t.copy(readonly=True)
     if isinstance(t, Record):
@@ -168,10 +201,26 @@ class UniTuple(metaclass=_Uniform):
 
 
 def typeof(value) -> Type:
-    """Returns the type of an argument of a kernel without a signature: NumPy numbers and arrays,
-    device arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``), tuples and
-    named tuples of these, enumeration members, None, dtypes. Raises TypeError for other objects.
+    """Returns the type of an argument of a kernel without a signature.
 
+    Parameters
+    ----------
+    value : object
+        NumPy numbers and arrays, device arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``),
+        tuples and named tuples of these, enumeration members, None, dtypes.
+
+    Returns
+    -------
+    Type
+        The type.
+
+    Raises
+    ------
+    TypeError
+        ``value`` is another object.
+
+    Examples
+    --------
     >>> numbalite.types.typeof(np.zeros((2, 3), np.float32)), numbalite.types.typeof(1)
     (float32[:, ::1], int64)
     """

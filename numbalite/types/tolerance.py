@@ -16,11 +16,23 @@ class Tolerance(NamedTuple):
 
 
 def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
-    """Returns the tolerance of a value of this dtype.
+    """Returns the tolerance of a value of a dtype.
 
-    A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off,
-    by its square root. Integers, booleans and dates have to be equal.
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the value. Integers, booleans and dates have to be equal.
+    terms : float
+        The number of terms, for a sum of products.
 
+    Returns
+    -------
+    Tolerance
+        A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off, by its square
+        root.
+
+    Examples
+    --------
     >>> from numbalite.course import tolerance
     >>> tolerance(np.float32).rtol
     1.9073486328125e-06

@@ -208,23 +208,53 @@ def vectorize(
 ) -> Any:
     """Makes a NumPy ufunc from a function of numbers whose body is a string of C++, or from a source.
 
-    As a decorator: bare, or with signatures ("float32(float32, float32)", a list of them, types):
-    the first that accepts a call's dtypes is used. Without any, a loop is compiled for the dtypes
+    It is a decorator, bare or with signatures. Without a signature, a loop is compiled for the dtypes
     of each call. A function that returns a ``tuple<...>`` makes a ufunc with several results
-    ("Tuple((float32, float32))(float32)").
+    ("Tuple((float32, float32))(float32)"). A call accepts arrays that can be broadcast, and raises the
+    exceptions of NumPy's ufuncs.
 
-    ``source=`` is a complete C++ function (a template, overloads; ``name=`` says which), or with
-    ``args="x, y"`` a body or an expression. ``identity`` is the initial value of reductions: a
-    number, None, or "reorderable". ``target`` is "cpu", "parallel" (a thread pool) or "cuda".
+    Parameters
+    ----------
+    ftylist_or_function : str, list, type or function
+        A signature ("float32(float32, float32)", types) or a list of them: the first that accepts a
+        call's dtypes is used. Or the function, or a source.
+    target : str
+        "cpu", "parallel" (a thread pool) or "cuda".
+    identity : number, None or "reorderable"
+        The initial value of reductions.
+    source : str
+        A complete C++ function (a template, overloads), or with ``args`` a body or an expression.
+    name : str
+        Selects one of several functions in ``source``.
+    args : str or list of str
+        The names of the parameters, "x, y", of a ``source`` that is a body or an expression.
+    **given
+        Options: ``fastmath cache debug opt`` as in numba, ``boundscheck`` and ``stoppable`` as in
+        ``cuda.jit``, ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``,
+        ``max_registers lineinfo``; numba's ``nopython`` and ``nogil`` are accepted; both are always
+        true.
 
-    Options: ``fastmath cache debug opt`` as in numba, ``options=[...]`` for the compiler, ``std=``,
-    ``headers={name: text}``, ``max_registers lineinfo stoppable``; numba's ``nopython`` and ``nogil`` are
-    accepted; both are always true.
+    Returns
+    -------
+    CudaUfunc, numpy.ufunc or decorator
+        A CudaUfunc for the target "cuda", else a numpy.ufunc. A decorator if neither a function nor a
+        source was passed.
 
-    Raises SignatureError, CompileError, or TypeError for an option that does not exist; CudaSupportError
-    where the target cannot be had. A call accepts arrays that can be broadcast, and raises the exceptions of
-    NumPy's ufuncs.
+    Raises
+    ------
+    SignatureError
+        A signature is invalid, or does not match the function.
+    CompileError
+        The compiler reports errors in the function.
+    TypeError
+        An option does not exist, or two arguments exclude each other.
+    ValueError
+        There is no such target, ``identity`` is another value, or an option has an invalid value.
+    CudaSupportError
+        The target is not available.
 
+    Examples
+    --------
     >>> @vectorize(["float32(float32, float32)", "float64(float64, float64)"], target="cuda")
     ... def hypotenuse(x, y):
     ...     "return sqrt(x * x + y * y);"
@@ -332,7 +362,31 @@ def cuda_vectorize(
     args: Any = None,
     **given: Any,
 ) -> Any:
-    """``vectorize`` for the GPU: see numbalite.vectorize."""
+    """Makes a ufunc for the GPU: ``numbalite.vectorize`` with "cuda" as the default target.
+
+    Parameters
+    ----------
+    ftylist_or_function, target, identity, source, name, args, **given
+        As in numbalite.vectorize, which describes them.
+
+    Returns
+    -------
+    CudaUfunc, numpy.ufunc or decorator
+        As numbalite.vectorize.
+
+    Raises
+    ------
+    SignatureError, CompileError, TypeError, ValueError, CudaSupportError
+        As numbalite.vectorize.
+
+    Examples
+    --------
+    >>> @cuda.vectorize(["float64(float64)"])
+    ... def square(x):
+    ...     "return x * x;"
+    >>> square([1.0, 2.0, 3.0])
+    array([1., 4., 9.])
+    """
     form = _Form("cuda.vectorize", source, name, args, sys._getframe(1))
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
@@ -429,14 +483,51 @@ def guvectorize(
 ) -> Any:  # fmt: skip
     """Makes a NumPy generalized ufunc: a function of whole subarrays, applied along all loop dimensions.
 
-    ``signature`` is the layout, "(m,n),(n,p)->(m,p)": the function's parameters are the inputs and then
-    the outputs, which it writes; ``()`` outputs are arrays of one element. ``ftylist`` lists their types,
-    "void(float32[:,:], float32[:,:], float32[:,:])"; without it a loop is compiled for the dtypes of each
-    call. ``block=True`` (on "cuda") runs the body by a whole thread block for each loop index, with
-    shared memory and barriers; ``block=256`` is the number of threads. ``writable_args`` lists inputs that the
-    function writes, by name or number: the array that is passed has the values then. A layout may have no outputs,
-    "(n),(m)"; without ``writable_args``, all its arrays are written. All else is as in vectorize.
+    The function's parameters are the inputs and then the outputs, which it writes; ``()`` outputs are
+    arrays of one element.
 
+    Parameters
+    ----------
+    ftylist : str, list or type
+        The types of the parameters, "void(float32[:,:], float32[:,:], float32[:,:])", or a list of
+        such signatures; without it a loop is compiled for the dtypes of each call. Or a source.
+    signature : str
+        The layout, "(m,n),(n,p)->(m,p)". It may have no outputs, "(n),(m)"; without ``writable_args``,
+        all its arrays are written.
+    target : str
+        "cpu", "parallel" (a thread pool) or "cuda".
+    identity : number, None or "reorderable"
+        As in vectorize.
+    source, name, args
+        As in vectorize.
+    block : bool or int
+        True (on "cuda"): a whole thread block runs the body for each loop index, with shared memory and
+        barriers. An int, such as 256, is the number of threads.
+    **given
+        The options of vectorize, and ``writable_args``: the inputs that the function writes, by name or
+        number. After the call, the array that was passed has the new values.
+
+    Returns
+    -------
+    CudaGUfunc, numpy.ufunc or decorator
+        A CudaGUfunc for the target "cuda", else a numpy.ufunc. A decorator if no source was passed.
+
+    Raises
+    ------
+    SignatureError
+        A signature is invalid, does not match the function, or has a return type.
+    CompileError
+        The compiler reports errors in the function.
+    TypeError
+        The layout is missing, or an option does not exist.
+    ValueError
+        There is no such target, ``block`` is set for another target than "cuda", or an option has
+        an invalid value.
+    CudaSupportError
+        The target is not available.
+
+    Examples
+    --------
     >>> @guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda")
     ... def total(x, result):
     ...     '''
@@ -542,7 +633,31 @@ def cuda_guvectorize(
     ftylist: Any=(), signature: str | None=None, target: str="cuda", identity: Any=None, *,
     source: Any=None, name: str | None=None, args: Any=None, block: bool | int=False, **given: Any,
 ) -> Any:  # fmt: skip
-    """``guvectorize`` for the GPU: see numbalite.guvectorize."""
+    """Makes a generalized ufunc for the GPU: ``numbalite.guvectorize`` with "cuda" as the default target.
+
+    Parameters
+    ----------
+    ftylist, signature, target, identity, source, name, args, block, **given
+        As in numbalite.guvectorize, which describes them.
+
+    Returns
+    -------
+    CudaGUfunc, numpy.ufunc or decorator
+        As numbalite.guvectorize.
+
+    Raises
+    ------
+    SignatureError, CompileError, TypeError, ValueError, CudaSupportError
+        As numbalite.guvectorize.
+
+    Examples
+    --------
+    >>> @cuda.guvectorize("(n),()->(n)")
+    ... def shift(x, by, out):
+    ...     "for (int i = 0; i < x.size(); ++i) out[i] = x[i] + by;"
+    >>> shift(np.arange(3.0), 10.0)
+    array([10., 11., 12.])
+    """
     form = _Form("cuda.guvectorize", source, name, args, sys._getframe(1))
     return _guvectorize(ftylist, signature, target, identity, form, block, given)
 

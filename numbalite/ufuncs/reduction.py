@@ -40,11 +40,6 @@ if TYPE_CHECKING:
 class Reduce(_core.Reduction):
     """Reduces arrays with an associative function of two numbers.
 
-    ``functor`` is an expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters
-    whose body is a string (so this is a decorator), or a device function. ``source=`` is a complete C++
-    function (``name=`` selects one of several), or with ``args="x, y"`` an expression or a body with
-    these parameters. Options are those of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
-
     The function need not be commutative: elements are combined in C order. If the whole text is a commutative
     operation (``a + b``, ``a * b``, ``a & b``, ``min(a, b)``, ...), another, faster order is used. The order
     depends only on shape and strides, so that results are reproducible bit by bit.
@@ -60,9 +55,25 @@ class Reduce(_core.Reduction):
     ``init``: the initial value, which is combined from the left; the result for an empty array.
     ``axis``: an int or a tuple; None (the default) reduces all axes.
 
-    Raises ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError
+    A call raises ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError
     for values that are no array of numbers.
 
+    Parameters
+    ----------
+    functor : str or function
+        An expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters whose body is a string (so this
+        is a decorator), or a device function.
+    source : str
+        A complete C++ function, or with ``args`` an expression or a body.
+    name : str
+        Selects one of several functions in ``source``.
+    args : str or list of str
+        The names of the parameters, "x, y", of a ``source`` that is a body or an expression.
+    **given
+        The options of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
+
+    Examples
+    --------
     >>> largest = cuda.reduce("a > b ? a : b")
     >>> a = np.array([[3, 1], [4, 1]])
     >>> print(largest(a), largest(a, axis=1), largest(np.empty(0), init=0.0))

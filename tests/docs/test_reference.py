@@ -101,7 +101,7 @@ def test_the_table_of_variables():
 
 def more():
     """Yields the names that the reference describes in addition to __all__."""
-    from numbalite.cuda import random
+    from numbalite.cuda import random, sparse
     from numbalite.runtime import memory
 
     yield from (
@@ -109,7 +109,10 @@ def more():
         for name in ("from_dtype", "typeof")
     )
     yield "numbalite.runtime.memory", "MemoryPool", memory.MemoryPool
-    yield "numbalite.cuda.random", "create_xoroshiro128p_states", random.create_xoroshiro128p_states
+    for name in ("create_xoroshiro128p_states", "default_rng"):
+        yield "numbalite.cuda.random", name, getattr(random, name)
+    for name in sparse.__all__:
+        yield "numbalite.cuda.sparse", name, getattr(sparse, name)
 
 
 def examples():
