@@ -99,7 +99,7 @@ def _row(label, text):
         print(f"{'':<16}{line}")
 
 
-def _ask(function, *arguments):
+def _result_or_reason(function, *arguments):
     """Returns the function's result, or the text of its exception, because the report must not stop
     at the first missing component."""
     try:
@@ -123,7 +123,7 @@ def info() -> int:
         ("host compiler", _host),
         ("cache", _cache),
     ):
-        _row(label, _ask(question))
+        _row(label, _result_or_reason(question))
     return 0
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.algorithms import selection
-from numbalite.algorithms.operation import Given, Operation, room
+from numbalite.algorithms.operation import Given, Operation, output_array
 from numbalite.ufuncs import operands
 from numbalite.ufuncs import reduceplan as plans
 
@@ -97,7 +97,7 @@ class ReduceByKey(Operation):
             )
             sources = key, value
             written = [
-                room(self, one, x, sources)
+                output_array(self, one, x, sources)
                 for one, x in zip(out or (None, None), sources, strict=True)
             ]
             self._launch(key, value, written, found, stream)

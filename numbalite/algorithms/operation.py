@@ -181,7 +181,7 @@ class Given:
         return self.result(out)
 
 
-def room(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
+def output_array(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
     """Returns a 1-D device array with the length and dtype of `like`: `out` if kernels can write to
     it, or a new one. Raises errors about `out`."""
     if out is None:

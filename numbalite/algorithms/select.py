@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from numbalite.algorithms import selection
-from numbalite.algorithms.operation import Given, Operation, room
+from numbalite.algorithms.operation import Given, Operation, output_array
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _Choice(Operation):
             found = (
                 selection.new_count() if count is None else selection.checked_count(self, count, x)
             )
-            written = room(self, out, x, (x,))
+            written = output_array(self, out, x, (x,))
             selection.run(self.way, x, written, found, loops=self._loops, stream=stream)
             if out is not None and written is not out:
                 operands.device_view(out)[: x.size]._copy(written, stream)

@@ -168,13 +168,13 @@ class Server:
             given.write(stdin)
             given.seek(0)
             files = [file.fileno() for file in (given, output, errors)]
-            status = self._ask(message, files)
+            status = self._run_status(message, files)
             if status is None:
                 return None
             told = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *told)
 
-    def _ask(self, words, files):
+    def _run_status(self, words, files):
         """Returns the exit status of a run; None without an answer.
 
         The server ends a run when our end of `answer` is closed. So an interrupt needs no further

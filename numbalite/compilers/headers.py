@@ -129,10 +129,10 @@ def _without_comments(text):
     for trigraph, sign in _TRIGRAPHS.items():
         text = text.replace(trigraph, sign)
     text = _SPLICE.sub("", text)
-    return _COMMENT_OR_NOT.sub(_kept, text)
+    return _COMMENT_OR_NOT.sub(_without_comment, text)
 
 
-def _kept(match):
+def _without_comment(match):
     if match[0].startswith("/"):
         return " "
     return match[0] if match[1] is None else '""'

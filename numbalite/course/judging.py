@@ -259,7 +259,7 @@ class _Judge:
     # --- mistakes that happened to go well
 
     def _check_mistakes(self):
-        for n, failed in self._looks():
+        for n, failed in self._check_reports():
             if failed is not None:
                 failed.reason += f" (Found by cuda.checks, with {self.exercise.said(n)}.)"
                 raise failed
@@ -271,14 +271,14 @@ class _Judge:
     def _with_cause(self, failed):
         """Wrong results, with the mistake that cuda.checks finds, which may be the reason."""
         if failed.wrong_results:
-            for n, mistake in self._looks():
+            for n, mistake in self._check_reports():
                 if mistake is not None and mistake.found:
                     size = self.exercise.said(n)
                     failed.case += f"\n\ncuda.checks finds a mistake, with {size}:\n{mistake.case}"
                     break
         return failed
 
-    def _looks(self):
+    def _check_reports(self):
         """For each tested size, (size, the mistake that cuda.checks reports: a Failed, or None). Nothing if the
         checks are not available: with a GPU they need a kernel that another process can launch, and a C++ compiler."""
         from numbalite.errors import CudaSupportError
@@ -287,17 +287,17 @@ class _Judge:
             return
         for n in self.exercise.checked:
             try:
-                found = self._looked_at(n)
+                found = self._check_report(n)
             except CudaSupportError:
                 return
             yield n, found
 
-    def _looked_at(self, n):
+    def _check_report(self, n):
         """Returns the mistake that cuda.checks reports at size n: a Failed, or None."""
         from numbalite import cuda
 
         if not self.simulated:
-            return self._looked_at_elsewhere(n)
+            return self._check_report_elsewhere(n)
         self.checking = cuda.checks(limit=30)
         solution = self.solution
         try:
@@ -306,7 +306,7 @@ class _Judge:
             self.solution = solution  # `properties` are those of the kernel without checks
             self.checking = watched(self.simulated)
 
-    def _looked_at_elsewhere(self, n):
+    def _check_report_elsewhere(self, n):
         """On a machine with a GPU, the simulator checks a kernel's launch in another process."""
         from .checked import elsewhere
 

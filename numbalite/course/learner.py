@@ -97,7 +97,7 @@ class Learner:
                     self._begins(number)
                 error = _ended(run, piece)
                 if error is not None:
-                    self._problems.append(_told(piece, error))
+                    self._problems.append(_error_message(piece, error))
         finally:
             judging.collector = None
             sys.path.remove(str(self.path.parent.resolve()))
@@ -219,7 +219,7 @@ def _shell(names):
     return run
 
 
-def _told(piece, error):
+def _error_message(piece, error):
     from .mistakes import line_of
 
     where = line_of(error) or _title(piece)

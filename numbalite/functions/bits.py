@@ -63,7 +63,7 @@ def _is_big(bitorder):
     return int(bitorder == "big")
 
 
-def _made(kernel, source, before, length, behind, big):
+def _filled_by(kernel, source, before, length, behind, big):
     made = arguments.empty((source.shape[0], length, source.shape[2]), np.uint8, source)
     if made.size:
         with arguments.on_device_of(source):
@@ -77,7 +77,7 @@ def packbits(a, /, axis=None, bitorder: str = "big") -> DeviceNDArray:
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     source, before, behind = _three_axes(a, axis)
-    return _made(_pack, source, before, -(-source.shape[1] // 8), behind, big)
+    return _filled_by(_pack, source, before, -(-source.shape[1] // 8), behind, big)
 
 
 @implements("unpackbits")
@@ -92,4 +92,4 @@ def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDAr
         length += there
         if length < 0:
             raise ValueError(f"-count {-count} larger than number of elements {there}")
-    return _made(_unpack, source, before, length, behind, big)
+    return _filled_by(_unpack, source, before, length, behind, big)

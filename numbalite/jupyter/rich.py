@@ -300,7 +300,7 @@ def stream(made) -> str:
 def _state(made):
     if made.is_capturing:
         return "being captured"
-    return "idle" if _ask(made.query) else "at work"
+    return "idle" if _true_or_false(made.query) else "at work"
 
 
 def event(made) -> str:
@@ -308,12 +308,12 @@ def event(made) -> str:
     facts = [
         ("device", made.device),
         ("handle", f"{made.handle:#x}"),
-        ("happened", "yes" if _ask(made.query) else "no"),
+        ("happened", "yes" if _true_or_false(made.query) else "no"),
     ]
     return _page("Event", "CUDA event", _line(facts))
 
 
-def _ask(question):
+def _true_or_false(question):
     try:
         return question()
     except RuntimeError:  # the device is lost, or was reset

@@ -245,7 +245,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             return self._overload(self._only_types)
         return super()._find(found)
 
-    def _ask(self, signature, question):
+    def _value_of_overloads(self, signature, question):
         """Returns the value for a signature, or for the only overload of a specialized kernel; else
         a dict for all overloads."""
         if signature is None and self._only_types is not None:
@@ -254,24 +254,24 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
         """Returns the number of registers per thread."""
-        return self._ask(signature, lambda overload: overload.regs_per_thread)
+        return self._value_of_overloads(signature, lambda overload: overload.regs_per_thread)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
         """Returns the constant memory of the kernel in bytes."""
-        return self._ask(signature, lambda overload: overload.const_mem_size)
+        return self._value_of_overloads(signature, lambda overload: overload.const_mem_size)
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
         """Returns the static shared memory per block in bytes, without the dynamic shared memory of
         a launch."""
-        return self._ask(signature, lambda overload: overload.shared_mem_per_block)
+        return self._value_of_overloads(signature, lambda overload: overload.shared_mem_per_block)
 
     def get_local_mem_per_thread(self, signature: Any = None) -> Any:
         """Returns the local memory per thread in bytes."""
-        return self._ask(signature, lambda overload: overload.local_mem_per_thread)
+        return self._value_of_overloads(signature, lambda overload: overload.local_mem_per_thread)
 
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
         """Returns the maximum block size of the kernel in threads."""
-        return self._ask(signature, lambda overload: overload.max_threads_per_block)
+        return self._value_of_overloads(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
         """Returns the same as ``inspect_asm``. numba returns the PTX after link-time optimization;
@@ -281,13 +281,15 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
         """Returns the number of resident blocks of ``block`` threads (an int or a tuple) per
         multiprocessor."""
-        return self._ask(signature, lambda overload: overload.occupancy(block, shared))
+        return self._value_of_overloads(
+            signature, lambda overload: overload.occupancy(block, shared)
+        )
 
     def max_cooperative_grid_blocks(
         self, blockdim: Any, dynsmemsize: int = 0, signature: Any = None
     ) -> Any:
         """Returns the maximum number of blocks of a cooperative launch."""
-        return self._ask(
+        return self._value_of_overloads(
             signature, lambda overload: overload.max_cooperative_grid_blocks(blockdim, dynsmemsize)
         )
 

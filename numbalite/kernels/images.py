@@ -113,7 +113,9 @@ class Images:
             refused = self.compiled.pop(target)
             fresh = self._first(target, again=True)
             if fresh.data == refused.data:
-                raise type(problem)(*_told(problem, f"{self.source.name}, from {where}")) from None
+                raise type(problem)(
+                    *_named_arguments(problem, f"{self.source.name}, from {where}")
+                ) from None
         self.compiled[target] = fresh
         return _module(fresh)
 
@@ -174,7 +176,7 @@ def _view_of(array):
     return np.array([interface["data"][0], *shape, *strides], np.uint64).view(np.int64)
 
 
-def _told(problem, what):
+def _named_arguments(problem, what):
     """Returns the arguments of an exception about an image, its message preceded by the image's name."""
     if isinstance(problem, CudaAPIError):
         return problem.code, f"{what}: {problem.message}", problem.call

@@ -45,11 +45,11 @@ class BodySource:
         contents = self.definition.contents(args, self.options)
         key, found = translations.find(contents)
         if found is not None:
-            return self._made(found, args)
+            return self._kernel_of(found, args)
         definition, builder, found = self._translated(args)
         if not builder.pointers:
             translations.keep(key, contents, found, definition.warnings)
-        return self._made(found, args, (definition, builder))
+        return self._kernel_of(found, args, (definition, builder))
 
     def _translated(self, args):
         """(the Definition in C++, the Builder, the Translated) for these argument types."""
@@ -74,7 +74,7 @@ class BodySource:
             for name, t in zip(self.parameter_names, args, strict=True)
         )
 
-    def _made(self, found, args, made=None):
+    def _kernel_of(self, found, args, made=None):
         """Returns the Kernel of a Translated; ``made``: the Definition and the Builder, if they
         already exist."""
         declared = self._declared(args, found.read_only)

@@ -48,7 +48,7 @@ def _solver(array):
     return CUSOLVER.on(array.stream)
 
 
-def _made(array, kind):
+def _cached_object(array, kind):
     """Returns a cuSOLVER object without call-specific state, such as "Params": one per thread and device."""
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
@@ -84,7 +84,7 @@ class _Generic:
     def __init__(self, array, name, *args):
         self.handle = _solver(array)
         self.name = name
-        self.params = _made(array, "Params")
+        self.params = _cached_object(array, "Params")
         device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
         self.end = (workspace(device), device, memory(host), host)
 
@@ -134,7 +134,7 @@ def lu_solve(
         where = ctypes.addressof(status)
         cublas(name, operation, n, columns, addresses[0], n, pivots, addresses[1], n, where, count)
         return
-    kind, info, params = _type(lus), empty_like(lus, (1,), np.int32), _made(lus, "Params")
+    kind, info, params = _type(lus), empty_like(lus, (1,), np.int32), _cached_object(lus, "Params")
     handle = _solver(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
@@ -207,11 +207,11 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     if is_small(stack, TINY):
         is_complex = stack.dtype.kind == "c"
         name = f"{LETTERS[stack.dtype.char]}{'heevj' if is_complex else 'syevj'}Batched"
-        jacobi = _made(stack, "SyevjInfo")
+        jacobi = _cached_object(stack, "SyevjInfo")
         _jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
         return values, infos
     if count > 1 and CUSOLVER.has("XsyevBatched"):
-        handle, params = _solver(stack), _made(stack, "Params")
+        handle, params = _solver(stack), _cached_object(stack, "Params")
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         handle(
@@ -283,7 +283,7 @@ def _tiny_svd(stack, full, vectors):
     infos = empty_like(stack, (count,), np.int32)
     u, v = (empty_like(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
-    jacobi = _made(stack, "GesvdjInfo")
+    jacobi = _cached_object(stack, "GesvdjInfo")
     _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
     if not vectors:
         return None, values, None, infos

@@ -291,7 +291,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
     """Copies between device arrays of equal shape and dtype, on any devices. apart: the caller guarantees that they
     share no memory."""
     if source.device != target.device:
-        if not stream and not _lie_alike(source, target):
+        if not stream and not _have_same_order(source, target):
             source = moved(source._dense(), target.device, own=target.stream)
             copy(source, target)
         else:
@@ -311,7 +311,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
         convert(*words, stream)
 
 
-def _lie_alike(source, target):
+def _have_same_order(source, target):
     """Are both arrays contiguous in the same order?"""
     return (source.is_c_contiguous() and target.is_c_contiguous()) or (
         source.is_f_contiguous() and target.is_f_contiguous()

@@ -196,7 +196,7 @@ class Bindings(Expressions):
         else:
             items = self.items(target, value)
         targets = self._spread(target, items)
-        waiting = self._kept(targets)
+        waiting = self._with_temporaries(targets)
         for one, item in waiting:
             self.bind(one, item)
 
@@ -224,7 +224,7 @@ class Bindings(Expressions):
             self.fail(target, f"{counted(items, 'value')} for {counted(target.elts, 'target')}")
         return list(zip(target.elts, items, strict=True))
 
-    def _kept(self, pairs):
+    def _with_temporaries(self, pairs):
         """Returns the list of (target, value) pairs, in which a temporary variable replaces each value that an earlier
         assignment would change."""
         kept, bound, stores = [], set(), False

@@ -97,16 +97,16 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
     x, y, of = pair
     kinds = a.type.dtype.kind + b.type.dtype.kind
     if op is ast.Add and kinds in ("mm", "mM", "Mm"):
-        return _made("time_sum", types.Time(of["m" if kinds == "mm" else "M"]), x, y)
+        return _call("time_sum", types.Time(of["m" if kinds == "mm" else "M"]), x, y)
     if op is ast.Sub and kinds in ("mm", "MM", "Mm"):
-        return _made("time_difference", types.Time(of["M" if kinds == "Mm" else "m"]), x, y)
+        return _call("time_difference", types.Time(of["M" if kinds == "Mm" else "m"]), x, y)
     if kinds != "mm":
         return None
     if op is ast.Div:
-        return _made("time_ratio", types.float64, x, y)
+        return _call("time_ratio", types.float64, x, y)
     if op is ast.FloorDiv:
-        return _made("time_floor_div", types.int64, x, y)
-    return _made("time_floor_mod", types.Time(of["m"]), x, y) if op is ast.Mod else None
+        return _call("time_floor_div", types.int64, x, y)
+    return _call("time_floor_mod", types.Time(of["m"]), x, y) if op is ast.Mod else None
 
 
 def _scaled(op, a, b):
@@ -116,15 +116,15 @@ def _scaled(op, a, b):
     if not _is_delta(a.type) or not (is_whole(b.type) or is_real(b.type)):
         return None
     if op is ast.Mult:
-        return _made("time_times", a.type, a, b)
+        return _call("time_times", a.type, a, b)
     if op is ast.Div:
-        return _made("time_over", a.type, a, b)
+        return _call("time_over", a.type, a, b)
     return (
-        _made("time_floor_div", a.type, a, b) if op is ast.FloorDiv and is_whole(b.type) else None
+        _call("time_floor_div", a.type, a, b) if op is ast.FloorDiv and is_whole(b.type) else None
     )
 
 
-def _made(name, t, a, b):
+def _call(name, t, a, b):
     return Value(
         t, f"py::{name}({a.text}, {b.text})", calls=a.calls or b.calls, loads=a.loads or b.loads
     )
@@ -146,5 +146,5 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
         return None
     x, y, _ = pair
     name, swap, negated = _COMPARISONS[op]
-    made = _made(name, types.boolean, *((y, x) if swap else (x, y)))
+    made = _call(name, types.boolean, *((y, x) if swap else (x, y)))
     return made.replace(text=f"!{made.text}", precedence=UNARY) if negated else made

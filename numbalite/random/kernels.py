@@ -65,20 +65,20 @@ class Distribution:
     def __init__(self, name: str, *kinds: Any, draws: bool = False, dtypes: Any = _REALS) -> None:
         self.name, self.kinds, self.draws = name, kinds, draws
         self.dtypes = tuple(map(np.dtype, dtypes))
-        self._made: dict[tuple, Fill] = {}
+        self._fills: dict[tuple, Fill] = {}
 
     def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
         """Returns the kernel for numbers of a dtype (None: the usual one). ``arrays`` lists the
         parameters that are arrays, if any."""
         try:
-            return self._made[dtype, arrays]
+            return self._fills[dtype, arrays]
         except KeyError:
             pass
         found = self.dtypes[0] if dtype is None else np.dtype(dtype)
         if found not in self.dtypes:
             names = ", ".join(map(str, self.dtypes))
             raise TypeError(f"{what}: dtype must be one of {names}, not {found}")
-        made = self._made[dtype, arrays] = self._compile(found, arrays)
+        made = self._fills[dtype, arrays] = self._compile(found, arrays)
         return made
 
     def _real(self, dtype):

@@ -140,7 +140,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         """The same elements in a shape that is at least as large along each axis."""
 
     @abc.abstractmethod
-    def _kept(self, mask: Any) -> Any:
+    def _elements_where(self, mask: Any) -> Any:
         """An array of the stored elements for which a mask is true. Waits."""
 
     # ---- values
@@ -182,14 +182,14 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def eliminate_zeros(self) -> None:
         """Removes stored zeros. Waits for their number."""
-        self._replace(self._kept(np.not_equal(self.data, 0)))
+        self._replace(self._elements_where(np.not_equal(self.data, 0)))
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
         """Returns the rows and columns of the nonzero elements, row by row. Waits for their
         number."""
         self.sum_duplicates()
         a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
-        return a._kept(np.not_equal(a.data, 0)).coords
+        return a._elements_where(np.not_equal(a.data, 0)).coords
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Sets the elements of the k-th diagonal to a number or to the elements of a vector.

@@ -159,7 +159,7 @@ def _with_diagonals(diagonals, offsets, shape):
     data.fill(0)
     for row, values, k in zip(data, diagonals, offsets, strict=True):
         row[max(k, 0) : max(k, 0) + values.size] = values
-    return dia_array._made(data, tuple(offsets), shape)
+    return dia_array._from_parts(data, tuple(offsets), shape)
 
 
 def random_array(
@@ -217,7 +217,7 @@ def random_array(
     else:
         data = arguments.array(data_sampler(size=places.size)).astype(dtype, copy=False)
     places = places.astype(construct.dtype_of_indices(size), copy=False)
-    return coo_array._made(data, (places,), (size,)).reshape(shape).asformat(format)
+    return coo_array._from_parts(data, (places,), (size,)).reshape(shape).asformat(format)
 
 
 def _places(rng, size, count):

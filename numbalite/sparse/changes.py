@@ -39,12 +39,12 @@ def set_diagonal(a: Any, values: Any, k: int) -> None:
         coo = a.tocoo()
         first, left = max(-k, 0), max(k, 0)
         on_it = np.equal(np.add(coo.row.astype(np.int64), k), coo.col)
-        others = coo._kept(np.logical_not(on_it & np.less(coo.row, first + values.size)))
+        others = coo._elements_where(np.logical_not(on_it & np.less(coo.row, first + values.size)))
         kind = coo.row.dtype
         row, col = (numbers(one, 1, values.size, kind, values) for one in (first, left))
         coords = [np.concatenate(pair) for pair in zip(others.coords, (row, col), strict=True)]
         data = np.concatenate([others.data, values])
-        a._replace(coo._made(data, coords, a.shape).asformat(a.format))
+        a._replace(coo._from_parts(data, coords, a.shape).asformat(a.format))
 
 
 def resize(a: Any, shape: Any) -> None:

@@ -73,7 +73,7 @@ class dia_array(SparseArray):
         if len(set(places)) < len(places):
             raise ValueError(f"{name}: an offset is there twice")
         data = data if dtype is None else data.astype(dtype, copy=False)
-        return cls._made(operands.contiguous(data), places, shape)
+        return cls._from_parts(operands.contiguous(data), places, shape)
 
     def _set(self, data, offsets, shape):
         self._offsets = offsets
@@ -81,7 +81,7 @@ class dia_array(SparseArray):
         self._begin(data, shape)
 
     @classmethod
-    def _made(cls, data, offsets, shape):
+    def _from_parts(cls, data, offsets, shape):
         made = cls.__new__(cls)
         made._set(data, offsets, shape)
         return made
@@ -110,15 +110,15 @@ class dia_array(SparseArray):
         return self.data, self.offsets
 
     def __reduce__(self) -> Any:
-        return self._made, (self.data, self._offsets, self.shape)
+        return self._from_parts, (self.data, self._offsets, self.shape)
 
     def _with(self, data):
-        return self._made(data, self._offsets, self.shape)
+        return self._from_parts(data, self._offsets, self.shape)
 
     def _replace(self, other):
         self._set(other.data, other._offsets, other.shape)
 
-    def _kept(self, mask):
+    def _elements_where(self, mask):
         return self._with(np.where(mask, self.data, self.dtype.type(0)))
 
     def _listed(self):
@@ -162,7 +162,7 @@ class dia_array(SparseArray):
                 indices = arguments.empty((count,), kind, self.data)
                 if count:
                     split(*args, True, indptr, indices, data)
-        return csr_array._made((data, indices, indptr), self.shape, True)
+        return csr_array._from_parts((data, indices, indptr), self.shape, True)
 
     def tocsc(self, copy: bool = False) -> csc_array:
         return self.T.tocsr().T
@@ -177,7 +177,7 @@ class dia_array(SparseArray):
             if data.size:
                 args = self.data, self.offsets, self.shape[1], self.dtype.type(0), data
                 kernels.shift_diagonals.forall(data.size)(*args)
-        return self._made(data, offsets, self.shape[::-1])
+        return self._from_parts(data, offsets, self.shape[::-1])
 
     # ---- operations on diagonals
 
@@ -192,7 +192,7 @@ class dia_array(SparseArray):
             offsets = tuple(sorted(set(self._offsets) | set(other._offsets)))
         with arguments.on_device_of(self.data):
             made = ufunc(*(one._along(offsets, dtype) for one in (self, other)))
-        return self._made(made, offsets, self.shape)
+        return self._from_parts(made, offsets, self.shape)
 
     def _along(self, offsets, dtype):
         """Returns a 2-dimensional array with the data of these diagonals: one row per diagonal, one column per column
@@ -234,7 +234,7 @@ class dia_array(SparseArray):
     def _grown(self, shape):
         """Copies with elements of `data` outside the old shape cleared: the new shape would include them."""
         made = self.T.T
-        return self._made(made.data, made._offsets, shape)
+        return self._from_parts(made.data, made._offsets, shape)
 
     def __getitem__(self, key: Any) -> Any:
         """Rows, columns and elements, by conversion to csr: for several accesses, call tocsr() once."""
@@ -254,7 +254,7 @@ def _converted(given, dtype):
 
 
 def _of_nothing(shape, dtype, like=None):
-    return dia_array._made(arguments.empty((0, 0), np.dtype(dtype), like), (), shape)
+    return dia_array._from_parts(arguments.empty((0, 0), np.dtype(dtype), like), (), shape)
 
 
 def of(a: Any) -> dia_array:
@@ -281,4 +281,4 @@ def of(a: Any) -> dia_array:
         data = arguments.empty((offsets.size, width), a.dtype, a.data)
         data.fill(0)
         kernels.put_places.forall(coo.nnz)(coo.data, places, coo.col, data)
-    return dia_array._made(data, tuple(offsets.copy_to_host().tolist()), a.shape)
+    return dia_array._from_parts(data, tuple(offsets.copy_to_host().tolist()), a.shape)

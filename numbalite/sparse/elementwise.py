@@ -174,7 +174,7 @@ def _merged(left, right, operation):
     if count:
         indices, data = (arguments.empty((count,), t, left.data) for t in (kind, left.dtype))
         merge(*args, True, indptr, indices, data)
-    return left._made((data, indices, indptr), left.shape, True)
+    return left._from_parts((data, indices, indptr), left.shape, True)
 
 
 # ----------------------------------------------------------------------------------------- arithmetic
@@ -317,7 +317,7 @@ def _with_number(a, number, ufunc):
         return _filled(a, ufunc, a, number)
     a = a._listed() if a.format != "coo" or a.ndim == 1 else a.tocsr()
     made = mapped(a, lambda data: ufunc(data, number))
-    return made._kept(np.not_equal(made.data, 0))
+    return made._elements_where(np.not_equal(made.data, 0))
 
 
 # --------------------------------------------------------------------------------------------- ufuncs

@@ -99,7 +99,7 @@ class Compressed(SparseArray):
         self._begin(self.data, shape)
 
     @classmethod
-    def _made(cls, parts, shape, is_sorted):
+    def _from_parts(cls, parts, shape, is_sorted):
         made = cls.__new__(cls)
         made._set(parts, shape, is_sorted)
         return made
@@ -108,10 +108,10 @@ class Compressed(SparseArray):
         return self.data, self.indices, self.indptr
 
     def __reduce__(self) -> Any:
-        return self._made, (self._parts(), self.shape, self._is_sorted)
+        return self._from_parts, (self._parts(), self.shape, self._is_sorted)
 
     def _with(self, data):
-        return self._made((data, self.indices, self.indptr), self.shape, self._is_sorted)
+        return self._from_parts((data, self.indices, self.indptr), self.shape, self._is_sorted)
 
     def _replace(self, other):
         with self._lock:
@@ -124,9 +124,9 @@ class Compressed(SparseArray):
         lines = shape[0] if self._by_rows else shape[1]
         more = np.broadcast_to(self.indptr[-1:], (lines + 1 - self.indptr.size,))
         indptr = np.concatenate([self.indptr, more]) if more.size else self.indptr
-        return self._made((self.data, self.indices, indptr), shape, self._is_sorted)
+        return self._from_parts((self.data, self.indices, indptr), shape, self._is_sorted)
 
-    def _kept(self, mask):
+    def _elements_where(self, mask):
         counts = arguments.empty((self.nnz + 1,), self.indices.dtype, self.data)
         counts[:1] = 0
         if self.nnz:
@@ -134,11 +134,11 @@ class Compressed(SparseArray):
         places = np.flatnonzero(mask)
         indptr = products.taken(counts, self.indptr)
         parts = products.taken(self.data, places), products.taken(self.indices, places), indptr
-        return self._made(parts, self.shape, self._is_sorted)
+        return self._from_parts(parts, self.shape, self._is_sorted)
 
     def copy(self) -> Any:
         parts = tuple(one.copy() for one in self._parts())
-        return self._made(parts, self.shape, self._is_sorted)
+        return self._from_parts(parts, self.shape, self._is_sorted)
 
     def _product(self, b, made):
         rows = self.tocsr()
@@ -154,12 +154,12 @@ class Compressed(SparseArray):
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:
-            self._rows = csr_array._made(self._parts(), self.shape[::-1], self._is_sorted)
+            self._rows = csr_array._from_parts(self._parts(), self.shape[::-1], self._is_sorted)
         return self._rows
 
     def _transposed(self):
         other = csc_array if self._by_rows else csr_array
-        return other._made(self._parts(), self.shape[::-1], self._is_sorted)
+        return other._from_parts(self._parts(), self.shape[::-1], self._is_sorted)
 
     def tocoo(self, copy: bool = False) -> Any:
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
@@ -167,7 +167,9 @@ class Compressed(SparseArray):
             with arguments.on_device_of(numbers):
                 kernels.rows_of.forall(self.nnz)(self.indptr, numbers)
         places = (numbers, self.indices) if self._by_rows else (self.indices, numbers)
-        made = coo_array._made(self.data, places, self.shape, self._by_rows and self._is_sorted)
+        made = coo_array._from_parts(
+            self.data, places, self.shape, self._by_rows and self._is_sorted
+        )
         return made.copy() if copy else made
 
     def _turned(self):
@@ -209,7 +211,7 @@ class csr_array(Compressed):
         return self.copy() if copy else self
 
     def tocsc(self, copy: bool = False) -> csc_array:
-        return csc_array._made(self._turned(), self.shape, self._is_sorted)
+        return csc_array._from_parts(self._turned(), self.shape, self._is_sorted)
 
 
 class csc_array(Compressed):
@@ -223,7 +225,7 @@ class csc_array(Compressed):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        return csr_array._made(self._turned(), self.shape, self._is_sorted)
+        return csr_array._from_parts(self._turned(), self.shape, self._is_sorted)
 
 
 class coo_array(SparseArray):
@@ -315,7 +317,7 @@ class coo_array(SparseArray):
         self._begin(data, shape)
 
     @classmethod
-    def _made(cls, data, coords, shape, is_sorted=False):
+    def _from_parts(cls, data, coords, shape, is_sorted=False):
         made = cls.__new__(cls)
         made._set(data, coords, shape, is_sorted)
         return made
@@ -324,25 +326,25 @@ class coo_array(SparseArray):
         return self.data, *self.coords
 
     def __reduce__(self) -> Any:
-        return self._made, (self.data, self.coords, self.shape, self._is_sorted)
+        return self._from_parts, (self.data, self.coords, self.shape, self._is_sorted)
 
     def _with(self, data):
-        return self._made(data, self.coords, self.shape, self._is_sorted)
+        return self._from_parts(data, self.coords, self.shape, self._is_sorted)
 
     def copy(self) -> Any:
         data, *coords = (one.copy() for one in self._parts())
-        return self._made(data, coords, self.shape, self._is_sorted)
+        return self._from_parts(data, coords, self.shape, self._is_sorted)
 
     def _replace(self, other):
         self._set(other.data, other.coords, other.shape, other._is_sorted)
 
-    def _kept(self, mask):
+    def _elements_where(self, mask):
         places = np.flatnonzero(mask)
         data, *coords = (products.taken(one, places) for one in self._parts())
-        return self._made(data, coords, self.shape, self._is_sorted)
+        return self._from_parts(data, coords, self.shape, self._is_sorted)
 
     def _grown(self, shape):
-        return self._made(self.data, self.coords, shape, self._is_sorted)
+        return self._from_parts(self.data, self.coords, shape, self._is_sorted)
 
     def _reshaped(self, shape, order):
         """Returns the array with a new shape of one or two dimensions."""
@@ -369,10 +371,10 @@ class coo_array(SparseArray):
             coords = places, np.zeros_like(places)
         else:
             coords = np.divmod(places, max(shape[1], 1))
-        return self._made(self.data, coords, shape, self._is_sorted)
+        return self._from_parts(self.data, coords, shape, self._is_sorted)
 
     def _transposed(self):
-        return self._made(self.data, self.coords[::-1], self.shape[::-1])
+        return self._from_parts(self.data, self.coords[::-1], self.shape[::-1])
 
     def tocoo(self, copy: bool = False) -> coo_array:
         return self.copy() if copy else self
@@ -385,7 +387,7 @@ class coo_array(SparseArray):
         """
         if self.ndim != 2:
             raise ValueError("tocsr: an array of one dimension: reshape((1, -1)) makes it a row")
-        made = csr_array._made(products.compressed(self), self.shape, True)
+        made = csr_array._from_parts(products.compressed(self), self.shape, True)
         return made.copy() if copy else made
 
     def tocsc(self, copy: bool = False) -> csc_array:

@@ -171,7 +171,9 @@ def _lines(rows, key):
     ends = rows.indptr[key.start : key.start + key.length + 1]
     first, last = map(int, ends[:: key.length].copy_to_host())
     parts = (one[first:last].copy() for one in (rows.data, rows.indices))
-    return rows._made((*parts, np.subtract(ends, first)), (key.length, columns), rows._is_sorted)
+    return rows._from_parts(
+        (*parts, np.subtract(ends, first)), (key.length, columns), rows._is_sorted
+    )
 
 
 def _columns(rows, key):
@@ -186,7 +188,7 @@ def _columns(rows, key):
         kernels.renumber.forall(rows.nnz)(rows.indices, *key, indices, mask)
     parts = rows.data, indices, rows.indptr
     is_sorted = rows._is_sorted and key.step > 0
-    return rows._made(parts, (lines, key.length), is_sorted)._kept(mask)
+    return rows._from_parts(parts, (lines, key.length), is_sorted)._elements_where(mask)
 
 
 def _sampled(rows, row, column):

@@ -232,7 +232,7 @@ def _placed(placed, shape, dtype):
             row.append(np.add(coo.row.astype(kind, copy=False), first))
             col.append(np.add(coo.col.astype(kind, copy=False), left))
         data, row, col = (np.concatenate(one) for one in (data, row, col))
-    return coo_array._made(data, (row, col), shape)
+    return coo_array._from_parts(data, (row, col), shape)
 
 
 def _stacked(blocks, shape, dtype):
@@ -249,7 +249,7 @@ def _stacked(blocks, shape, dtype):
         data = np.concatenate([one.data.astype(dtype, copy=False) for one in blocks])
         indices = np.concatenate([one.indices.astype(kind, copy=False) for one in blocks])
         parts = data, indices, np.concatenate(ends)
-    return csr_array._made(parts, shape, all(one._is_sorted for one in blocks))
+    return csr_array._from_parts(parts, shape, all(one._is_sorted for one in blocks))
 
 
 # -------------------------------------------------------------------------------- Kronecker products
@@ -288,7 +288,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
         ]
         data = counterpart(np.multiply).outer(a.data, b.data)
         data, *coords = (arguments.flat(one) for one in (data, *coords))
-    return coo_array._made(data, coords, shape).asformat(format)
+    return coo_array._from_parts(data, coords, shape).asformat(format)
 
 
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
@@ -383,7 +383,7 @@ def _triangle(A, k, compared, format):
     a = _sparse(A).tocoo()
     with arguments.on_device_of(a.data):
         mask = compared(np.add(a.row.astype(np.int64), k), a.col)
-        return a._kept(mask).asformat(format)
+        return a._elements_where(mask).asformat(format)
 
 
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
@@ -407,5 +407,5 @@ def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
     """
     a = _sparse(A).tocsr()
     a.sum_duplicates()
-    made = a._kept(np.not_equal(a.data, 0)).tocoo()
+    made = a._elements_where(np.not_equal(a.data, 0)).tocoo()
     return made.row, made.col, made.data

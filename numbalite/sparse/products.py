@@ -322,7 +322,7 @@ def _sparse_product(a, b):
         left, right = same_indices(left, right)
         if dtype.char not in "fdFD":
             return _expanded(left, right, shape)
-        return left._made(_multiplied(left, right, shape, left.indices.dtype), shape, False)
+        return left._from_parts(_multiplied(left, right, shape, left.indices.dtype), shape, False)
 
 
 def _expanded(left, right, shape):
@@ -332,7 +332,7 @@ def _expanded(left, right, shape):
     places, col = lines.tocoo().coords
     factors, row = (taken(one, places) for one in (left.data, left.tocoo().row))
     data = np.multiply(factors, lines.data)
-    return left.formats["coo"]._made(data, (row, col), shape).tocsr()
+    return left.formats["coo"]._from_parts(data, (row, col), shape).tocsr()
 
 
 def _plain_rows(a, dtype):
@@ -344,7 +344,7 @@ def _with_indices(rows, kind):
     if rows.indices.dtype == kind:
         return rows
     parts = rows.data, rows.indices.astype(kind), rows.indptr.astype(kind)
-    return rows._made(parts, rows.shape, rows._is_sorted)
+    return rows._from_parts(parts, rows.shape, rows._is_sorted)
 
 
 def _multiplied(left, right, shape, kind):
@@ -508,7 +508,7 @@ def gathered(rows: Any, lines: Any) -> Any:
         args = *rows._parts(), lines, indptr, indices, data
         kernels.gather_lines.forall(stored)(*args)
     parts = data, indices, indptr.astype(kind)
-    return rows._made(parts, (count, rows.shape[1]), rows._is_sorted)
+    return rows._from_parts(parts, (count, rows.shape[1]), rows._is_sorted)
 
 
 def canonical(parts: tuple, lines: int, length: int) -> tuple:

@@ -165,7 +165,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     _repr_html_ = frontend.picture("ufunc")
 
     def __reduce__(self):
-        return _made, (
+        return _unpickle, (
             self._function, self._given, self.signature, self._options, self._block, self.identity,
             self._writable,
         )  # fmt: skip
@@ -292,7 +292,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         out._copy(result, stream)
 
 
-def _made(function, signatures, layout, options, block, identity, writable=()):
+def _unpickle(function, signatures, layout, options, block, identity, writable=()):
     return CudaGUfunc(function, signatures, layout, options, block, identity, False, writable)
 
 

@@ -94,7 +94,7 @@ class GeneralFamily:
         text = f"{_INNER}({', '.join(values)});"
         layout = self.made.layout
         args = self._parameters([_COMPLEX.get(t, t) for t in loop], layout.operands, layout.nin)
-        return self._made("jvp", names, text, args, str(layout), loop, 1)
+        return self._compiled_gufunc("jvp", names, text, args, str(layout), loop, 1)
 
     # --- vjp
 
@@ -162,7 +162,7 @@ class GeneralFamily:
         args = self._parameters([*loop, *(loop[i] for i in by)], cores, len(loop))
         shown = [self._core_text(core) for core in cores]
         text = f"{','.join(shown[: len(loop)])}->{','.join(shown[len(loop) :])}"
-        return self._made("vjp", names, "\n".join(lines), args, text, loop, count)
+        return self._compiled_gufunc("vjp", names, "\n".join(lines), args, text, loop, count)
 
     def _shape(self, operand):
         """Returns the fixed core shape of an operand."""
@@ -187,7 +187,7 @@ class GeneralFamily:
             for i, (t, core) in enumerate(zip(numbers, cores, strict=True))
         ]
 
-    def _made(self, kind, names, text, args, layout, loop, directions):
+    def _compiled_gufunc(self, kind, names, text, args, layout, loop, directions):
         inner = self._typed(loop)
         check_text(inner)
         numbers = f"numbalite::nl_dual<{{}}, {directions}>"

@@ -212,10 +212,10 @@ class MapReduce:
     def _kernel(self, form):
         found = self._kernels.get(form)
         if found is None:
-            found = self._kernels[form] = self._made(form)
+            found = self._kernels[form] = self._compiled_loop(form)
         return found
 
-    def _made(self, form):
+    def _compiled_loop(self, form):
         builder, inputs = self.generated(form)
         source = builder.source(self._function.definition, Options(), [_KERNEL])
         explain = element.explainer(self._function, self._title(), builder.refused)
@@ -240,7 +240,7 @@ class MapReduce:
         builder.use_types(
             result, computed, *self._signature.args, *map(types.from_dtype, form.stored)
         )
-        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(form.wide)}\n")
+        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.max_dimensions(form.wide)}\n")
         builder.ahead.append(
             '#include "numbalite/ufunc.cuh"\n#include "numbalite/short_axes.cuh"\n'
         )

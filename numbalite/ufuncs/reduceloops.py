@@ -313,7 +313,7 @@ class Loops:
             letter: self._cxx(builder, dtype)
             for letter, dtype in zip("STO", (stored, loop, result), strict=True)
         }
-        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.room(wide)}\n")
+        builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.max_dimensions(wide)}\n")
         if cached:
             builder.ahead.append("#define NUMBALITE_REDUCE_CACHED\n")
         if vec * loop.itemsize > 16:

@@ -61,7 +61,7 @@ def merged(dims):
     return out
 
 
-def room(wide) -> int:
+def max_dimensions(wide) -> int:
     """Returns the capacity of a plan in dimensions."""
     return _MANY if wide else _FEW
 
@@ -73,7 +73,7 @@ def initial_size(itemsize) -> int:
 
 def plan_size(wide, itemsize=1) -> int:
     """Returns the size of a plan in bytes, with the padding that C++ adds. `itemsize` is the accumulator's size."""
-    size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * room(wide)
+    size = initial_size(itemsize) + _HEAD.size + _DIMENSION.size * max_dimensions(wide)
     return -(-size // 16) * 16
 
 

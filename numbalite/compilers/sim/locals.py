@@ -357,7 +357,9 @@ class _Function:
         out.append(line)
         type_, name, debug = found["type"], found["name"], _debug_of(line)
         uses = [use for at in self.used[name] if (use := self.lines[at]) != line]
-        told = debug and not name.startswith("%bf.") and any(self._looks(u, name) for u in uses)
+        told = (
+            debug and not name.startswith("%bf.") and any(self._uses_value(u, name) for u in uses)
+        )
         handed = any((s := _STORE.match(u)) and s["at"] in self.whole for u in uses)
         if not _bits(type_) or not (told or handed):
             return
@@ -403,7 +405,7 @@ class _Function:
             what = self._what(name, out)
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
-    def _looks(self, line, name):
+    def _uses_value(self, line, name):
         """Does the line use a value?"""
         if store := _STORE.match(line):
             return store["at"] == name or store["at"] not in self.own

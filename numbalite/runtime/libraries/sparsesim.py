@@ -23,7 +23,7 @@ class Descriptor:
         self.__dict__.update(fields)
 
 
-def _made(out, **fields):
+def _store_descriptor(out, **fields):
     number = next(_numbers)
     _descriptors[number] = Descriptor(**fields)
     ctypes.c_void_p.from_address(out).value = number
@@ -39,7 +39,7 @@ SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy
 
 
 def _new(stream, out):
-    return _made(out, matrix=None)
+    return _store_descriptor(out, matrix=None)
 
 
 SpGEMM_createDescr = SpSV_createDescr = SpSM_createDescr = _new
@@ -50,7 +50,9 @@ def CreateCsr(stream, out, rows, columns, count, indptr, indices, data, ptype, i
         return INVALID
     arrays = {"indptr": indptr, "indices": indices, "data": data}
     types = {"ptype": _INDICES[ptype], "itype": _INDICES[itype], "kind": CHARACTERS[kind]}
-    return _made(out, rows=rows, columns=columns, count=count, upper=0, unit=0, **arrays, **types)
+    return _store_descriptor(
+        out, rows=rows, columns=columns, count=count, upper=0, unit=0, **arrays, **types
+    )
 
 
 def CsrSetPointers(stream, number, indptr, indices, data):
@@ -72,7 +74,7 @@ def SpMatSetAttribute(stream, number, attribute, value, size):
 
 
 def CreateDnVec(stream, out, count, values, kind):
-    return _made(out, count=count, values=values, kind=CHARACTERS[kind])
+    return _store_descriptor(out, count=count, values=values, kind=CHARACTERS[kind])
 
 
 def DnVecSetValues(stream, number, values):
@@ -81,7 +83,7 @@ def DnVecSetValues(stream, number, values):
 
 
 def CreateDnMat(stream, out, rows, columns, ld, values, kind, order):
-    return _made(
+    return _store_descriptor(
         out,
         rows=rows,
         columns=columns,
