@@ -28,15 +28,19 @@ _MAX_ITEMS = 16  # pairs per thread in a tile
 
 
 class ReduceByKey(Operation):
-    """Reduces the values of each run of equal keys with an associative function of two elements, in one pass.
+    """Reduces the values of each run of equal keys, in one pass.
 
-    The operation need not be commutative, and equal calls return equal bits. A run consists of adjacent elements: sort by
-    key first to reduce all elements of a key. Keys are numbers, values numbers or records.
+    The operation is an associative function of two elements. The operation
+    need not be commutative, and equal calls return equal bits. A run
+    consists of adjacent elements: sort by key first to reduce all elements
+    of a key. Keys are numbers, values numbers or records.
 
-    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)`` returns the keys of the runs and
-    their reduced values, two 1-D arrays; the call waits for the number of runs. ``out`` is a pair of contiguous
-    device arrays that are as long as the input; the results are then views of their beginnings. With ``count``
-    too, a device array of one int64 that receives the number, the call does not wait, and returns ``out``.
+    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
+    returns the keys of the runs and their reduced values, two 1-D arrays;
+    the call waits for the number of runs. ``out`` is a pair of contiguous
+    device arrays that are as long as the input; the results are then views
+    of their beginnings. With ``count`` too, a device array of one int64
+    that receives the number, the call does not wait, and returns ``out``.
 
     Parameters
     ----------

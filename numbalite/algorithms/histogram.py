@@ -39,18 +39,21 @@ class Histogram(Operation):
 
     Elements are numbers or records.
 
-    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result is an int64 array; with weights,
-    an array of the array's shape, the result has float64 sums. The counts are added to ``out``, a
-    device array of this dtype, if it is passed.
+    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The
+    result is an int64 array; with weights, an array of the array's shape,
+    the result has float64 sums. The counts are added to ``out``, a device
+    array of this dtype, if it is passed.
 
-    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a list as first argument, is NumPy's
-    function.
+    ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a
+    list as first argument, is NumPy's function.
 
     Parameters
     ----------
     functor : str or function
-        Computes the bin number of an element: an expression or a body of ``x`` ("int(x * 10)"), or a function, whose result
-        is converted to an integer. Elements with bin numbers outside of 0 to ``bins`` - 1 are not counted.
+        Computes the bin number of an element: an expression or a body of
+        ``x`` ("int(x * 10)"), or a function, whose result is converted to
+        an integer. Elements with bin numbers outside of 0 to ``bins`` - 1
+        are not counted.
     bins : int
         The number of bins.
     source, name, args

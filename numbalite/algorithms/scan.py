@@ -24,28 +24,33 @@ if TYPE_CHECKING:
 
 
 class Scan(Operation):
-    """Scans an array with an associative function of two elements, in one pass: prefix sums and similar results.
+    """Scans an array with an associative function of two elements.
 
-    The operation need not be commutative: elements are combined in order, always with the same grouping, so equal calls
-    return equal bits.
+    One pass computes prefix sums and similar results. The operation need
+    not be commutative: elements are combined in order, always with the same
+    grouping, so equal calls return equal bits.
 
-    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False, stream=0)``. Elements are numbers
-    or records, and the result has their dtype. Without an axis the elements are scanned in C order, and the
-    result is 1-D. ``initial`` precedes the first element. ``exclusive=True`` excludes the element itself, so
-    the first result is ``initial``, which has a default for sums and products. ``out`` is a device array, which
-    may be the array itself.
+    Calling: ``scan(array, axis=None, out=None, initial=None,
+    exclusive=False, stream=0)``. Elements are numbers or records, and the
+    result has their dtype. Without an axis the elements are scanned in C
+    order, and the result is 1-D. ``initial`` precedes the first element.
+    ``exclusive=True`` excludes the element itself, so the first result is
+    ``initial``, which has a default for sums and products. ``out`` is a
+    device array, which may be the array itself.
 
     Parameters
     ----------
     functor : str or function
-        An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a function whose body is such a text or is Python (so
-        this is a decorator).
+        An expression or a body in ``a`` and ``b`` ("max(a, b)"), or a
+        function whose body is such a text or is Python (so this is a
+        decorator).
     source : str
         A complete C++ function.
     name : str
         Selects one of several functions in ``source``.
     args : str or list of str
-        The names of the parameters of a ``source`` that is a body or an expression.
+        The names of the parameters of a ``source`` that is a body or an
+        expression.
     **given
         The options of ``cuda.jit``.
 

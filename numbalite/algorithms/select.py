@@ -41,28 +41,32 @@ class _Choice(Operation):
 
 
 class Select(_Choice):
-    """Selects the elements of an array for which a function of ``x`` is true, in C order, in one pass.
+    """Selects the elements of an array for which a function of ``x`` is true.
 
-    Elements are numbers or records.
+    They are in C order. One pass is enough. Elements are numbers or
+    records.
 
-    Calling: ``select(array, out=None, count=None, stream=0)``. The result is 1-D; the call waits for the number
-    of its elements. ``out`` is a 1-D device array that is at least as long as the array; the result is then a
-    view of its beginning. With ``count`` too, a device array of one int64 that receives the number, the call
-    does not wait, and returns ``out``.
+    Calling: ``select(array, out=None, count=None, stream=0)``. The result
+    is 1-D; the call waits for the number of its elements. ``out`` is a 1-D
+    device array that is at least as long as the array; the result is then a
+    view of its beginning. With ``count`` too, a device array of one int64
+    that receives the number, the call does not wait, and returns ``out``.
 
-    ``cuda.select(conditions, choices, default=0)``, with a list as first argument, is NumPy's function.
+    ``cuda.select(conditions, choices, default=0)``, with a list as first
+    argument, is NumPy's function.
 
     Parameters
     ----------
     functor : str or function
-        An expression or a body in ``x`` ("x > 0"), or a function whose body is such a text or is Python (so this is a
-        decorator).
+        An expression or a body in ``x`` ("x > 0"), or a function whose body
+        is such a text or is Python (so this is a decorator).
     source : str
         A complete C++ function.
     name : str
         Selects one of several functions in ``source``.
     args : str or list of str
-        The names of the parameters of a ``source`` that is a body or an expression.
+        The names of the parameters of a ``source`` that is a body or an
+        expression.
     **given
         The options of ``cuda.jit``.
 
@@ -129,16 +133,19 @@ if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is n
 
 
 class Partition(_Choice):
-    """Separates the elements of an array for which a function of ``x`` is true from the others.
+    """Separates elements for which a function of ``x`` is true from the others.
 
     Both parts are in C order.
 
-    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two arrays, the two parts of a new
-    one; the call waits for the number of elements in the first. ``out`` is a 1-D device array that is at least
-    as long as the array; the results are then its parts. With ``count`` too, a device array of one int64 that
-    receives the number, the call does not wait, and returns ``out``.
+    Calling: ``partition(array, out=None, count=None, stream=0)`` returns
+    two arrays, the two parts of a new one; the call waits for the number of
+    elements in the first. ``out`` is a 1-D device array that is at least as
+    long as the array; the results are then its parts. With ``count`` too, a
+    device array of one int64 that receives the number, the call does not
+    wait, and returns ``out``.
 
-    ``cuda.partition(array, kth, axis=-1)``, with an array or a list as first argument, is NumPy's function.
+    ``cuda.partition(array, kth, axis=-1)``, with an array or a list as
+    first argument, is NumPy's function.
 
     Parameters
     ----------

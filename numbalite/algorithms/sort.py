@@ -32,24 +32,27 @@ _THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 class Sort:
-    """Sorts arrays by their elements, by a key of each element, or by a comparison; always stable.
+    """Sorts arrays by their elements, by a key, or by a comparison.
 
-    Elements are numbers or records; without a key, records are compared by their fields.
+    The sort is always stable. Elements are numbers or records; without a
+    key, records are compared by their fields.
 
-    Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted copy, or ``out``, which may be the
-    array itself; ``axis=None`` sorts all elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
+    Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted
+    copy, or ``out``, which may be the array itself; ``axis=None`` sorts all
+    elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
     returns the indices.
 
-    ``cuda.sort(array, axis=-1)``, with an array or a list as first argument, is NumPy's function.
+    ``cuda.sort(array, axis=-1)``, with an array or a list as first
+    argument, is NumPy's function.
 
     Parameters
     ----------
     key : str or function
-        An expression or a body of an element ``x`` ("-x"), or a function; its result is a number, which is sorted in
-        NumPy's order.
+        An expression or a body of an element ``x`` ("-x"), or a function;
+        its result is a number, which is sorted in NumPy's order.
     less : str or function
-        A function of two elements ``a`` and ``b`` that returns whether a comes before b ("a.size < b.size"): a strict
-        order.
+        A function of two elements ``a`` and ``b`` that returns whether a
+        comes before b ("a.size < b.size"): a strict order.
     descending : bool
         True: reverses the order of elements or keys.
     **given
@@ -236,13 +239,15 @@ def topk(
 def topk(
     array: Any, k: int, axis: int = -1, *, largest: bool = True, stream: Any = 0
 ) -> tuple[Any, Any]:
-    """Returns the k largest elements along an axis (or the smallest), in this order, and their indices.
+    """Returns the k largest elements along an axis, and their indices.
 
-    A NaN counts as larger than all numbers. Of equal elements the first ones are returned.
+    The elements are in order; with ``largest=False``, the smallest ones. A
+    NaN counts as larger than all numbers. Of equal elements the first ones
+    are returned.
 
     Parameters
     ----------
-    array
+    array : array_like
         An array; host arrays give results on the host.
     k : int
         The number of elements.
@@ -250,7 +255,7 @@ def topk(
         The axis along which elements are compared.
     largest : bool
         False: returns the smallest elements, in increasing order.
-    stream
+    stream : Stream
         The stream of the work; by default the array's own.
 
     Returns

@@ -18,7 +18,8 @@ _CHILD = "from numbalite.course.checked import _serve; _serve()"
 def examine(launch, *args, checks="all", seed=None, limit=None):
     """Checks one launch with ``cuda.checks``, prints the report and returns it.
 
-    The launch runs on the simulator and on copies of the arguments: nothing of the caller's is changed.
+    The launch runs on the simulator and on copies of the arguments: nothing
+    of the caller's is changed.
 
     Parameters
     ----------
@@ -27,7 +28,8 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     *args : numpy.ndarray, DeviceNDArray or number
         The arguments of the launch.
     checks : str or list of str
-        The name of a check or several ("race", "memory", ...: those of ``cuda.checks``).
+        The name of a check or several ("race", "memory", ...: those of
+        ``cuda.checks``).
     seed : int
         Decides the order of blocks and threads.
     limit : float

@@ -20,7 +20,7 @@ def simulated() -> bool:
 
 
 def where() -> str:
-    """Prints and returns one sentence: the device on which the kernels of this process run.
+    """Prints and returns the device of this process's kernels, as a sentence.
 
     Returns
     -------
@@ -54,8 +54,9 @@ def _place() -> str:
 def stamp(ax, what=""):
     """Shows in the title of a plot of times or speeds where they were measured.
 
-    Plots of simulated times are pale, with "simulated" across them: the times are those of a CPU and do not
-    show which program is faster on a GPU. Call it when all is drawn.
+    Plots of simulated times are pale, with "simulated" across them: the
+    times are those of a CPU and do not show which program is faster on a
+    GPU. Call it when all is drawn.
 
     Parameters
     ----------
@@ -79,7 +80,9 @@ def stamp(ax, what=""):
 
 
 def size(gpu=10_000_000, sim=10_000):
-    """Returns the one of two values that fits where the program runs; mostly numbers of elements.
+    """Returns the one of two values that fits where the program runs.
+
+    The values are mostly numbers of elements.
 
     Parameters
     ----------

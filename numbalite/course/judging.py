@@ -48,8 +48,9 @@ _ENOUGH = 2.0
 def assess(name, solution) -> Verdict:
     """Judges the answer to an exercise, shows the verdict and returns it.
 
-    Exceptions of the solution are not raised: they are part of the verdict, as are wrong elements (with the smallest size
-    at which there are any), computation on the CPU, and too long a time.
+    Exceptions of the solution are not raised: they are part of the verdict,
+    as are wrong elements (with the smallest size at which there are any),
+    computation on the CPU, and too long a time.
 
     Parameters
     ----------

@@ -17,20 +17,23 @@ from .verdict import Verdict
 
 
 def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
-    """Compares the result of ``run()`` with ``expected``, shows the verdict and returns it.
+    """Compares the result of ``run()`` with ``expected``.
 
-    Nothing that the answer does raises here.
+    Shows the verdict and returns it. Nothing that the answer does raises
+    here.
 
     Parameters
     ----------
     name : str
         The task's name.
     answer : object or tuple
-        What is to be filled in, an object or a tuple of them: ``...``, None and kernels without a body are no answer.
+        What is to be filled in, an object or a tuple of them: ``...``, None
+        and kernels without a body are no answer.
     run : function
         Returns the result: numbers, NumPy or device arrays.
     expected : number or array
-        The correct result; floats may differ by the tolerance of their dtype.
+        The correct result; floats may differ by the tolerance of their
+        dtype.
     checks : bool
         True: runs under ``cuda.checks``, where kernels are simulated.
     terms : int

@@ -17,12 +17,14 @@ _ENOUGH = 2.0
 
 
 def timed(f, *args, repeat=7, **kw) -> float:
-    """Returns the seconds that ``f(*args, **kw)`` takes, after one call to warm up.
+    """Returns the seconds that ``f(*args, **kw)`` takes.
 
-    On a GPU, if f returns nothing or device arrays (it launches kernels), the time is measured between two
-    events in the default stream: the device's time for the work that f enqueues. If f returns other values,
-    it is the host's time until the device is done. On the simulator it is always the
-    clock. Work in streams that do not wait for the default stream is not seen by events.
+    It is measured after one call to warm up. On a GPU, if f returns nothing
+    or device arrays (it launches kernels), the time is measured between two
+    events in the default stream: the device's time for the work that f
+    enqueues. If f returns other values, it is the host's time until the
+    device is done. On the simulator it is always the clock. Work in streams
+    that do not wait for the default stream is not seen by events.
 
     Parameters
     ----------
@@ -31,7 +33,8 @@ def timed(f, *args, repeat=7, **kw) -> float:
     *args : object
         Its arguments.
     repeat : int
-        The number of measurements. Fewer are made when together they would take longer than two seconds.
+        The number of measurements. Fewer are made when together they would
+        take longer than two seconds.
     **kw : object
         Its arguments by keyword.
 

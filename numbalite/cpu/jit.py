@@ -145,41 +145,50 @@ def jit(
 ) -> Any:
     """Compiles a function whose body is a string of C++ for the CPU.
 
-    It is a decorator: bare or with options, for the types of each call; with signatures, which are
-    compiled at once.
+    It is a decorator: bare or with options, for the types of each call;
+    with signatures, which are compiled at once.
 
-    The result is called with Python and NumPy numbers and NumPy arrays; arrays of all strides are
-    used in place, without a copy. It returns a Python number, None, or for a ``tuple<...>`` a
-    tuple; a Python body may return its arguments that are arrays, and views of them (``a[1:]``,
-    ``a.T``), too. The interpreter's lock is released during the call. Kernels, ufuncs and other host
-    functions may call it by its name.
+    The result is called with Python and NumPy numbers and NumPy arrays;
+    arrays of all strides are used in place, without a copy. It returns a
+    Python number, None, or for a ``tuple<...>`` a tuple; a Python body may
+    return its arguments that are arrays, and views of them (``a[1:]``,
+    ``a.T``), too. The interpreter's lock is released during the call.
+    Kernels, ufuncs and other host functions may call it by its name.
 
-    In addition to the builtins of kernels there are ``random_uniform()``, ``random_normal()``,
-    ``random_seed(n)`` (see numbalite.seed), and ``parallel_for(n, [&](int64 i) { ... })``.
+    In addition to the builtins of kernels there are ``random_uniform()``,
+    ``random_normal()``, ``random_seed(n)`` (see numbalite.seed), and
+    ``parallel_for(n, [&](int64 i) { ... })``.
 
     Parameters
     ----------
     signature_or_function : str, list, type, tuple or function
-        A signature ("float64(float64, float64)", types, a tuple of types) or a list of them. A return
-        type that the signature omits is deduced by the compiler. Or the function, or a source (a string
-        with braces).
+        A signature ("float64(float64, float64)", types, a tuple of types)
+        or a list of them. A return type that the signature omits is deduced
+        by the compiler. Or the function, or a source (a string with
+        braces).
     source : str
-        A complete C++ function (a template, overloads), or with ``args`` a body or an expression.
+        A complete C++ function (a template, overloads), or with ``args`` a
+        body or an expression.
     name : str
         Selects one of several functions in ``source``.
     args : str or list of str
-        The names of the parameters, "x, y", of a ``source`` that is a body or an expression.
+        The names of the parameters, "x, y", of a ``source`` that is a body
+        or an expression.
     **given
-        Options: ``fastmath`` (sums may be reordered, and vectorised), ``boundscheck`` (array indices are
-        checked: BoundsError, an IndexError), ``debug`` (that, and no optimisation), ``inline="always"``,
-        ``parallel`` (False keeps ``parallel_for`` on one thread), ``nogil`` (False keeps the
-        interpreter's lock, which saves some 100 ns a call), ``options=[...]`` for the compiler,
-        ``std=``, ``opt=``, ``headers=``. numba's ``nopython`` and ``cache`` are accepted and always so.
+        Options: ``fastmath`` (sums may be reordered, and vectorised),
+        ``boundscheck`` (array indices are checked: BoundsError, an
+        IndexError), ``debug`` (that, and no optimisation),
+        ``inline="always"``, ``parallel`` (False keeps ``parallel_for`` on
+        one thread), ``nogil`` (False keeps the interpreter's lock, which
+        saves some 100 ns a call), ``options=[...]`` for the compiler,
+        ``std=``, ``opt=``, ``headers=``. numba's ``nopython`` and ``cache``
+        are accepted and always so.
 
     Returns
     -------
     HostDispatcher or decorator
-        The compiled function; a decorator if neither a function nor a source was passed.
+        The compiled function; a decorator if neither a function nor a
+        source was passed.
 
     Raises
     ------
@@ -190,8 +199,9 @@ def jit(
     TypeError
         An option does not exist, or two arguments exclude each other.
     ValueError
-        An option has an invalid value. A call raises TypeError, ValueError or OverflowError for an
-        argument that does not fit, naming the parameter.
+        An option has an invalid value. A call raises TypeError, ValueError
+        or OverflowError for an argument that does not fit, naming the
+        parameter.
 
     Examples
     --------
@@ -598,9 +608,10 @@ def check(signature: Signature, function: DeviceFunction, count: int | None) -> 
 
 
 def seed(value: int) -> None:
-    """Seeds the random numbers (random_uniform, random_normal) of functions on the CPU.
+    """Seeds the random numbers of functions on the CPU.
 
-    The numbers are the calling thread's.
+    These are random_uniform and random_normal. The numbers are the calling
+    thread's.
 
     Parameters
     ----------

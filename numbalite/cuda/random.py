@@ -54,9 +54,10 @@ _shared: Generator | None = None
 
 
 def seed(seed: Any = None) -> None:
-    """Resets the generator of `cuda.random.normal`, `uniform`, ..., which the whole process shares.
+    """Resets the generator of `cuda.random.normal`, `uniform`, ....
 
-    If that matters, use separate generators (`default_rng`).
+    The whole process shares it. If that matters, use separate generators
+    (`default_rng`).
 
     Parameters
     ----------
@@ -143,9 +144,9 @@ def init_xoroshiro128p_states(
 def create_xoroshiro128p_states(
     n: int, seed: int, subsequence_start: int = 0, stream: StreamLike = 0
 ) -> DeviceNDArray:
-    """Returns a device array of states of the generator xoroshiro128+, made on the device.
+    """Returns a device array of states of the generator xoroshiro128+.
 
-    Equal seeds give equal states.
+    The states are made on the device. Equal seeds give equal states.
 
     Parameters
     ----------
@@ -154,8 +155,9 @@ def create_xoroshiro128p_states(
     seed : int
         The seed.
     subsequence_start : int
-        The number of jumps of 2**64 to the first state. If several launches must not share numbers, set it to the end of
-        the states of the launch before.
+        The number of jumps of 2**64 to the first state. If several launches
+        must not share numbers, set it to the end of the states of the
+        launch before.
     stream : Stream
         The stream of the work.
 

@@ -141,7 +141,7 @@ def full(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array filled with a scalar or with a broadcast array, as numpy.full.
+    """Returns a new device array filled with a value, as numpy.full.
 
     Parameters
     ----------
@@ -182,7 +182,9 @@ def eye(
     *,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array with ones on its k-th diagonal and zeros elsewhere, as numpy.eye.
+    """Returns a new device array with ones on a diagonal, as numpy.eye.
+
+    The other elements are zeros.
 
     Parameters
     ----------
@@ -400,12 +402,15 @@ def arange(
     start: Any = None,
     device: DeviceLike | None = None,
 ) -> DeviceNDArray:
-    """Returns a new device array of the numbers from start up to stop, exclusive, as numpy.arange.
+    """Returns a new device array of numbers, as numpy.arange.
+
+    They go from start up to stop, exclusive.
 
     Parameters
     ----------
     start_or_stop : number
-        The first number; with no ``stop``, the end of the numbers, which begin at 0.
+        The first number; with no ``stop``, the end of the numbers, which
+        begin at 0.
     stop : number
         The end of the numbers, exclusive.
     step : number
@@ -515,7 +520,7 @@ def linspace(
     *,
     device: DeviceLike | None = None,
 ) -> Any:
-    """Returns a new device array of evenly spaced numbers from start to stop, as numpy.linspace.
+    """Returns a new device array of evenly spaced numbers, as numpy.linspace.
 
     Parameters
     ----------
@@ -530,7 +535,8 @@ def linspace(
     dtype : dtype
         The dtype, by default that of numpy.linspace.
     axis : int
-        The axis of the numbers in the result, if ``start`` or ``stop`` is an array.
+        The axis of the numbers in the result, if ``start`` or ``stop`` is
+        an array.
     device : int or Device
         The device; default: the calling thread's device.
 

@@ -21,22 +21,28 @@ _NUMBERS = (bool, int, float, complex)
 def call(
     f: Any, out_shapes: Any = None, *, launch: Any = None, vmap_method: str = "sequential"
 ) -> Callable:
-    """Returns a function of JAX arrays that calls a ufunc, a generalized ufunc or a kernel.
+    """Returns a function of JAX arrays that calls a ufunc or a kernel.
 
-    It runs on the CPU and on CUDA devices, inside of jit, with XLA's buffers. Under vmap, a batch is one more loop
-    dimension of a ufunc. A ufunc is differentiated in forward and reverse mode, any number of times (see the guide,
-    Derivatives). ``kernel.adjoint`` computes the gradients of a kernel. On the CPU, kernels run on the simulator alone.
+    The ufunc may be a generalized one. It runs on the CPU and on CUDA
+    devices, inside of jit, with XLA's buffers. Under vmap, a batch is one
+    more loop dimension of a ufunc. A ufunc is differentiated in forward and
+    reverse mode, any number of times (see the guide, Derivatives).
+    ``kernel.adjoint`` computes the gradients of a kernel. On the CPU,
+    kernels run on the simulator alone.
 
     Parameters
     ----------
     f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
-        The function. A kernel needs ``out_shapes``, ``launch``, and one signature with const for the arrays that it only
-        reads: the others are its results, in uninitialized memory.
+        The function. A kernel needs ``out_shapes``, ``launch``, and one
+        signature with const for the arrays that it only reads: the others
+        are its results, in uninitialized memory.
     out_shapes : tuple, list or function
-        For kernels: the shape of the result (a list of them for several), or a function of the inputs that returns it.
+        For kernels: the shape of the result (a list of them for several),
+        or a function of the inputs that returns it.
     launch : tuple or function
-        For kernels: (grid, block), or a function of the kernel's arguments that returns them. Both functions see numbers,
-        and of arrays shape, ndim and size.
+        For kernels: (grid, block), or a function of the kernel's arguments
+        that returns them. Both functions see numbers, and of arrays shape,
+        ndim and size.
     vmap_method : str
         For kernels: that of jax.ffi.ffi_call.
 
@@ -48,7 +54,8 @@ def call(
     Raises
     ------
     TypeError
-        ``f`` is another object, or writes its inputs: JAX's arrays are immutable.
+        ``f`` is another object, or writes its inputs: JAX's arrays are
+        immutable.
 
     Examples
     --------

@@ -57,7 +57,8 @@ def unwritten(shape, dtype):
     Returns
     -------
     numpy.ndarray
-        An array of NaN with bits that arithmetic never produces, or of an unusual number.
+        An array of NaN with bits that arithmetic never produces, or of an
+        unusual number.
     """
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)

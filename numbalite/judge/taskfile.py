@@ -107,11 +107,14 @@ def task(
     reference: str | None = None,
     operations: Callable | None = None,
 ) -> Callable[[Callable], Task]:
-    """Returns a task for ``numbalite judge``, as a decorator of a function in NumPy with the kernel's parameters.
+    """Returns a task for ``numbalite judge``, as a decorator.
 
-    The annotations of the parameters are types in text, such as "const float32[:, ::1]"; arrays that are not const are
-    outputs. The function writes them, from the other arguments: ``out[:] = ...``. It is called with float64 for all
-    floats. An array has the first dimensions of the size as its shape, and an integer is the first dimension, unless
+    The decorator is for a function in NumPy with the kernel's parameters.
+    The annotations of the parameters are types in text, such as "const
+    float32[:, ::1]"; arrays that are not const are outputs. The function
+    writes them, from the other arguments: ``out[:] = ...``. It is called
+    with float64 for all floats. An array has the first dimensions of the
+    size as its shape, and an integer is the first dimension, unless
     ``shapes`` or ``values`` has its name.
 
     Parameters
@@ -119,7 +122,8 @@ def task(
     sizes : list of int or tuple
         The sizes; sizes around those of warps and blocks are added.
     launch : function
-        ``launch(*arguments)`` returns (grid, block) or (grid, block, shared memory).
+        ``launch(*arguments)`` returns (grid, block) or (grid, block, shared
+        memory).
     shapes : dict
         ``shapes[name](*size)`` returns the shape of an array.
     values : dict
@@ -135,7 +139,8 @@ def task(
     reference : str
         A kernel's source, whose time a submission is compared with.
     operations : function
-        ``operations(*size)`` returns the least number of arithmetic operations.
+        ``operations(*size)`` returns the least number of arithmetic
+        operations.
 
     Returns
     -------

@@ -39,19 +39,21 @@ def compile(
 ) -> tuple[Any, Any]:
     """Compiles ahead of time, without a GPU.
 
-    A function is compiled as a device function with C linkage, or with ``device=False`` as a kernel; a
-    source with its kernels.
+    A function is compiled as a device function with C linkage, or with
+    ``device=False`` as a kernel; a source with its kernels.
 
     Parameters
     ----------
     func_or_source : function, str or path
         The function or the source.
     sig : str, type or tuple
-        The signature or the types of the parameters; required for functions.
+        The signature or the types of the parameters; required for
+        functions.
     device : bool
         False: the function is a kernel.
     cc : tuple of int
-        The compute capability, (9, 0) or (9, 0, "a"), by default the GPU's, or (9, 0) without one.
+        The compute capability, (9, 0) or (9, 0, "a"), by default the GPU's,
+        or (9, 0) without one.
     output : str
         "ptx" (text), "cubin" or "ltoir" (bytes).
     name : str
@@ -59,7 +61,8 @@ def compile(
     abi : str
         "c" and "numba" name the only ABI.
     abi_info : dict
-        ``abi_name`` is the name of a device function in the code, by default its own name.
+        ``abi_name`` is the name of a device function in the code, by
+        default its own name.
     **given
         The options of cuda.jit.
 
@@ -71,9 +74,11 @@ def compile(
     Raises
     ------
     TypeError
-        ``sig`` is missing for a function, ``cc`` is not such a tuple, or an option does not exist.
+        ``sig`` is missing for a function, ``cc`` is not such a tuple, or an
+        option does not exist.
     NotImplementedError
-        There is no such ``output`` or ``abi``, or ``abi="c"`` with ``device=False``.
+        There is no such ``output`` or ``abi``, or ``abi="c"`` with
+        ``device=False``.
     ValueError
         NVRTC cannot create this output for ``cc``.
     CudaSupportError
@@ -177,7 +182,9 @@ def compile_ptx(
     cc: Capability | None = None,
     **given: Any,
 ) -> tuple[Any, Any]:
-    """Compiles to PTX: ``compile`` with ``output="ptx"``, under numba's older name.
+    """Compiles to PTX: ``compile`` with ``output="ptx"``.
+
+    The name is numba's older one.
 
     Parameters
     ----------
@@ -221,7 +228,8 @@ def compile_all(
     Returns
     -------
     tuple
-        (codes, return type). The list has one item, which contains all device functions that are called.
+        (codes, return type). The list has one item, which contains all
+        device functions that are called.
 
     Raises
     ------

@@ -194,7 +194,24 @@ class ByTypes(Compiled, Generic[Parameters]):
         return self
 
     def compile(self, sig: Any) -> Any:
-        """Compiles for a signature, unless it is compiled already. Returns the compiled code."""
+        """Compiles for a signature, unless it is compiled already.
+
+        Parameters
+        ----------
+        sig : str, tuple or Signature
+            The signature.
+
+        Returns
+        -------
+        object
+            The compiled code.
+
+        Raises
+        ------
+        RuntimeError
+            The signature is a new one, and the function was declared with
+            signatures, or compilation is disabled.
+        """
         signature = self._parsed(sig)
         self._check(signature)
         if signature.args not in self._overloads:

@@ -69,7 +69,14 @@ if TYPE_CHECKING:
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
-_NOT_SAID = object()
+class _NotPassed:
+    """The default value of options; help() shows its repr."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_NOT_PASSED = _NotPassed()
 
 
 @overload
@@ -154,67 +161,77 @@ def jit(
 def jit(
     func_or_sig: Any = None,
     device: bool = False,
-    inline: Any = _NOT_SAID,
-    forceinline: Any = _NOT_SAID,
-    link: Any = _NOT_SAID,
-    debug: Any = _NOT_SAID,
-    opt: Any = _NOT_SAID,
-    lineinfo: Any = _NOT_SAID,
-    cache: Any = _NOT_SAID,
-    launch_bounds: Any = _NOT_SAID,
-    lto: Any = _NOT_SAID,
-    shared_memory_carveout: Any = _NOT_SAID,
+    inline: Any = _NOT_PASSED,
+    forceinline: Any = _NOT_PASSED,
+    link: Any = _NOT_PASSED,
+    debug: Any = _NOT_PASSED,
+    opt: Any = _NOT_PASSED,
+    lineinfo: Any = _NOT_PASSED,
+    cache: Any = _NOT_PASSED,
+    launch_bounds: Any = _NOT_PASSED,
+    lto: Any = _NOT_PASSED,
+    shared_memory_carveout: Any = _NOT_PASSED,
     *,
     source: Any = None,
     name: str | None = None,
     **more: Any,
 ) -> Any:
-    """Makes a kernel from a function whose body is a string of CUDA C++, or Python, or from a whole source.
+    """Makes a kernel from a function in CUDA C++ or Python, or from a source.
 
-    A Python body has numba's meaning: its types are numba's, and ``cuda.grid``,
-    ``cuda.shared.array`` and the other names of numba.cuda work as there. It becomes CUDA C++ for
-    each list of argument types: ``inspect_source()``.
+    A body in CUDA C++ is the function's string. A source is a translation
+    unit. A Python body has numba's meaning: its types are numba's, and
+    ``cuda.grid``, ``cuda.shared.array`` and the other names of numba.cuda
+    work as there. It becomes CUDA C++ for each list of argument types:
+    ``inspect_source()``.
 
-    It is a decorator: bare; with a signature, which compiles at once; or without one, which compiles
-    for the types of each call.
+    It is a decorator: bare; with a signature, which compiles at once; or
+    without one, which compiles for the types of each call.
 
-    The result is launched by ``kernel[grid, block, stream=0, shared=0](...)``: ints or tuples of one
-    to three, a stream, bytes of dynamic shared memory.
+    The result is launched by ``kernel[grid, block, stream=0,
+    shared=0](...)``: ints or tuples of one to three, a stream, bytes of
+    dynamic shared memory.
 
     Parameters
     ----------
     func_or_sig : str, type, tuple, list or function
-        A signature ("void(float32[:])", types, a tuple of types), or a list of signatures. Or the
-        function, or a source: a string with __global__.
+        A signature ("void(float32[:])", types, a tuple of types), or a list
+        of signatures. Or the function, or a source: a string with
+        __global__.
     device : bool
         True: makes a device function.
     source : str or path
         A translation unit.
     name : str
-        Selects a kernel of ``source``; of a template the instance ("saxpy<float>").
+        Selects a kernel of ``source``; of a template the instance
+        ("saxpy<float>").
     debug : bool
-        Checks array indices and asserts, and compiles without optimisation. A failed check raises a
-        KernelError at the launch.
-    inline, forceinline, link, opt, lineinfo, cache, launch_bounds, lto, shared_memory_carveout
+        Checks array indices and asserts, and compiles without optimisation.
+        A failed check raises a KernelError at the launch.
+    inline, forceinline, link, opt, lineinfo, cache
+        As numba's.
+    launch_bounds, lto, shared_memory_carveout
         As numba's.
     **more
-        Further options. ``boundscheck=True`` checks array indices and asserts in optimised code.
-        ``stoppable=True`` lets Ctrl-C and ``cuda.limit`` stop the kernel on a GPU (always so on the
-        simulator); it is the default with ``debug=True`` and ``NUMBALITE_STOPPABLE=1``. ``doc=`` is the
-        kernel's ``__doc__``, which is the C++ otherwise. ``options=[...]`` is for the compiler;
-        ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``; ``fastmath`` and
-        ``max_registers`` are as numba's.
+        Further options. ``boundscheck=True`` checks array indices and
+        asserts in optimised code. ``stoppable=True`` lets Ctrl-C and
+        ``cuda.limit`` stop the kernel on a GPU (always so on the
+        simulator); it is the default with ``debug=True`` and
+        ``NUMBALITE_STOPPABLE=1``. ``doc=`` is the kernel's ``__doc__``,
+        which is the C++ otherwise. ``options=[...]`` is for the compiler;
+        ``std=``, ``headers={name: text}``, ``cooperative=``, ``cluster=``;
+        ``fastmath`` and ``max_registers`` are as numba's.
 
     Returns
     -------
     Dispatcher, DeviceFunction or decorator
-        The kernel; with ``device=True`` the device function; a decorator if neither a function nor a
-        source was passed.
+        The kernel; with ``device=True`` the device function; a decorator if
+        neither a function nor a source was passed.
 
     Raises
     ------
     CompileError
-        The compiler reports errors; the message has the lines of the caller's file.
+        The compiler reports errors; the message has the lines of the
+        caller's file.
     SignatureError
         A signature is invalid, or does not match the function.
     TypeError
@@ -222,8 +239,9 @@ def jit(
     ValueError
         An option has an invalid value.
     TranslationError
-        A Python body cannot be a kernel. A launch raises TypeError, ValueError or OverflowError for
-        arguments that do not fit, before anything runs.
+        A Python body cannot be a kernel. A launch raises TypeError,
+        ValueError or OverflowError for arguments that do not fit, before
+        anything runs.
 
     Examples
     --------
@@ -240,7 +258,7 @@ def jit(
         "lineinfo": lineinfo, "cache": cache, "launch_bounds": launch_bounds, "lto": lto,
         "shared_memory_carveout": shared_memory_carveout,
     }  # fmt: skip
-    given = {key: value for key, value in said.items() if value is not _NOT_SAID}
+    given = {key: value for key, value in said.items() if value is not _NOT_PASSED}
     parsed = options.parse({"device": device, **given, **more})
     if isinstance(func_or_sig, str) and source is None and _is_source(func_or_sig, parsed.device):
         func_or_sig, source = None, func_or_sig
@@ -430,17 +448,20 @@ def module(
 ) -> Module:
     """Compiles a source with any number of kernels and variables.
 
-    Its kernels and variables are ``m.kernel[grid, block](...)``, ``m["saxpy<double>"]`` and
-    ``m.get_global("coefficients")``.
+    Its kernels and variables are ``m.kernel[grid, block](...)``,
+    ``m["saxpy<double>"]`` and ``m.get_global("coefficients")``.
 
     Parameters
     ----------
     code, source : str or path
-        The source, or the path of a file (an ``os.PathLike``), under either name.
+        The source, or the path of a file (an ``os.PathLike``), under either
+        name.
     names : str or list of str
-        Template instances to compile immediately. Other instances are compiled when they are requested;
-        they share the __constant__ and __device__ variables, which requires a compilation of the
-        complete source once the module is in use (RuntimeError while arrays over its variables exist).
+        Template instances to compile immediately. Other instances are
+        compiled when they are requested; they share the __constant__ and
+        __device__ variables, which requires a compilation of the complete
+        source once the module is in use (RuntimeError while arrays over its
+        variables exist).
     name : str
         The name of the module in messages.
     **given
@@ -449,7 +470,8 @@ def module(
     Returns
     -------
     Module
-        The module. A kernel or variable that does not exist raises AttributeError or KeyError.
+        The module. A kernel or variable that does not exist raises
+        AttributeError or KeyError.
 
     Raises
     ------

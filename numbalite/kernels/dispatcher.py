@@ -139,16 +139,49 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def configure(
         self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
     ) -> _core.Launcher:
-        """Returns the same as ``kernel[griddim, blockdim, stream, sharedmem]``."""
+        """Returns the same as ``kernel[griddim, blockdim, stream, sharedmem]``.
+
+        Parameters
+        ----------
+        griddim, blockdim : int or tuple of int
+            The number of blocks, and the number of threads of a block.
+        stream : Stream
+            The stream of the launch.
+        sharedmem : int
+            The dynamic shared memory in bytes.
+
+        Returns
+        -------
+        Launcher
+            The configured kernel: call it with the arguments.
+        """
         return self[griddim, blockdim, stream, sharedmem]
 
     def profile(
         self, grid: Any, block: Any, *args: Any, gpu: Any = None, stream: Any = 0, shared: int = 0
     ) -> Launch:
-        """Launches the kernel once and returns the predicted cost of its accesses on a GPU:
-        ``kernel.profile(grid, block, x, y)``.
+        """Launches the kernel once and returns its predicted cost on a GPU.
 
-        ``gpu`` as in ``cuda.profile``. Only the simulator can count accesses; on a GPU, the launch is timed.
+        The cost is that of its accesses. Only the simulator can count accesses;
+        on a GPU, the launch is timed.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of int
+            The number of blocks, and the number of threads of a block.
+        *args : array or number
+            The arguments of the kernel: ``kernel.profile(grid, block, x, y)``.
+        gpu : str
+            As in ``cuda.profile``.
+        stream : Stream
+            The stream of the launch.
+        shared : int
+            The dynamic shared memory in bytes.
+
+        Returns
+        -------
+        Launch
+            The launch, with its counters.
         """
         from numbalite.profiler.session import profile
 
@@ -157,13 +190,47 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return p.launches[-1]
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> ForAll:
-        """Returns a launcher of at least ``ntasks`` threads, in blocks of ``tpb``, or of a size
-        that fills the device."""
+        """Returns a launcher of at least ``ntasks`` threads.
+
+        Parameters
+        ----------
+        ntasks : int
+            The number of threads.
+        tpb : int
+            The number of threads of a block; by default a size that fills the
+            device.
+        stream : Stream
+            The stream of the launch.
+        sharedmem : int
+            The dynamic shared memory in bytes.
+
+        Returns
+        -------
+        ForAll
+            The configured kernel: call it with the arguments.
+        """
         return ForAll(self, ntasks, tpb, stream, sharedmem)
 
     def specialize(self, *args: Any) -> Dispatcher:
-        """Returns a kernel for one list of argument types: ``args`` are arguments or types
-        (``float32[:], int32``)."""
+        """Returns a kernel for one list of argument types.
+
+        Parameters
+        ----------
+        *args : object
+            Arguments or types (``float32[:], int32``).
+
+        Returns
+        -------
+        Dispatcher
+            The kernel, compiled.
+
+        Raises
+        ------
+        RuntimeError
+            The kernel is specialized already.
+        TypeError
+            The number of arguments is not that of the parameters.
+        """
         if self.specialized:
             raise RuntimeError(
                 f"Dispatcher already specialized: {self.__name__} takes "
@@ -279,8 +346,23 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return self.inspect_asm(signature)
 
     def occupancy(self, block: Any, shared: int = 0, signature: Any = None) -> Any:
-        """Returns the number of resident blocks of ``block`` threads (an int or a tuple) per
-        multiprocessor."""
+        """Returns the number of resident blocks per multiprocessor.
+
+        Parameters
+        ----------
+        block : int or tuple of int
+            The number of threads of a block.
+        shared : int
+            The dynamic shared memory in bytes.
+        signature : str or Signature
+            Selects an overload.
+
+        Returns
+        -------
+        int or dict
+            The number; without a signature, unless the kernel is specialized, a
+            dict for all overloads.
+        """
         return self._value_of_overloads(
             signature, lambda overload: overload.occupancy(block, shared)
         )

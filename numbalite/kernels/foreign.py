@@ -53,13 +53,15 @@ def declare_device(
     sig : str or Signature
         The signature; pointers are ``CPointer(float32)``.
     link : path, linkable code or list
-        The code that contains the function, as in ``cuda.jit``: CUDA C++ or, on a GPU, PTX, LTO-IR, cubins, objects and
-        archives; kernels that call it are linked with that code.
+        The code that contains the function, as in ``cuda.jit``: CUDA C++
+        or, on a GPU, PTX, LTO-IR, cubins, objects and archives; kernels
+        that call it are linked with that code.
     use_cooperative : bool
         True: kernels that call the function are launched cooperatively.
     abi : str
-        "numba": the function returns an int, 0, and writes its result through a pointer, the first parameter. "c": it has
-        the signature ``sig``.
+        "numba": the function returns an int, 0, and writes its result
+        through a pointer, the first parameter. "c": it has the signature
+        ``sig``.
 
     Returns
     -------

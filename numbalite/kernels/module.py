@@ -263,10 +263,27 @@ class Module:
     # --- variables
 
     def get_global(self, name: str, dtype: Any = None) -> Any:
-        """Returns a __constant__ or __device__ variable on the current device, as a device array.
+        """Returns a __constant__ or __device__ variable, as a device array.
 
-        A variable of a class type has the dtype "V<size>", unless ``dtype`` gives a structured one
-        of that size.
+        The variable is that of the current device.
+
+        Parameters
+        ----------
+        name : str
+            The name of the variable.
+        dtype : dtype
+            A structured dtype for a variable of a class type, which has the
+            dtype "V<size>" otherwise.
+
+        Returns
+        -------
+        DeviceNDArray
+            The array over the variable's memory.
+
+        Raises
+        ------
+        TypeError
+            ``dtype`` has another size than the variable's elements.
         """
         found = self._variable(name)
         if found not in self._images.source.variables:

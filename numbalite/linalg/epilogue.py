@@ -25,19 +25,23 @@ def matmul(
     a: Any, b: Any, /, *operands: Any, epilogue: Any = None, out: Any = None, dtype: Any = None,
     stream: Any = 0, **named: Any,
 ) -> Any:  # fmt: skip
-    """Computes ``numpy.matmul(a, b)`` on the device, then applies a function to each element of the product.
+    """Computes ``numpy.matmul(a, b)`` on the device, with an epilogue.
 
-    The epilogue is one pass over the product, ordered with ``stream``, which may be in a capture.
+    The epilogue is a function that is applied to each element of the
+    product. The epilogue is one pass over the product, ordered with
+    ``stream``, which may be in a capture.
 
     Parameters
     ----------
     a, b : array
         The factors.
     *operands : number or array
-        The further operands of an ``epilogue`` that is a ufunc: ``cuda.matmul(a, b, c, epilogue=f)`` is
-        ``f(np.matmul(a, b), c)``. They broadcast with the product.
+        The further operands of an ``epilogue`` that is a ufunc:
+        ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``.
+        They broadcast with the product.
     epilogue : str or ufunc
-        A C++ expression or body in which `x` is the element, or a ufunc of NumPy or for the GPU.
+        A C++ expression or body in which `x` is the element, or a ufunc of
+        NumPy or for the GPU.
     out : DeviceNDArray
         The array for the result.
     dtype : dtype
@@ -46,7 +50,8 @@ def matmul(
         The stream of the work.
     **named : number or array
         The further operands of an ``epilogue`` that is a string, by name:
-        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. They broadcast with the product.
+        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. They
+        broadcast with the product.
 
     Returns
     -------
@@ -56,8 +61,9 @@ def matmul(
     Raises
     ------
     TypeError
-        Operands are passed without an epilogue or in the other form, or ``epilogue`` is another object. Further
-        exceptions are those of numpy.matmul and of ufuncs.
+        Operands are passed without an epilogue or in the other form, or
+        ``epilogue`` is another object. Further exceptions are those of
+        numpy.matmul and of ufuncs.
 
     Examples
     --------

@@ -285,10 +285,35 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     # ---- to and from the host
 
     def copy_to_host(self, ary: Any = None, stream: StreamLike = 0) -> np.ndarray[Any, Any]:
-        """Copies to a new NumPy array, or to `ary` (same shape and dtype, any strides).
+        """Copies to a new NumPy array, or to `ary`.
 
-        A new array is complete on return. With a stream and a page-locked `ary`, the copy is asynchronous: wait for
-        the stream before you read `ary`.
+        A new array is complete on return. With a stream and a page-locked
+        `ary`, the copy is asynchronous: wait for the stream before you read
+        `ary`.
+
+        Parameters
+        ----------
+        ary : numpy.ndarray
+            An array to copy into, of the same shape and dtype and with any
+            strides.
+        stream : Stream
+            The stream of the copy.
+
+        Returns
+        -------
+        numpy.ndarray
+            The new array, or ``ary``.
+
+        Raises
+        ------
+        RuntimeError
+            In a capture, ``ary`` is missing.
+
+        Examples
+        --------
+        >>> d = cuda.to_device(np.arange(3))
+        >>> d.copy_to_host()
+        array([0, 1, 2])
         """
         if ary is None:
             if _core.capture_here():
@@ -343,8 +368,25 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return importlib.import_module("numbalite.array_api").namespace(api_version)
 
     def copy_to_device(self, ary: Any, stream: StreamLike = 0) -> None:
-        """Copies from a NumPy array or a device array of the same shape and dtype, of any device and
-        any strides. (`d[...] = ary` broadcasts and converts.)"""
+        """Copies from an array of the same shape and dtype.
+
+        It may be on any device and have any strides. (`d[...] = ary` broadcasts
+        and converts.)
+
+        Parameters
+        ----------
+        ary : numpy.ndarray or DeviceNDArray
+            The array to copy from.
+        stream : Stream
+            The stream of the copy.
+
+        Examples
+        --------
+        >>> d = cuda.device_array(3)
+        >>> d.copy_to_device(np.arange(3.0))
+        >>> print(d)
+        [0. 1. 2.]
+        """
         source = if_cuda_array(ary)
         if source is not None:
             _check_match(self, source)
@@ -489,8 +531,29 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     @traced
     def fill(self, value: Any, stream: StreamLike = 0) -> None:
-        """Sets every element to a scalar, converted as NumPy converts it (OverflowError for an int
-        that does not fit)."""
+        """Sets every element to a scalar, converted as NumPy converts it.
+
+        Parameters
+        ----------
+        value : scalar
+            The value.
+        stream : Stream
+            The stream of the work.
+
+        Raises
+        ------
+        OverflowError
+            ``value`` is an int that does not fit the dtype.
+        ValueError
+            ``value`` is an array.
+
+        Examples
+        --------
+        >>> d = cuda.device_array(3, np.int32)
+        >>> d.fill(7)
+        >>> print(d)
+        [7 7 7]
+        """
         if getattr(value, "ndim", 0) or (isinstance(value, list) and not self.dtype.names):
             raise ValueError("fill() takes a scalar: use d[...] = array")
         _assign.assign(self[...], value, stream)
@@ -499,8 +562,21 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     @traced
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
-        """Returns a copy without gaps on the same device; order: C, F, A (F for a
-        Fortran-contiguous array, else C) or K (the array's axis order)."""
+        """Returns a copy without gaps on the same device.
+
+        Parameters
+        ----------
+        order : str
+            C, F, A (F for a Fortran-contiguous array, else C) or K (the array's
+            axis order).
+        stream : Stream
+            The stream of the copy; by default the array's own.
+
+        Returns
+        -------
+        DeviceNDArray
+            The new array.
+        """
         order = shapes.order_of(order, "C")
         with _assign.on_device(self.device):
             if order == "K":
@@ -530,11 +606,43 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         copy: bool = True,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:
-        """Returns the elements converted to another dtype, in a new array on the same device.
+        """Returns the elements converted to another dtype, in a new array.
 
-        With copy=False, the array itself if its dtype and order are as requested. (subok is NumPy's and has no effect.)
-        Conversion runs on the device, as a C cast. NumPy converts dtypes without a C++ type (text, times, records) on
-        the host.
+        The new array is on the same device. Conversion runs on the device, as a
+        C cast. NumPy converts dtypes without a C++ type (text, times, records)
+        on the host.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The dtype of the result.
+        order : str
+            C, F, A or K, the axis order, as in `copy`.
+        casting : str
+            NumPy's rule for the conversions that are allowed.
+        subok : bool
+            NumPy's; no effect.
+        copy : bool
+            False: returns the array itself if its dtype and order are as
+            requested.
+        stream : Stream
+            The stream of the work; by default the array's own.
+
+        Returns
+        -------
+        DeviceNDArray
+            The new array.
+
+        Raises
+        ------
+        TypeError
+            ``casting`` does not allow the conversion.
+
+        Examples
+        --------
+        >>> d = cuda.to_device(np.array([1.5, 2.5]))
+        >>> print(d.astype(np.int32))
+        [1 2]
         """
         dtype = np.dtype(dtype)
         if not dtype.itemsize and dtype.kind in "SU":  # NumPy chooses the length of the strings
@@ -603,14 +711,15 @@ def to_device(
 ) -> DeviceNDArray:
     """Copies an array (any strides) to the device.
 
-    Shape, dtype and axis order are kept. With ``stream=0``, the host array may be changed on return. With a stream
-    and page-locked memory (`pinned_array`), the copy is asynchronous.
+    Shape, dtype and axis order are kept. With ``stream=0``, the host array
+    may be changed on return. With a stream and page-locked memory
+    (`pinned_array`), the copy is asynchronous.
 
     Parameters
     ----------
     obj : array_like
-        An array. A device array is returned unchanged, a device array of another library as a view. An array on
-        another device is copied.
+        An array. A device array is returned unchanged, a device array of
+        another library as a view. An array on another device is copied.
     stream : Stream
         The stream of the copy.
     copy : bool
@@ -618,7 +727,8 @@ def to_device(
     to : DeviceNDArray
         An array to copy into.
     device : int or Device
-        The target device; default: the calling thread's device, or a device array's own.
+        The target device; default: the calling thread's device, or a device
+        array's own.
 
     Returns
     -------
@@ -680,13 +790,13 @@ device_array = _core.device_array
 
 
 def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
-    """Returns a new uninitialized device array of the shape and dtype of another array.
+    """Returns a new uninitialized array of another array's shape and dtype.
 
     Parameters
     ----------
     ary : array_like
-        A NumPy array, a device array or an array of another library. The new array is contiguous, in the axis order
-        of ``ary``.
+        A NumPy array, a device array or an array of another library. The
+        new array is contiguous, in the axis order of ``ary``.
     stream : Stream
         The stream to which the new array is bound.
 
@@ -741,9 +851,10 @@ def In(array: Any) -> _core.Transfer:
 
 
 def Out(array: Any) -> _core.Transfer:
-    """Marks a host array that a kernel only writes: it is not copied to the device.
+    """Marks a host array that a kernel only writes.
 
-    The kernel must write every element: the others get arbitrary values from device memory. See `In` for an example.
+    It is not copied to the device. The kernel must write every element: the
+    others get arbitrary values from device memory. See `In` for an example.
 
     Parameters
     ----------
@@ -759,7 +870,7 @@ def Out(array: Any) -> _core.Transfer:
 
 
 def InOut(array: Any) -> _core.Transfer:
-    """Marks a host array that is copied to the device and back, which is the default.
+    """Marks a host array that is copied to the device and back: the default.
 
     Parameters
     ----------

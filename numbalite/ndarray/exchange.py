@@ -24,19 +24,22 @@ if TYPE_CHECKING:
 def from_dlpack(
     x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None
 ) -> DeviceNDArray:
-    """Returns a device array from any object with `__dlpack__` (or from a DLPack capsule).
+    """Returns a device array from any object with `__dlpack__`.
 
-    Memory of a CUDA device is not copied: the result is a view with any strides, read-only if the producer requires
-    it, and keeps the memory alive. Work on the default stream waits for the producer's work. Calls on an array of
-    PyTorch or CuPy run on the current stream of that library. An array in host memory is copied to the device.
+    The object may also be a DLPack capsule. Memory of a CUDA device is not
+    copied: the result is a view with any strides, read-only if the producer
+    requires it, and keeps the memory alive. Work on the default stream
+    waits for the producer's work. Calls on an array of PyTorch or CuPy run
+    on the current stream of that library. An array in host memory is copied
+    to the device.
 
     Parameters
     ----------
     x : object
         The object or capsule.
     device : int, Device or tuple of int
-        The target device, as a number, an object or DLPack's pair; default: the device of ``x``, or the current device for
-        host memory.
+        The target device, as a number, an object or DLPack's pair; default:
+        the device of ``x``, or the current device for host memory.
     copy : bool
         True always copies; False never copies.
 
@@ -48,8 +51,8 @@ def from_dlpack(
     Raises
     ------
     BufferError
-        ``copy`` is False and a copy is needed, NumPy does not have the element type (bfloat16, ...), or CUDA cannot access
-        the memory.
+        ``copy`` is False and a copy is needed, NumPy does not have the
+        element type (bfloat16, ...), or CUDA cannot access the memory.
     TypeError
         ``x`` does not have `__dlpack__`.
 

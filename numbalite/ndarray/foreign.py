@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """Returns a device array over the memory of a CuPy, PyTorch, ... array, without a copy.
+    """Returns a device array over the memory of an array, without a copy.
 
-    Shape, strides and dtype are those of ``obj``, which is kept alive.
+    The array is one of CuPy, PyTorch or another library. Shape, strides and
+    dtype are those of ``obj``, which is kept alive.
 
     Parameters
     ----------
     obj : object
         An object with the CUDA Array Interface.
     sync : bool
-        True: waits for the stream that ``obj`` exports. That stream becomes the new array's stream if it is ordered with
-        the default stream, or if there was no wait.
+        True: waits for the stream that ``obj`` exports. That stream becomes
+        the new array's stream if it is ordered with the default stream, or
+        if there was no wait.
 
     Returns
     -------
@@ -70,12 +72,15 @@ class _Described:
 def from_cuda_array_interface(
     desc: dict[str, Any], owner: Any = None, sync: bool = True
 ) -> DeviceNDArray:
-    """Returns a device array over the memory that a CUDA Array Interface dictionary describes.
+    """Returns a device array from a CUDA Array Interface dictionary.
+
+    The array is over the memory that the dictionary describes.
 
     Parameters
     ----------
     desc : dict
-        The description. Its entries are checked, except that the address cannot be: it must be valid memory.
+        The description. Its entries are checked, except that the address
+        cannot be: it must be valid memory.
     owner : object
         An object that is kept alive as long as the array.
     sync : bool

@@ -274,8 +274,10 @@ def pinned_array(
 ) -> np.ndarray:
     """Returns a new uninitialized NumPy array in page-locked memory.
 
-    Copies from and to it run at the speed of the bus, and are asynchronous with a stream. In all other respects it is an
-    ordinary array. Page-locked memory is not available to other programs: use it only for transfer buffers.
+    Copies from and to it run at the speed of the bus, and are asynchronous
+    with a stream. In all other respects it is an ordinary array.
+    Page-locked memory is not available to other programs: use it only for
+    transfer buffers.
 
     Parameters
     ----------
@@ -348,9 +350,10 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> MappedNDArray:
-    """Returns a new uninitialized array in page-locked memory that kernels access in place.
+    """Returns a new array in page-locked memory that kernels access in place.
 
-    It is a NumPy array, and is not copied as a kernel argument. The host may read the results of a kernel after
+    It is uninitialized. It is a NumPy array, and is not copied as a kernel
+    argument. The host may read the results of a kernel after
     `cuda.synchronize` (or after it waited for the stream).
 
     Parameters
@@ -366,9 +369,11 @@ def mapped_array(
     stream : Stream
         The stream that consumers of the array must wait for.
     portable : bool
-        No effect: the memory is always accessible from the contexts of all devices.
+        No effect: the memory is always accessible from the contexts of all
+        devices.
     wc : bool
-        True: write-combined memory, which devices read faster, and the host very slowly.
+        True: write-combined memory, which devices read faster, and the host
+        very slowly.
 
     Returns
     -------
@@ -378,7 +383,8 @@ def mapped_array(
     Raises
     ------
     TypeError
-        The dtype has Python objects, the shape has floats, or ``stream`` is not a stream.
+        The dtype has Python objects, the shape has floats, or ``stream`` is
+        not a stream.
     ValueError
         A dimension or a stride is negative, or ``order`` is another string.
 
@@ -438,10 +444,12 @@ def managed_array(
     stream: StreamLike = 0,
     attach_global: bool = True,
 ) -> ManagedNDArray:
-    """Returns a new uninitialized array in managed memory, which host and devices share.
+    """Returns a new array in managed memory, which host and devices share.
 
-    It is a NumPy array, and is not copied as a kernel argument: its pages migrate to the processor that uses them.
-    ``prefetch`` moves them in advance, ``advise`` passes hints to the driver.
+    It is uninitialized. It is a NumPy array, and is not copied as a kernel
+    argument: its pages migrate to the processor that uses them.
+    ``prefetch`` moves them in advance, ``advise`` passes hints to the
+    driver.
 
     Parameters
     ----------
@@ -456,7 +464,8 @@ def managed_array(
     stream : Stream
         The stream that consumers of the array must wait for.
     attach_global : bool
-        False: only the host may use the array until a stream is attached to it.
+        False: only the host may use the array until a stream is attached to
+        it.
 
     Returns
     -------
@@ -466,7 +475,8 @@ def managed_array(
     Raises
     ------
     TypeError
-        The dtype has Python objects, the shape has floats, or ``stream`` is not a stream.
+        The dtype has Python objects, the shape has floats, or ``stream`` is
+        not a stream.
     ValueError
         A dimension or a stride is negative, or ``order`` is another string.
 
@@ -506,9 +516,10 @@ def _memory_of(array):
 
 @contextmanager
 def pinned(*arrays: Any) -> Iterator[None]:
-    """Page-locks arrays in a `with` block: copies of them are fast and, with a stream, asynchronous.
+    """Page-locks arrays in a `with` block.
 
-    The end of the block waits for the device.
+    Copies of them are fast and, with a stream, asynchronous. The end of the
+    block waits for the device.
 
     Parameters
     ----------
@@ -539,9 +550,10 @@ def pinned(*arrays: Any) -> Iterator[None]:
 
 @contextmanager
 def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
-    """Page-locks arrays in a `with` block, and returns device arrays over their memory.
+    """Page-locks arrays in a `with` block, for access by kernels.
 
-    The end of the block waits for the device.
+    It returns device arrays over their memory. The end of the block waits
+    for the device.
 
     Parameters
     ----------
@@ -553,7 +565,8 @@ def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     Returns
     -------
     context manager
-        In ``with cuda.mapped(a) as d``, ``d`` is a device array; for several arrays, a list.
+        In ``with cuda.mapped(a) as d``, ``d`` is a device array; for
+        several arrays, a list.
 
     Raises
     ------

@@ -137,42 +137,53 @@ def texture(
     Parameters
     ----------
     array : array or Surface
-        1 to 3 dimensions (the last is x), on the host or a device, of float32, float16 or integers of 1, 2 or 4 bytes.
+        1 to 3 dimensions (the last is x), on the host or a device, of
+        float32, float16 or integers of 1, 2 or 4 bytes.
     address : str or list of str
-        "clamp", "border", "wrap" or "mirror" for coordinates outside the array, for all axes or one each (x first); "wrap"
-        and "mirror" require normalized coordinates.
+        "clamp", "border", "wrap" or "mirror" for coordinates outside the
+        array, for all axes or one each (x first); "wrap" and "mirror"
+        require normalized coordinates.
     filter : str
         "nearest" or "linear", whose weights have 8 fractional bits.
     normalized : bool
         True: coordinates range from 0 to 1.
     read : str
-        "element", or "normalized", which converts small integers to floats in 0 to 1 (-1 to 1 if signed).
+        "element", or "normalized", which converts small integers to floats
+        in 0 to 1 (-1 to 1 if signed).
     channels : int
-        1, 2 or 4; with 2 or 4, the last axis of the array has the components of a texel.
+        1, 2 or 4; with 2 or 4, the last axis of the array has the
+        components of a texel.
     layered : bool
         True: the first axis is the layer.
     cubemap : bool
         True: the first axis is the face, one of six.
     gather : bool
-        True: the CUDA array is created with the driver's flag for texture gather.
+        True: the CUDA array is created with the driver's flag for texture
+        gather.
     border : float or list of float
         The value outside the array, or one for each channel.
     in_place : bool
-        True: uses the array's memory instead of a copy. It must be a device array with one dimension, for tex1Dfetch, or
-        with two and row strides that are multiples of 32 bytes (``arrays.strides``), for tex2D.
+        True: uses the array's memory instead of a copy. It must be a device
+        array with one dimension, for tex1Dfetch, or with two and row
+        strides that are multiples of 32 bytes (``arrays.strides``), for
+        tex2D.
 
     Returns
     -------
     Texture
-        An integer for a kernel parameter of type ``cudaTextureObject_t``. Keep it alive as long as kernels use it.
+        An integer for a kernel parameter of type ``cudaTextureObject_t``.
+        Keep it alive as long as kernels use it.
 
     Raises
     ------
     TypeError
-        Textures do not support the dtype, or not with this ``filter`` or ``read``; ``in_place`` is used for another array
-        than a device array; or a surface is passed together with its own parameters (``channels``, ``layered``, ...).
+        Textures do not support the dtype, or not with this ``filter`` or
+        ``read``; ``in_place`` is used for another array than a device
+        array; or a surface is passed together with its own parameters
+        (``channels``, ``layered``, ...).
     ValueError
-        An argument has no such value, or the shape or the strides do not fit.
+        An argument has no such value, or the shape or the strides do not
+        fit.
 
     Examples
     --------
@@ -225,7 +236,8 @@ def surface(
 ) -> Surface:
     """Creates a surface object from an array, which kernels also write.
 
-    Kernels access it by surf2Dread, surf2Dwrite and similar functions, whose x coordinate is in bytes.
+    Kernels access it by surf2Dread, surf2Dwrite and similar functions,
+    whose x coordinate is in bytes.
 
     Parameters
     ----------
@@ -237,8 +249,9 @@ def surface(
     Returns
     -------
     Surface
-        An integer for a kernel parameter of type ``cudaSurfaceObject_t``. `copy_to_host` returns the contents; `texture`
-        accepts a surface, too.
+        An integer for a kernel parameter of type ``cudaSurfaceObject_t``.
+        `copy_to_host` returns the contents; `texture` accepts a surface,
+        too.
 
     Raises
     ------

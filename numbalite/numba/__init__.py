@@ -21,11 +21,12 @@ __all__ = ["install"]
 def install() -> None:
     """Makes ``import numba`` mean numbalite for the rest of the process.
 
-    ``from numba import cuda, vectorize, guvectorize, jit, njit, prange, float32, types`` and numba's
-    modules (``numba.cuda.random``, ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
-    ...) are numbalite's then. Functions that ``exec`` makes of a text can be kernels from then on, too.
-    What numba has and numbalite has not raises an error when it is used. Calling it again
-    changes nothing.
+    ``from numba import cuda, vectorize, guvectorize, jit, njit, prange,
+    float32, types`` and numba's modules (``numba.cuda.random``,
+    ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``,
+    ...) are numbalite's then. Functions that ``exec`` makes of a text can
+    be kernels from then on, too. What numba has and numbalite has not
+    raises an error when it is used. Calling it again changes nothing.
 
     Raises
     ------

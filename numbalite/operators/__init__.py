@@ -43,7 +43,8 @@ def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
     Raises
     ------
     TypeError
-        ``f`` is another object, or a ufunc that is passed with ``launch`` or ``out_shapes``.
+        ``f`` is another object, or a ufunc that is passed with ``launch``
+        or ``out_shapes``.
     """
     if isinstance(f, Dispatcher):
         return Launched(f, launch, out_shapes)

@@ -19,23 +19,29 @@ if TYPE_CHECKING:
 
 
 class profile:
-    """Counts the accesses of the kernels that the calling thread launches: ``with cuda.profile(gpu="H200") as p: ...``
+    """Counts memory accesses: ``with cuda.profile(gpu="H200") as p: ...``
 
-    After the block, ``p.launches`` has each launch, ``p.NAME`` or ``p["NAME"]`` all launches of a kernel, ``p.lines`` and
-    ``p.line(12)`` the lines. Printed, it is a table of the source with counters. Only the simulator can count. On a GPU,
-    launches have a ``time`` by events, ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``; other
-    attributes are errors that name a tool which measures them.
+    The accesses are those of the kernels that the calling thread launches.
+    After the block, ``p.launches`` has each launch, ``p.NAME`` or
+    ``p["NAME"]`` all launches of a kernel, ``p.lines`` and ``p.line(12)``
+    the lines. Printed, it is a table of the source with counters. Only the
+    simulator can count. On a GPU, launches have a ``time`` by events,
+    ``registers``, ``local_bytes``, ``shared_bytes`` and ``occupancy``;
+    other attributes are errors that name a tool which measures them.
 
-    A profiled launch is not checked, and a launch in a nested ``cuda.checks()`` block is not profiled.
+    A profiled launch is not checked, and a launch in a nested
+    ``cuda.checks()`` block is not profiled.
 
     Parameters
     ----------
     gpu : str
-        The GPU for which registers, occupancy and times are computed: "T4", "A100", "RTX 4090", "H100" (the default),
-        "H200" or "B200".
+        The GPU for which registers, occupancy and times are computed: "T4",
+        "A100", "RTX 4090", "H100" (the default), "H200" or "B200".
     as_written : bool
-        True: each access of the source is counted. Else, if nvdisasm is installed, the machine code for the chosen GPU
-        determines which accesses a line has and how wide they are; without nvdisasm, each access of the source is counted.
+        True: each access of the source is counted. Else, if nvdisasm is
+        installed, the machine code for the chosen GPU determines which
+        accesses a line has and how wide they are; without nvdisasm, each
+        access of the source is counted.
 
     Raises
     ------

@@ -508,8 +508,9 @@ def default_rng(seed: Any = None) -> Generator:
     Parameters
     ----------
     seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
-        One of the seeds of numpy.random.default_rng: None, an int of any size, several of them, a SeedSequence. A
-        Philox4x32 is used itself, and a Generator is returned unchanged.
+        One of the seeds of numpy.random.default_rng: None, an int of any
+        size, several of them, a SeedSequence. A Philox4x32 is used itself,
+        and a Generator is returned unchanged.
 
     Returns
     -------

@@ -51,49 +51,64 @@ _KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # in
 
 
 class checks:
-    """Checks the kernels that the calling thread launches for errors: ``with cuda.checks(): ...``
+    """Checks kernels for errors: ``with cuda.checks(): ...``
 
-    ========= ==============================================================================
+    These are the kernels that the calling thread launches. The checks are:
+
+    ========= ==============================================================
     memory    accesses out of bounds, to freed memory, and misaligned ones
-    unwritten reads of uninitialized device or shared memory, and (not with g++) of uninitialized local
-              variables
-    race      unordered accesses of two threads to the same memory, at least one of which writes
-    sync      barriers and warp collectives that not all threads reach (also detected without checks);
-              shuffles from lanes outside the mask
+    unwritten reads of uninitialized device or shared memory, and (not with
+              g++) of uninitialized local variables
+    race      unordered accesses of two threads to the same memory, at least
+              one of which writes
+    sync      barriers and warp collectives that not all threads reach (also
+              detected without checks); shuffles from lanes outside the mask
     hang      kernels that run longer than ``limit`` seconds
     divide    integer division by zero
     nan       operations on finite numbers whose result is NaN or infinity
-    stack     more stack or shared memory than available (also detected without checks)
+    stack     more stack or shared memory than available (also detected
+              without checks)
     overflow  signed overflow in the computation of an index (not with g++)
-    stream    unordered kernels and copies of two streams that access the same memory
-    ========= ==============================================================================
+    stream    unordered kernels and copies of two streams that access the
+              same memory
+    ========= ==============================================================
 
-    An error raises KernelError when the program waits for the launch; the message has the first error and the number of
-    errors. The end of the block waits for all devices; it does not replace an exception that leaves the block. Blocks can
-    be nested; the innermost one applies. Only the simulator has these checks: on a GPU, entering the block raises
-    CudaSupportError. There, ``debug=True`` checks indices, and compute-sanitizer has the other checks.
+    An error raises KernelError when the program waits for the launch; the
+    message has the first error and the number of errors. The end of the
+    block waits for all devices; it does not replace an exception that
+    leaves the block. Blocks can be nested; the innermost one applies. Only
+    the simulator has these checks: on a GPU, entering the block raises
+    CudaSupportError. There, ``debug=True`` checks indices, and
+    compute-sanitizer has the other checks.
 
     Parameters
     ----------
     *wanted : str
-        Names of checks. The default "all" selects all except "nan"; "none" disables all, also those of debug=True.
+        Names of checks. The default "all" selects all except "nan"; "none"
+        disables all, also those of debug=True.
     seed : int
         Selects an order of blocks and threads, also with "none".
     limit : float
         The time limit of the check "hang", in seconds; 0 for none.
     exact : bool
-        True: reports each pair of unordered accesses, also writes of equal values and plain reads concurrent with
-        atomics. After the block, ``verdict`` is the Verdict on all launches, and ``verdicts`` has one for each kernel. If
-        atomics order the threads of a launch, it is repeated with other schedules; its results are those of the first run.
+        True: reports each pair of unordered accesses, also writes of equal
+        values and plain reads concurrent with atomics. After the block,
+        ``verdict`` is the Verdict on all launches, and ``verdicts`` has one
+        for each kernel. If atomics order the threads of a launch, it is
+        repeated with other schedules; its results are those of the first
+        run.
     budget : float
-        The time for which a launch is repeated with ``exact=True``, in seconds.
+        The time for which a launch is repeated with ``exact=True``, in
+        seconds.
 
     Raises
     ------
     ValueError
-        There is no such check, ``exact`` is used without the check "race", or a time is negative or infinite.
+        There is no such check, ``exact`` is used without the check "race",
+        or a time is negative or infinite.
     TypeError
-        A name is not a string, ``seed`` is not an integer, or a time is not a number.
+        A name is not a string, ``seed`` is not an integer, or a time is not
+        a number.
 
     Examples
     --------

@@ -111,10 +111,11 @@ def _simulator_counts():
 
 
 def is_available() -> bool:
-    """Returns whether there is a real GPU to run kernels on, and NVRTC to compile them. Never raises.
+    """Returns whether there is a GPU to run kernels on. Never raises.
 
-    After `numbalite.install_as_numba` the simulator counts, too, if it was requested (NUMBALITE_DRIVER=sim,
-    NUMBA_ENABLE_CUDASIM=1), as in numba.
+    It must be a real GPU, and there must be NVRTC to compile the kernels.
+    After `numbalite.install_as_numba` the simulator counts, too, if it was
+    requested (NUMBALITE_DRIVER=sim, NUMBA_ENABLE_CUDASIM=1), as in numba.
 
     Returns
     -------
@@ -132,7 +133,9 @@ def is_available() -> bool:
 
 
 def is_supported_version() -> bool:
-    """Returns whether numbalite works with the CUDA version of the driver and NVRTC (12.0 or later).
+    """Returns whether numbalite works with the CUDA version.
+
+    The version is that of the driver and NVRTC; 12.0 or later works.
 
     Returns
     -------
@@ -387,10 +390,13 @@ def select_device(device_id: int) -> Device:
 
 
 def set_default_device(device: DeviceLike) -> None:
-    """Sets the default device of all current and future threads that select no device.
+    """Sets the default device of threads that select no device.
 
-    For processes with one device each, such as those of MPI. The plug-in numbalite.runtime.workers.DevicePerWorker does
-    this for workers of dask.distributed. The environment variable NUMBALITE_DEVICE sets the initial default.
+    This concerns all current and future threads. For processes with one
+    device each, such as those of MPI. The plug-in
+    numbalite.runtime.workers.DevicePerWorker does this for workers of
+    dask.distributed. The environment variable NUMBALITE_DEVICE sets the
+    initial default.
 
     Parameters
     ----------
@@ -408,7 +414,9 @@ def set_default_device(device: DeviceLike) -> None:
 
 
 def get_current_device() -> Device:
-    """Returns the calling thread's device, as an object: its name, capability, limits, memory.
+    """Returns the calling thread's device, as an object.
+
+    It has the device's name, capability, limits and memory.
 
     Returns
     -------
@@ -455,7 +463,9 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def is_float16_supported() -> bool:
-    """Returns whether the calling thread's device supports half precision arithmetic.
+    """Returns whether the device supports half precision arithmetic.
+
+    The device is the calling thread's.
 
     Returns
     -------
@@ -466,7 +476,9 @@ def is_float16_supported() -> bool:
 
 
 def is_bfloat16_supported() -> bool:
-    """Returns whether the calling thread's device supports bfloat16 arithmetic.
+    """Returns whether the device supports bfloat16 arithmetic.
+
+    The device is the calling thread's.
 
     Returns
     -------
@@ -477,7 +489,9 @@ def is_bfloat16_supported() -> bool:
 
 
 def is_fp8_supported() -> bool:
-    """Returns whether the calling thread's device supports 8-bit floating-point arithmetic.
+    """Returns whether the device supports 8-bit floating-point arithmetic.
+
+    The device is the calling thread's.
 
     Returns
     -------
@@ -488,7 +502,7 @@ def is_fp8_supported() -> bool:
 
 
 def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a decorated function that restores the current context after the call.
+    """Returns a function that restores the current context after each call.
 
     Parameters
     ----------
@@ -498,7 +512,8 @@ def require_context(fn: Callable[..., Any]) -> Callable[..., Any]:
     Returns
     -------
     function
-        The function. Its call raises RuntimeError if ``fn`` changed the context.
+        The function. Its call raises RuntimeError if ``fn`` changed the
+        context.
     """
 
     @functools.wraps(fn)
@@ -547,9 +562,10 @@ reset = close
 
 @contextmanager
 def defer_cleanup() -> Iterator[None]:
-    """Defers deallocations of a memory plug-in in a `with` block, if the plug-in supports it.
+    """Defers deallocations of a memory plug-in in a `with` block.
 
-    numbalite's own memory is freed in stream order, without waiting.
+    This has an effect if the plug-in supports it. numbalite's own memory is
+    freed in stream order, without waiting.
 
     Returns
     -------
@@ -572,7 +588,9 @@ def profile_stop() -> None:
 
 @contextmanager
 def profiling() -> Iterator[None]:
-    """Calls `profile_start` before a `with` block and, also after an exception, `profile_stop` at its end.
+    """Calls `profile_start` and `profile_stop` around a `with` block.
+
+    `profile_stop` is called after an exception, too.
 
     Returns
     -------

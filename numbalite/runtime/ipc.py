@@ -60,10 +60,11 @@ def ipc_array(
     order: str = "C",
     stream: StreamLike = 0,
 ) -> DeviceNDArray:
-    """Returns a new uninitialized device array whose memory other processes can open.
+    """Returns a new uninitialized array whose memory other processes can open.
 
-    Memory of the pool, which `device_array` uses, cannot be shared; `get_ipc_handle` moves such an array to other
-    memory, unless there are views of it.
+    Memory of the pool, which `device_array` uses, cannot be shared;
+    `get_ipc_handle` moves such an array to other memory, unless there are
+    views of it.
 
     Parameters
     ----------
@@ -86,7 +87,8 @@ def ipc_array(
     Raises
     ------
     ValueError
-        The strides are negative, or their number is not that of the dimensions.
+        The strides are negative, or their number is not that of the
+        dimensions.
 
     Examples
     --------
@@ -147,7 +149,8 @@ def open_ipc_array(
     Returns
     -------
     context manager
-        In ``with open_ipc_array(...) as d``, ``d`` is the array, a DeviceNDArray. The end of the block closes the handle.
+        In ``with open_ipc_array(...) as d``, ``d`` is the array, a
+        DeviceNDArray. The end of the block closes the handle.
     """
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=object))

@@ -16,12 +16,15 @@ _here = _local()
 
 
 class limit:
-    """Stops kernels of the calling thread after a number of seconds: ``with cuda.limit(10): ...``
+    """Stops kernels after a number of seconds: ``with cuda.limit(10): ...``
 
-    The call that waits for the kernel raises KernelTimeout, and so does the end of the block, which waits for all
-    kernels. The simulator stops all kernels. A GPU stops kernels that were compiled with ``stoppable=True``; the time
-    is measured from the start of the wait. Other kernels continue to run, as the exception's message explains. The limit
-    replaces an outer one and NUMBALITE_LIMIT.
+    These are the kernels of the calling thread. The call that waits for the
+    kernel raises KernelTimeout, and so does the end of the block, which
+    waits for all kernels. The simulator stops all kernels. A GPU stops
+    kernels that were compiled with ``stoppable=True``; the time is measured
+    from the start of the wait. Other kernels continue to run, as the
+    exception's message explains. The limit replaces an outer one and
+    NUMBALITE_LIMIT.
 
     Parameters
     ----------

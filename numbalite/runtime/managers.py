@@ -262,8 +262,8 @@ def set_memory_manager(mm_plugin: type | str | None) -> None:
     Parameters
     ----------
     mm_plugin : type, str or None
-        A subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for the pool of that library. None: numbalite's
-        own pool.
+        A subclass of BaseCUDAMemoryManager, or "torch", "cupy" or "rmm" for
+        the pool of that library. None: numbalite's own pool.
 
     Raises
     ------

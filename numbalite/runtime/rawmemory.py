@@ -21,8 +21,22 @@ if TYPE_CHECKING:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Does it offer device memory by the CUDA Array Interface? Nothing is waited for or copied.
+    """Returns whether an object offers the CUDA Array Interface.
 
+    That is device memory. Does not wait or copy.
+
+    Parameters
+    ----------
+    obj : object
+        The object.
+
+    Returns
+    -------
+    bool
+        True: it does.
+
+    Examples
+    --------
     >>> cuda.is_cuda_array(cuda.device_array(3)), cuda.is_cuda_array(np.zeros(3))
     (True, False)
     """

@@ -61,15 +61,19 @@ class Stream(_core.Stream):
 
     @contextmanager
     def capture(self) -> Iterator[Graph]:
-        """Captures work in this stream for a graph instead of executing it, in a `with` block.
+        """Captures work in this stream for a graph, in a `with` block.
 
-        It captures launches, ufuncs with device arrays, operators, NumPy's functions, copies and fills, with this
-        stream or without an explicit one; also in other streams that wait for an event recorded in this one (this
-        stream must then wait for their events before the block ends). Copies from and to NumPy arrays run at each
-        launch of the graph, with the arrays' contents at that time. New device arrays may be created in the block.
+        The work is not executed. It captures launches, ufuncs with device
+        arrays, operators, NumPy's functions, copies and fills, with this stream
+        or without an explicit one; also in other streams that wait for an event
+        recorded in this one (this stream must then wait for their events before
+        the block ends). Copies from and to NumPy arrays run at each launch of
+        the graph, with the arrays' contents at that time. New device arrays may
+        be created in the block.
 
-        An exception that leaves the block ends and discards the capture. During the capture of a stream that was created
-        without `non_blocking=True`, other threads must not use the default stream.
+        An exception that leaves the block ends and discards the capture. During
+        the capture of a stream that was created without `non_blocking=True`,
+        other threads must not use the default stream.
 
         Returns
         -------
@@ -79,8 +83,10 @@ class Stream(_core.Stream):
         Raises
         ------
         RuntimeError
-            Work would have to wait (host arrays as arguments, `synchronize()`, callbacks), is work of this thread in
-            `cuda.default_stream()`, or is a nested capture; the capture remains valid if the exception is caught.
+            Work would have to wait (host arrays as arguments, `synchronize()`,
+            callbacks), is work of this thread in `cuda.default_stream()`, or is
+            a nested capture; the capture remains valid if the exception is
+            caught.
         ValueError
             The stream is the default stream.
 
@@ -149,9 +155,10 @@ class Stream(_core.Stream):
     def add_callback(  # type: ignore[override]
         self, callback: Callable[[Any, int, Any], object], arg: Any = None
     ) -> None:
-        """Calls a function on another thread when all previous work of the stream is done.
+        """Calls a function when all previous work of the stream is done.
 
-        The callback must not use CUDA. An exception in it is reported, not raised.
+        The call is on another thread. The callback must not use CUDA. An
+        exception in it is reported, not raised.
 
         Parameters
         ----------
@@ -170,7 +177,7 @@ class Stream(_core.Stream):
         super().add_callback(lambda: callback(self, 0, arg))
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """Returns an asyncio future that is done when all previous work of the stream is.
+        """Returns an asyncio future that is done when all previous work is done.
 
         Returns
         -------
@@ -207,7 +214,8 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
     non_blocking : bool
         True: the stream's work is not ordered with the default stream's.
     priority : int
-        Lower numbers run first; values outside `Stream.priority_range` are clamped.
+        Lower numbers run first; values outside `Stream.priority_range` are
+        clamped.
 
     Returns
     -------
@@ -228,7 +236,8 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
 def default_stream() -> Stream:
     """Returns the default stream as an object.
 
-    Unlike with ``stream=0``, copies in it may be incomplete when the call returns.
+    Unlike with ``stream=0``, copies in it may be incomplete when the call
+    returns.
 
     Returns
     -------
@@ -244,7 +253,8 @@ def legacy_default_stream() -> Stream:
     Returns
     -------
     Stream
-        The stream, which is ordered with all streams except non-blocking ones.
+        The stream, which is ordered with all streams except non-blocking
+        ones.
     """
     return Stream.wrap(1)
 
@@ -261,14 +271,17 @@ def per_thread_default_stream() -> Stream:
 
 
 def external_stream(ptr: int) -> Stream:
-    """Returns a stream of another library, from its handle (an int); numbalite never destroys it.
+    """Returns a stream of another library, from its handle.
 
-    The other library must keep the stream alive. The driver checks the handle when the stream is first used.
+    numbalite never destroys the stream. The other library must keep the
+    stream alive. The driver checks the handle when the stream is first
+    used.
 
     Parameters
     ----------
     ptr : int
-        The handle, such as ``torch.cuda.current_stream().cuda_stream`` or ``cupy.cuda.get_current_stream().ptr``.
+        The handle, such as ``torch.cuda.current_stream().cuda_stream`` or
+        ``cupy.cuda.get_current_stream().ptr``.
 
     Returns
     -------
@@ -318,7 +331,9 @@ def event(timing: bool = True) -> Event:
 
 
 def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
-    """Returns the time between two completed events; the same as `Event.elapsed_time`.
+    """Returns the time between two completed events.
+
+    It is the same as `Event.elapsed_time`.
 
     Parameters
     ----------

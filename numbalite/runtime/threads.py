@@ -26,12 +26,13 @@ def most() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Sets the number of threads for parallel loops that the calling thread starts.
+    """Sets the number of threads for parallel loops of the calling thread.
 
     Parameters
     ----------
     n : int
-        From 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all CPUs).
+        From 1 to the size of the pool (``NUMBALITE_NUM_THREADS``, or all
+        CPUs).
 
     Raises
     ------
@@ -60,7 +61,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """Returns the number of threads for parallel loops that the calling thread starts.
+    """Returns the number of threads for parallel loops of the calling thread.
 
     Returns
     -------

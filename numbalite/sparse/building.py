@@ -29,7 +29,7 @@ def eye_array(
     dtype: DTypeLike = float,
     format: str | None = None,
 ) -> Any:
-    """Returns an m by n array with ones on the k-th diagonal, as scipy.sparse.eye_array.
+    """Returns an array with ones on a diagonal, as scipy.sparse.eye_array.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def diags_array(
     Parameters
     ----------
     diagonals : array or list of arrays
-        One vector, or several with their offsets. A diagonal of one element is repeated; elements past the end of the
-        array are dropped.
+        One vector, or several with their offsets. A diagonal of one element
+        is repeated; elements past the end of the array are dropped.
     offsets : int or list of int
         The numbers of the diagonals.
     shape : tuple of int
@@ -88,7 +88,8 @@ def diags_array(
     format : str
         The format of the result, by default dia.
     dtype : dtype
-        The dtype of the values, by default the common dtype of the diagonals.
+        The dtype of the values, by default the common dtype of the
+        diagonals.
 
     Returns
     -------
@@ -98,8 +99,8 @@ def diags_array(
     Raises
     ------
     ValueError
-        A diagonal is too short, an offset is outside the array or duplicate, or there are more or fewer offsets than
-        diagonals.
+        A diagonal is too short, an offset is outside the array or
+        duplicate, or there are more or fewer offsets than diagonals.
     TypeError
         ``diagonals`` is a dict or a set.
 
@@ -171,7 +172,9 @@ def random_array(
     rng: Generator | int | None = None,
     data_sampler: Callable[..., Any] | None = None,
 ) -> Any:
-    """Returns an array with random values at random indices, as scipy.sparse.random_array. Waits.
+    """Returns an array of random values, as scipy.sparse.random_array.
+
+    The values are at random indices. Waits.
 
     Parameters
     ----------
@@ -182,8 +185,8 @@ def random_array(
     format : str
         The format of the result.
     dtype : dtype
-        The dtype of the values, by default float64. Values are uniform in [0, 1), or over the whole range of an integer
-        dtype.
+        The dtype of the values, by default float64. Values are uniform in
+        [0, 1), or over the whole range of an integer dtype.
     rng : Generator or int
         A generator of cuda.random, or a seed.
     data_sampler : function

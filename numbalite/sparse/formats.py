@@ -416,7 +416,8 @@ def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool =
     Parameters
     ----------
     A : array
-        The matrix, sparse or dense; only its lower (or upper) triangle is read.
+        The matrix, sparse or dense; only its lower (or upper) triangle is
+        read.
     b : array
         A vector or a matrix.
     lower : bool

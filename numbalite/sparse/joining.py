@@ -37,14 +37,17 @@ def _sparse(block):
 
 
 def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Stacks sparse or dense arrays vertically, as scipy.sparse.vstack; vectors are rows.
+    """Stacks arrays vertically, as scipy.sparse.vstack.
+
+    The arrays are sparse or dense; vectors are rows.
 
     Parameters
     ----------
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr if all blocks are csr, else coo.
+        The format of the result, by default csr if all blocks are csr, else
+        coo.
     dtype : dtype
         The dtype of the result.
 
@@ -77,7 +80,8 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     blocks : list of arrays
         The arrays.
     format : str
-        The format of the result, by default csr or csc if all blocks are, else coo.
+        The format of the result, by default csr or csc if all blocks are,
+        else coo.
     dtype : dtype
         The dtype of the result.
 
@@ -104,14 +108,17 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
 def block_array(
     blocks: Sequence[Sequence[Any]], *, format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """Returns an array from rows of sparse or dense blocks, as scipy.sparse.block_array.
+    """Returns an array from rows of blocks, as scipy.sparse.block_array.
+
+    The blocks are sparse or dense.
 
     Parameters
     ----------
     blocks : list of lists of arrays
         The rows of blocks; None is a block of zeros.
     format : str
-        The format of the result, by default csr or csc if all blocks are, else coo.
+        The format of the result, by default csr or csc if all blocks are,
+        else coo.
     dtype : dtype
         The dtype of the result.
 
@@ -123,7 +130,8 @@ def block_array(
     Raises
     ------
     ValueError
-        The shapes of the blocks are inconsistent, the rows have different numbers of blocks, or all blocks are None.
+        The shapes of the blocks are inconsistent, the rows have different
+        numbers of blocks, or all blocks are None.
 
     Examples
     --------
@@ -170,7 +178,7 @@ def _common(blocks, axis, number):
 def block_diag(
     mats: Iterable[Any], format: str | None = None, dtype: DTypeLike | None = None
 ) -> Any:
-    """Arranges arrays, lists and numbers along the diagonal, as scipy.sparse.block_diag.
+    """Arranges arrays along the diagonal, as scipy.sparse.block_diag.
 
     Parameters
     ----------
@@ -256,7 +264,9 @@ def _stacked(blocks, shape, dtype):
 
 
 def kron(A: Any, B: Any, format: str | None = None) -> Any:
-    """Returns the Kronecker product of sparse or dense arrays, as scipy.sparse.kron.
+    """Returns the Kronecker product of two arrays, as scipy.sparse.kron.
+
+    The arrays may be sparse or dense.
 
     Parameters
     ----------
@@ -292,7 +302,9 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
-    """Returns the Kronecker sum of two square arrays, as scipy.sparse.kronsum: kron(I, A) + kron(B, I).
+    """Returns the Kronecker sum of two arrays, as scipy.sparse.kronsum.
+
+    It is kron(I, A) + kron(B, I).
 
     Parameters
     ----------
@@ -326,7 +338,9 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
 
 
 def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """Returns the elements on and below the k-th diagonal, as scipy.sparse.tril. Waits.
+    """Returns the elements on and below a diagonal, as scipy.sparse.tril.
+
+    Waits.
 
     Parameters
     ----------
@@ -353,7 +367,9 @@ def tril(A: Any, k: int = 0, format: str | None = None) -> Any:
 
 
 def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
-    """Returns the elements on and above the k-th diagonal, as scipy.sparse.triu. Waits.
+    """Returns the elements on and above a diagonal, as scipy.sparse.triu.
+
+    Waits.
 
     Parameters
     ----------
@@ -387,7 +403,9 @@ def _triangle(A, k, compared, format):
 
 
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
-    """Returns the indices and values of the nonzero elements, row by row, as scipy.sparse.find. Waits.
+    """Returns the nonzero elements and their indices, as scipy.sparse.find.
+
+    They are in order, row by row. Waits.
 
     Parameters
     ----------

@@ -20,21 +20,26 @@ _lock = threading.RLock()
 def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callable[[Any], Operator]:
     """Makes an operator of PyTorch from a ufunc, a generalized ufunc or a kernel.
 
-    Operands are tensors on one device. Results are new, contiguous tensors. CUDA tensors are computed on torch's
-    current stream, in memory of torch's allocator; CPU tensors are computed with the same source, compiled for the
-    parallel target. Kernels run on CPU tensors on the simulator alone.
+    Operands are tensors on one device. Results are new, contiguous tensors.
+    CUDA tensors are computed on torch's current stream, in memory of
+    torch's allocator; CPU tensors are computed with the same source,
+    compiled for the parallel target. Kernels run on CPU tensors on the
+    simulator alone.
 
-    A ufunc broadcasts its operands and is differentiated (see the guide, Derivatives). A kernel needs one signature
-    with const for the arrays that it only reads, and ``launch``. It changes the other arrays and returns None; with
-    ``out_shapes``, they are results.
+    A ufunc broadcasts its operands and is differentiated (see the guide,
+    Derivatives). A kernel needs one signature with const for the arrays
+    that it only reads, and ``launch``. It changes the other arrays and
+    returns None; with ``out_shapes``, they are results.
 
     Parameters
     ----------
     name : str
-        "namespace::name": the operator is also ``torch.ops.namespace.name``.
+        "namespace::name": the operator is also
+        ``torch.ops.namespace.name``.
     launch : tuple or function
-        For kernels: (grid, block), or a function of the kernel's arguments that returns them. It gets the numbers, and for
-        each tensor shape, ndim and size.
+        For kernels: (grid, block), or a function of the kernel's arguments
+        that returns them. It gets the numbers, and for each tensor shape,
+        ndim and size.
     out_shapes : tuple or function
         For kernels: a shape, or a function of the inputs that returns one.
 

@@ -41,30 +41,40 @@ def autotune(
     tolerance: float | None = None,
     prune: bool = True,
 ) -> Callable[[Any], Tuned]:
-    """Measures a kernel with several values of its constants, and keeps the fastest: a decorator over ``cuda.jit``.
+    """Measures a kernel with several values of its constants: a decorator.
 
-    The launch configuration is a function: it is called with the arguments by name and the constants, and returns
-    (grid, block), (grid, block, stream) or (grid, block, stream, shared). Instead of a kernel, a function with the names of
-    ``over`` as its parameters can return one, for template parameters and macros of a source.
+    It is a decorator over ``cuda.jit``, which keeps the fastest values. The
+    launch configuration is a function: it is called with the arguments by
+    name and the constants, and returns (grid, block), (grid, block, stream)
+    or (grid, block, stream, shared). Instead of a kernel, a function with
+    the names of ``over`` as its parameters can return one, for template
+    parameters and macros of a source.
 
-    The first launch tunes, for each device, list of argument types and class of sizes. The disk cache keeps the choice, so
-    other processes measure nothing. The simulator uses the first variant and measures nothing.
+    The first launch tunes, for each device, list of argument types and
+    class of sizes. The disk cache keeps the choice, so other processes
+    measure nothing. The simulator uses the first variant and measures
+    nothing.
 
     Parameters
     ----------
     over : dict
-        Maps names to the values to try. The names are compile-time constants in the kernel, a string or a Python body.
-        ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and ``cluster`` are options of cuda.jit.
+        Maps names to the values to try. The names are compile-time
+        constants in the kernel, a string or a Python body.
+        ``max_registers``, ``launch_bounds``, ``shared_memory_carveout`` and
+        ``cluster`` are options of cuda.jit.
     key : list of str
-        The names of the parameters whose size matters (default: all arrays): two sizes are in the same class if they have
-        the same number of binary digits.
+        The names of the parameters whose size matters (default: all
+        arrays): two sizes are in the same class if they have the same
+        number of binary digits.
     where : function
-        A condition on the constants, called like the launch configuration without arguments.
+        A condition on the constants, called like the launch configuration
+        without arguments.
     trials : int
-        The number of variants to measure; by default all of 24 or fewer, else a tenth, at least 10.
+        The number of variants to measure; by default all of 24 or fewer,
+        else a tenth, at least 10.
     tolerance : float
-        How far the results of two variants may differ, relative to the largest element; by default by what the order of a
-        sum changes.
+        How far the results of two variants may differ, relative to the
+        largest element; by default by what the order of a sum changes.
     prune : bool
         False: measures also variants that cannot win.
 
@@ -76,14 +86,17 @@ def autotune(
     Raises
     ------
     TypeError
-        ``over`` is not a dict from names to lists of values, ``key`` is a string, or ``trials`` is not an integer.
+        ``over`` is not a dict from names to lists of values, ``key`` is a
+        string, or ``trials`` is not an integer.
     ValueError
-        ``over`` has a name without values, ``trials`` is less than 1, or ``where`` accepts no variant.
+        ``over`` has a name without values, ``trials`` is less than 1, or
+        ``where`` accepts no variant.
 
     Notes
     -----
-    If there are more variants than ``trials``, Bayesian optimization with a Gaussian process selects those to measure: each
-    round measures the variant with the largest expected improvement.
+    If there are more variants than ``trials``, Bayesian optimization with a
+    Gaussian process selects those to measure: each round measures the
+    variant with the largest expected improvement.
 
     Examples
     --------

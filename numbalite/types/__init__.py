@@ -80,7 +80,9 @@ NAMES["bool"] = boolean
 
 
 def from_dtype(dtype, name=None) -> Scalar | Record:
-    """Returns the type of elements of a NumPy dtype; structured dtypes return records.
+    """Returns the type of elements of a NumPy dtype.
+
+    Structured dtypes return records.
 
     Parameters
     ----------
@@ -132,7 +134,9 @@ def as_type(value) -> Type:
 
 
 def const(t: Array | Record | Pointer) -> Array | Pointer:
-    """Returns the type of an input: ``const(float32[:])`` is ``"const float32[:]"``, never copied back.
+    """Returns the type of an input, which is never copied back.
+
+    ``const(float32[:])`` is ``"const float32[:]"``.
 
     Parameters
     ----------
@@ -206,8 +210,9 @@ def typeof(value) -> Type:
     Parameters
     ----------
     value : object
-        NumPy numbers and arrays, device arrays, Python numbers (``int64``, ``float64``, ``complex128``, ``boolean``),
-        tuples and named tuples of these, enumeration members, None, dtypes.
+        NumPy numbers and arrays, device arrays, Python numbers (``int64``,
+        ``float64``, ``complex128``, ``boolean``), tuples and named tuples
+        of these, enumeration members, None, dtypes.
 
     Returns
     -------

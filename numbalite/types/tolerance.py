@@ -21,15 +21,16 @@ def tolerance(dtype: Any, terms: float = 1) -> Tolerance:
     Parameters
     ----------
     dtype : dtype
-        The dtype of the value. Integers, booleans and dates have to be equal.
+        The dtype of the value. Integers, booleans and dates have to be
+        equal.
     terms : float
         The number of terms, for a sum of products.
 
     Returns
     -------
     Tolerance
-        A few times the distance of neighbouring numbers; a sum of ``terms`` products may be further off, by its square
-        root.
+        A few times the distance of neighbouring numbers; a sum of ``terms``
+        products may be further off, by its square root.
 
     Examples
     --------

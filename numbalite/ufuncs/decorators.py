@@ -206,39 +206,45 @@ def vectorize(
     args: Any = None,
     **given: Any,
 ) -> Any:
-    """Makes a NumPy ufunc from a function of numbers whose body is a string of C++, or from a source.
+    """Makes a NumPy ufunc from a function of numbers.
 
-    It is a decorator, bare or with signatures. Without a signature, a loop is compiled for the dtypes
-    of each call. A function that returns a ``tuple<...>`` makes a ufunc with several results
-    ("Tuple((float32, float32))(float32)"). A call accepts arrays that can be broadcast, and raises the
-    exceptions of NumPy's ufuncs.
+    The function's body is a string of C++; a complete source is accepted,
+    too. It is a decorator, bare or with signatures. Without a signature, a
+    loop is compiled for the dtypes of each call. A function that returns a
+    ``tuple<...>`` makes a ufunc with several results ("Tuple((float32,
+    float32))(float32)"). A call accepts arrays that can be broadcast, and
+    raises the exceptions of NumPy's ufuncs.
 
     Parameters
     ----------
     ftylist_or_function : str, list, type or function
-        A signature ("float32(float32, float32)", types) or a list of them: the first that accepts a
-        call's dtypes is used. Or the function, or a source.
+        A signature ("float32(float32, float32)", types) or a list of them:
+        the first that accepts a call's dtypes is used. Or the function, or
+        a source.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
         The initial value of reductions.
     source : str
-        A complete C++ function (a template, overloads), or with ``args`` a body or an expression.
+        A complete C++ function (a template, overloads), or with ``args`` a
+        body or an expression.
     name : str
         Selects one of several functions in ``source``.
     args : str or list of str
-        The names of the parameters, "x, y", of a ``source`` that is a body or an expression.
+        The names of the parameters, "x, y", of a ``source`` that is a body
+        or an expression.
     **given
-        Options: ``fastmath cache debug opt`` as in numba, ``boundscheck`` and ``stoppable`` as in
-        ``cuda.jit``, ``options=[...]`` for the compiler, ``std=``, ``headers={name: text}``,
-        ``max_registers lineinfo``; numba's ``nopython`` and ``nogil`` are accepted; both are always
-        true.
+        Options: ``fastmath cache debug opt`` as in numba, ``boundscheck``
+        and ``stoppable`` as in ``cuda.jit``, ``options=[...]`` for the
+        compiler, ``std=``, ``headers={name: text}``, ``max_registers
+        lineinfo``; numba's ``nopython`` and ``nogil`` are accepted; both
+        are always true.
 
     Returns
     -------
     CudaUfunc, numpy.ufunc or decorator
-        A CudaUfunc for the target "cuda", else a numpy.ufunc. A decorator if neither a function nor a
-        source was passed.
+        A CudaUfunc for the target "cuda", else a numpy.ufunc. A decorator
+        if neither a function nor a source was passed.
 
     Raises
     ------
@@ -249,7 +255,8 @@ def vectorize(
     TypeError
         An option does not exist, or two arguments exclude each other.
     ValueError
-        There is no such target, ``identity`` is another value, or an option has an invalid value.
+        There is no such target, ``identity`` is another value, or an option
+        has an invalid value.
     CudaSupportError
         The target is not available.
 
@@ -362,7 +369,9 @@ def cuda_vectorize(
     args: Any = None,
     **given: Any,
 ) -> Any:
-    """Makes a ufunc for the GPU: ``numbalite.vectorize`` with "cuda" as the default target.
+    """Makes a ufunc for the GPU.
+
+    This is ``numbalite.vectorize`` with "cuda" as the default target.
 
     Parameters
     ----------
@@ -481,19 +490,21 @@ def guvectorize(
     ftylist: Any=(), signature: str | None=None, target: str="cpu", identity: Any=None, *,
     source: Any=None, name: str | None=None, args: Any=None, block: bool | int=False, **given: Any,
 ) -> Any:  # fmt: skip
-    """Makes a NumPy generalized ufunc: a function of whole subarrays, applied along all loop dimensions.
+    """Makes a NumPy generalized ufunc: a function of whole subarrays.
 
-    The function's parameters are the inputs and then the outputs, which it writes; ``()`` outputs are
-    arrays of one element.
+    The function is applied along all loop dimensions. The function's
+    parameters are the inputs and then the outputs, which it writes; ``()``
+    outputs are arrays of one element.
 
     Parameters
     ----------
     ftylist : str, list or type
-        The types of the parameters, "void(float32[:,:], float32[:,:], float32[:,:])", or a list of
-        such signatures; without it a loop is compiled for the dtypes of each call. Or a source.
+        The types of the parameters, "void(float32[:,:], float32[:,:],
+        float32[:,:])", or a list of such signatures; without it a loop is
+        compiled for the dtypes of each call. Or a source.
     signature : str
-        The layout, "(m,n),(n,p)->(m,p)". It may have no outputs, "(n),(m)"; without ``writable_args``,
-        all its arrays are written.
+        The layout, "(m,n),(n,p)->(m,p)". It may have no outputs, "(n),(m)";
+        without ``writable_args``, all its arrays are written.
     target : str
         "cpu", "parallel" (a thread pool) or "cuda".
     identity : number, None or "reorderable"
@@ -501,28 +512,32 @@ def guvectorize(
     source, name, args
         As in vectorize.
     block : bool or int
-        True (on "cuda"): a whole thread block runs the body for each loop index, with shared memory and
-        barriers. An int, such as 256, is the number of threads.
+        True (on "cuda"): a whole thread block runs the body for each loop
+        index, with shared memory and barriers. An int, such as 256, is the
+        number of threads.
     **given
-        The options of vectorize, and ``writable_args``: the inputs that the function writes, by name or
-        number. After the call, the array that was passed has the new values.
+        The options of vectorize, and ``writable_args``: the inputs that the
+        function writes, by name or number. After the call, the array that
+        was passed has the new values.
 
     Returns
     -------
     CudaGUfunc, numpy.ufunc or decorator
-        A CudaGUfunc for the target "cuda", else a numpy.ufunc. A decorator if no source was passed.
+        A CudaGUfunc for the target "cuda", else a numpy.ufunc. A decorator
+        if no source was passed.
 
     Raises
     ------
     SignatureError
-        A signature is invalid, does not match the function, or has a return type.
+        A signature is invalid, does not match the function, or has a return
+        type.
     CompileError
         The compiler reports errors in the function.
     TypeError
         The layout is missing, or an option does not exist.
     ValueError
-        There is no such target, ``block`` is set for another target than "cuda", or an option has
-        an invalid value.
+        There is no such target, ``block`` is set for another target than
+        "cuda", or an option has an invalid value.
     CudaSupportError
         The target is not available.
 
@@ -633,7 +648,9 @@ def cuda_guvectorize(
     ftylist: Any=(), signature: str | None=None, target: str="cuda", identity: Any=None, *,
     source: Any=None, name: str | None=None, args: Any=None, block: bool | int=False, **given: Any,
 ) -> Any:  # fmt: skip
-    """Makes a generalized ufunc for the GPU: ``numbalite.guvectorize`` with "cuda" as the default target.
+    """Makes a generalized ufunc for the GPU.
+
+    This is ``numbalite.guvectorize`` with "cuda" as the default target.
 
     Parameters
     ----------

@@ -43,10 +43,11 @@ def fuse(function: None = None) -> type[Fused]: ...
 def fuse(function: Callable | None = None) -> Any:
     """Compiles an element-wise Python function of arrays to one kernel.
 
-    The function may use NumPy's ufuncs, operators, numbalite's GPU ufuncs, ``np.where``, ``np.clip``, ``.astype``,
-    and as the last step one sum, prod, max, min, any or all. It is called once for each list of argument types, with
-    placeholders for the arrays that record the operations. Types and results equal those of the function without
-    ``fuse``.
+    The function may use NumPy's ufuncs, operators, numbalite's GPU ufuncs,
+    ``np.where``, ``np.clip``, ``.astype``, and as the last step one sum,
+    prod, max, min, any or all. It is called once for each list of argument
+    types, with placeholders for the arrays that record the operations.
+    Types and results equal those of the function without ``fuse``.
 
     Parameters
     ----------
@@ -56,14 +57,16 @@ def fuse(function: Callable | None = None) -> Any:
     Returns
     -------
     Fused or decorator
-        The fused function. Its arguments are device arrays, host arrays and numbers, which are broadcast. ``out=`` and
-        ``stream=`` are as for ufuncs. A decorator if no function was passed.
+        The fused function. Its arguments are device arrays, host arrays and
+        numbers, which are broadcast. ``out=`` and ``stream=`` are as for
+        ufuncs. A decorator if no function was passed.
 
     Raises
     ------
     TypeError
-        ``function`` is not callable. A call raises TypeError for operations that cannot be fused: branches on values,
-        indexing, functions of whole arrays, and a reduction before the last step.
+        ``function`` is not callable. A call raises TypeError for operations
+        that cannot be fused: branches on values, indexing, functions of
+        whole arrays, and a reduction before the last step.
 
     Examples
     --------

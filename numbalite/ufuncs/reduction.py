@@ -40,35 +40,42 @@ if TYPE_CHECKING:
 class Reduce(_core.Reduction):
     """Reduces arrays with an associative function of two numbers.
 
-    The function need not be commutative: elements are combined in C order. If the whole text is a commutative
-    operation (``a + b``, ``a * b``, ``a & b``, ``min(a, b)``, ...), another, faster order is used. The order
-    depends only on shape and strides, so that results are reproducible bit by bit.
-    The accumulator and the result have the array's dtype: the function's return value is converted to it (an int8
-    sum wraps; use ``x.astype("int32")`` for a wider one).
+    The function need not be commutative: elements are combined in C order.
+    If the whole text is a commutative operation (``a + b``, ``a * b``, ``a
+    & b``, ``min(a, b)``, ...), another, faster order is used. The order
+    depends only on shape and strides, so that results are reproducible bit
+    by bit. The accumulator and the result have the array's dtype: the
+    function's return value is converted to it (an int8 sum wraps; use
+    ``x.astype("int32")`` for a wider one).
 
     Calling:
 
-    ``arr``: an array of numbers with any strides, on the host or the device (or of another library). For host
-    arrays, the result is a NumPy scalar or array; for device arrays a NumPy scalar, or with ``axis`` a device
-    array. ``size``: only the first elements (one dimension). ``res``: a device array; the result is stored in
-    its first element, or with ``axis`` in all of it, and the call returns None without waiting.
-    ``init``: the initial value, which is combined from the left; the result for an empty array.
-    ``axis``: an int or a tuple; None (the default) reduces all axes.
+    ``arr``: an array of numbers with any strides, on the host or the device
+    (or of another library). For host arrays, the result is a NumPy scalar
+    or array; for device arrays a NumPy scalar, or with ``axis`` a device
+    array. ``size``: only the first elements (one dimension). ``res``: a
+    device array; the result is stored in its first element, or with
+    ``axis`` in all of it, and the call returns None without waiting.
+    ``init``: the initial value, which is combined from the left; the result
+    for an empty array. ``axis``: an int or a tuple; None (the default)
+    reduces all axes.
 
-    A call raises ValueError for an empty array without ``init``, AxisError for an invalid axis, TypeError
-    for values that are no array of numbers.
+    A call raises ValueError for an empty array without ``init``, AxisError
+    for an invalid axis, TypeError for values that are no array of numbers.
 
     Parameters
     ----------
     functor : str or function
-        An expression or a body in ``a`` and ``b`` ("a + b"), a function of two parameters whose body is a string (so this
-        is a decorator), or a device function.
+        An expression or a body in ``a`` and ``b`` ("a + b"), a function of
+        two parameters whose body is a string (so this is a decorator), or a
+        device function.
     source : str
         A complete C++ function, or with ``args`` an expression or a body.
     name : str
         Selects one of several functions in ``source``.
     args : str or list of str
-        The names of the parameters, "x, y", of a ``source`` that is a body or an expression.
+        The names of the parameters, "x, y", of a ``source`` that is a body
+        or an expression.
     **given
         The options of ``cuda.jit`` (``fastmath``, ``options=[...]``, ...).
 

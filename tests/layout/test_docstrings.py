@@ -36,10 +36,16 @@ CONVERTED = {
         compile compile_ptx compile_all compile_for_current_device
         compile_ptx_for_current_device
     """,
+    "kernels/compiled.py": "compile",
     "kernels/decorators.py": "jit module",
+    "kernels/dispatcher.py": "configure profile forall specialize occupancy",
     "kernels/foreign.py": "declare_device",
+    "kernels/module.py": "get_global",
     "linalg/epilogue.py": "matmul",
-    "ndarray/arrays.py": "to_device device_array_like In Out InOut",
+    "ndarray/arrays.py": """
+        to_device device_array_like In Out InOut copy_to_host copy_to_device fill copy
+        astype
+    """,
     "ndarray/exchange.py": "from_dlpack",
     "ndarray/foreign.py": "as_cuda_array from_cuda_array_interface",
     "ndarray/hostarrays.py": """
@@ -62,6 +68,7 @@ CONVERTED = {
     "runtime/limits.py": "limit",
     "runtime/managers.py": "set_memory_manager",
     "runtime/memory.py": "memory_pool host_memory_pool",
+    "runtime/rawmemory.py": "is_cuda_array",
     "runtime/streams.py": """
         stream default_stream legacy_default_stream per_thread_default_stream
         external_stream event event_elapsed_time capture priority_range auto_synchronize
@@ -118,6 +125,8 @@ def test_docstring_sections_are_valid_numpydoc(found):
     assert all(len(title) == len(line) for title, line in titles)
     assert VERB.match(doc), "the summary begins with a verb: Returns, Makes, ..."
     assert re.match(r".*[.`)](\n\n|$)", doc), "the summary is one line"
+    text = doc.partition("\nExamples\n---")[0]
+    assert max(map(len, text.splitlines())) <= 76, "help() has 4 columns more, of 80"
     listed = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", doc, re.M | re.S)
     described = NAMES.findall(listed[1]) if listed else []
     described = [one.lstrip("*") for row in described for one in row.split(", ")]
