@@ -235,16 +235,33 @@ class ManagedNDArray(_ReachableArray):
         return low, high - low
 
     def prefetch(self, device: DeviceLike | None = None, stream: StreamLike = 0) -> None:
-        """Moves the memory, in stream order, to a device that will use it (a number, None for the calling thread's
-        device, or "cpu" for the host)."""
+        """Moves the memory, in stream order, to a device that will use it.
+
+        Parameters
+        ----------
+        device : int, Device or "cpu"
+            The device; "cpu" is the host; default: the calling thread's device.
+        stream : Stream
+            The stream of the work.
+        """
         if self.size:
             _core.prefetch(*self._range(), _place(device), stream)  # type: ignore[call-arg]
 
     def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
         """Passes a hint about the future use of the memory to the driver.
 
-        advice: ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"`` (with the device, or
-        ``"cpu"``), or one of them with the prefix ``unset_``.
+        Parameters
+        ----------
+        advice : str
+            ``"read_mostly"``, ``"preferred_location"`` or ``"accessed_by"``, or
+            one of them with the prefix ``unset_``.
+        device : int, Device or "cpu"
+            The device of the hint; default: the calling thread's device.
+
+        Raises
+        ------
+        ValueError
+            ``advice`` is another string.
         """
         number = _ADVICE.get(advice)
         if number is None:

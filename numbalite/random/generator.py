@@ -118,7 +118,23 @@ class Generator:
         return self._bits
 
     def spawn(self, n_children: int) -> list[Generator]:
-        """Independent generators, from the children of the seed. Raises TypeError without a seed."""
+        """Returns independent generators, from the children of the seed.
+
+        Parameters
+        ----------
+        n_children : int
+            The number of generators.
+
+        Returns
+        -------
+        list of Generator
+            The generators.
+
+        Raises
+        ------
+        TypeError
+            The generator has no seed.
+        """
         return [Generator(bits) for bits in self._bits.spawn(n_children)]
 
     def __repr__(self) -> str:
@@ -156,8 +172,26 @@ class Generator:
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Uniform in [0, 1).
+        """Returns numbers that are uniformly distributed in [0, 1).
 
+        Parameters
+        ----------
+        size : int or tuple of int
+            The shape; None: an array of no dimensions.
+        dtype : dtype
+            The dtype of the numbers.
+        out : DeviceNDArray
+            A C-contiguous array for the numbers.
+        stream : Stream
+            The stream of the kernel.
+
+        Returns
+        -------
+        DeviceNDArray
+            The numbers, or ``out``.
+
+        Examples
+        --------
         >>> rng = cuda.random.default_rng(1)
         >>> rng.random(3, dtype=np.float32)
         DeviceNDArray([0.75244844, 0.48536515, 0.78681004],
@@ -169,7 +203,25 @@ class Generator:
         self, low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Uniform from ``low`` up to ``high``; by rounding, ``high`` itself can occur."""
+        """Returns numbers that are uniformly distributed from low up to high.
+
+        By rounding, ``high`` itself can occur.
+
+        Parameters
+        ----------
+        low, high : number or array
+            The limits.
+        size : int or tuple of int
+            The shape; None: that of the limits if they are arrays, else an
+            array of no dimensions.
+        dtype, out, stream
+            As in random.
+
+        Returns
+        -------
+        DeviceNDArray
+            The numbers, or ``out``.
+        """
         width = _width(low, high)
         return self._draw("uniform", size, dtype, out, stream, low, width)
 
@@ -177,15 +229,50 @@ class Generator:
         self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
         endpoint: bool = False, out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Integers from ``low`` up to ``high``, without it or, with ``endpoint``, with it; uniformly distributed.
+        """Returns integers that are uniformly distributed from low up to high.
 
-        With one number, from 0 up to that. ``dtype`` is any integer type, or bool. There is no bias: if the
-        range does not divide that of the generator, values are rejected (Lemire 2019).
+        There is no bias.
+
+        Parameters
+        ----------
+        low, high : int or array
+            The limits; ``high`` is excluded. With one number, from 0 up to
+            that.
+        size : int or tuple of int
+            The shape; None: that of the limits if they are arrays, else an
+            array of no dimensions.
+        dtype : dtype
+            Any integer type, or bool.
+        endpoint : bool
+            True: includes ``high``.
+        out, stream
+            As in random.
+
+        Returns
+        -------
+        DeviceNDArray
+            The integers, or ``out``.
+
+        Notes
+        -----
+        If the range does not divide that of the generator, values are rejected
+        (Lemire 2019).
         """
         return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
 
     def bytes(self, length: int) -> bytes:
-        """So many random bytes, on the host."""
+        """Returns random bytes, on the host.
+
+        Parameters
+        ----------
+        length : int
+            The number of bytes.
+
+        Returns
+        -------
+        bytes
+            The bytes.
+        """
         return self.integers(256, size=length, dtype=np.uint8).copy_to_host().tobytes()
 
     # ---- one word for each number
@@ -194,8 +281,24 @@ class Generator:
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Draws from the normal distribution with mean 0 and standard deviation 1 (Box-Muller
-        transform)."""
+        """Returns numbers of the normal distribution.
+
+        The mean is 0, the standard deviation 1.
+
+        Parameters
+        ----------
+        size, dtype, out, stream
+            As in random.
+
+        Returns
+        -------
+        DeviceNDArray
+            The numbers, or ``out``.
+
+        Notes
+        -----
+        The method is the Box-Muller transform.
+        """
         return self._draw("standard_normal", size, dtype, out, stream)
 
     def normal(

@@ -29,13 +29,47 @@ def cg(
     M: Any = None,
     callback: Callable[[DeviceNDArray], object] | None = None,
 ) -> tuple[DeviceNDArray, int]:
-    """Solves ``A @ x = b`` for a symmetric (or Hermitian) positive definite matrix by conjugate gradients.
+    """Solves ``A @ x = b`` for a positive definite matrix.
 
-    ``A`` is a sparse array, a matrix on the device, or a function of a vector; so is ``M``, which approximates the
-    inverse of ``A``. The iteration has converged if ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Returns (x,
-    info): info is 0, or the number of iterations without convergence (``maxiter``, by default 10 times the length
-    of ``b``). Each iteration waits for the norm. ``callback`` is called with x after each iteration.
+    The matrix is symmetric (or Hermitian). Each iteration waits for the
+    norm.
 
+    Parameters
+    ----------
+    A : sparse array, DeviceNDArray or function
+        The matrix, or a function of a vector.
+    b : array
+        The right-hand side, a vector.
+    x0 : array
+        The start of the iteration.
+    rtol, atol : float
+        The iteration has converged if ``norm(b - A @ x) <= max(rtol *
+        norm(b), atol)``.
+    maxiter : int
+        The maximum number of iterations, by default 10 times the length of
+        ``b``.
+    M : sparse array, DeviceNDArray or function
+        Approximates the inverse of ``A``.
+    callback : function
+        It is called with x after each iteration.
+
+    Returns
+    -------
+    tuple
+        (x, info): info is 0, or the number of iterations without
+        convergence.
+
+    Raises
+    ------
+    ValueError
+        ``b`` is not a vector.
+
+    Notes
+    -----
+    The method is that of conjugate gradients.
+
+    Examples
+    --------
     >>> A = cuda.sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(5, 5))
     >>> x, info = cuda.sparse.linalg.cg(A, np.ones(5))
     >>> print(x.copy_to_host().round(3), info)

@@ -162,31 +162,89 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
 
     def derivative(self, by: int = 0) -> CudaUfunc:
-        """Returns the derivative with respect to input number `by`, as a ufunc (see
-        numbalite.ufuncs.differentiation).
+        """Returns the derivative with respect to an input, as a ufunc.
 
-        f.derivative(1)(x, y)
+        Parameters
+        ----------
+        by : int
+            The number of the input.
+
+        Returns
+        -------
+        CudaUfunc
+            The derivative: ``f.derivative(1)(x, y)``.
+
+        Raises
+        ------
+        ValueError
+            There is no such input.
         """
         from . import differentiation
 
         return differentiation.derivative(self, by)
 
     def jvp(self, primals: Any, tangents: Any) -> tuple:
-        """(f(x...), its derivative at x... in the direction of the tangents), all broadcast."""
+        """Returns the result and its derivative in the direction of the tangents.
+
+        Parameters
+        ----------
+        primals : tuple of array
+            The inputs; they are broadcast.
+        tangents : tuple of array
+            The direction, one for each input; None for integers.
+
+        Returns
+        -------
+        tuple
+            (f(x...), its derivative at x...).
+
+        Raises
+        ------
+        TypeError
+            The numbers of primals and tangents differ, or an integer has a
+            tangent.
+        """
         from . import differentiation
 
         return differentiation.jvp(self, primals, tangents)
 
     def vjp(self, primals: Any, cotangents: Any) -> tuple:
-        """Returns the gradients with respect to the primals, in their shapes; None for integers."""
+        """Returns the gradients with respect to the primals.
+
+        Parameters
+        ----------
+        primals : tuple of array
+            The inputs.
+        cotangents : tuple of array
+            One for each result.
+
+        Returns
+        -------
+        tuple
+            The gradients, in the shapes of the primals; None for integers.
+
+        Raises
+        ------
+        TypeError
+            The number of cotangents is not that of the results.
+        """
         from . import differentiation
 
         return differentiation.vjp(self, primals, cotangents)
 
     def defvjp(self, *rules: Any) -> CudaUfunc:
-        """Defines the derivatives by C++ texts, one for each input; returns the ufunc.
+        """Defines the derivatives by C++ texts.
 
-        A text uses the inputs' names and ``g``, and returns g times the derivative.
+        Parameters
+        ----------
+        *rules : str
+            One for each input: a text that uses the inputs' names and ``g``,
+            and returns g times the derivative.
+
+        Returns
+        -------
+        CudaUfunc
+            The ufunc.
         """
         from . import differentiation
 

@@ -113,6 +113,7 @@ def more():
         yield "numbalite.cuda.random", name, getattr(random, name)
     for name in sparse.__all__:
         yield "numbalite.cuda.sparse", name, getattr(sparse, name)
+    yield "numbalite.cuda.sparse.linalg", "cg", sparse.linalg.cg
 
 
 def examples():

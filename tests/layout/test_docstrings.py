@@ -50,13 +50,13 @@ CONVERTED = {
     "ndarray/foreign.py": "as_cuda_array from_cuda_array_interface",
     "ndarray/hostarrays.py": """
         pinned_array pinned_array_like mapped_array mapped_array_like managed_array pinned
-        mapped
+        mapped prefetch advise
     """,
     "ndarray/textures.py": "texture surface",
     "numba/__init__.py": "install",
     "operators/__init__.py": "operation",
     "profiler/session.py": "profile",
-    "random/generator.py": "default_rng",
+    "random/generator.py": "default_rng spawn random uniform integers bytes standard_normal",
     "runtime/checks.py": "checks",
     "runtime/devices.py": """
         cuda_error is_simulated is_available is_supported_version list_devices select_device
@@ -79,10 +79,12 @@ CONVERTED = {
     "sparse/construct.py": "issparse",
     "sparse/formats.py": "spsolve_triangular",
     "sparse/joining.py": "vstack hstack block_array block_diag kron kronsum tril triu find",
+    "sparse/linalg.py": "cg",
     "torch/operator.py": "operator",
     "tuning/tuned.py": "autotune",
     "types/__init__.py": "from_dtype const typeof",
     "types/tolerance.py": "tolerance",
+    "ufuncs/cudaufunc.py": "derivative jvp vjp defvjp",
     "ufuncs/decorators.py": "vectorize cuda_vectorize guvectorize cuda_guvectorize",
     "ufuncs/fuse.py": "fuse",
     "ufuncs/reduction.py": "Reduce",
