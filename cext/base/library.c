@@ -65,8 +65,7 @@ static int has_debug_information(const void *bytes, size_t size) {
     return memmem(bytes, size, name, sizeof name) != NULL;
 }
 
-/* Keeps `file` open, or closes it if that is not possible: then a debugger may find no debug
- * information. */
+/* Keeps `file` open. If this fails, closes it; a debugger may then find no debug information. */
 static void keep_open(void *library, int file) {
     kept_file *k = malloc(sizeof *k);
     nl_mutex_lock(&lock);

@@ -138,7 +138,7 @@ int nl_bounce_is_locked(const void *host) {
 /* Copies with non-temporal stores: the destination is not read into the cache before it is
  * overwritten. Used where the destination is not read soon. Large results in pages that were
  * touched before need half the processor time. Do not use it for pages that were just cleared,
- * because these are in a cache. */
+ * because these pages are in the CPU's cache. */
 static void copy_past_caches(char *to, const char *from, size_t size) {
 #if defined(__x86_64__)
     size_t head = (size_t)(-(uintptr_t)to & 63);

@@ -2,10 +2,10 @@
  * after its release.
  *
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
- * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. Work on streams
- * that are ordered with stream 0 comes after that use. A non-blocking stream does not, so
- * nl_buffer_use makes it wait for an event on stream 0, the device's fence, until one query has
- * found the fence complete. Tickets count allocations: a fence recorded when `allocated` was n
+ * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. New work on
+ * streams that are ordered with stream 0 runs after this use. Work on a non-blocking stream does
+ * not, so nl_buffer_use makes it wait for an event on stream 0, the device's fence, until one query
+ * has found the fence complete. Tickets count allocations: a fence recorded when `allocated` was n
  * covers the first n of them; `settled` is the number of allocations that are certainly complete.
  * An upload that may not be complete has a ticket, too: until the process has used a non-blocking
  * stream, a copy of pageable memory is not waited for.

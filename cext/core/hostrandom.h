@@ -12,7 +12,8 @@ typedef struct nl_hostrandom {
 /* Returns the calling thread's nl_hostrandom. Without an earlier nl_hostrandom_seed, it is seeded
  * unpredictably. */
 void *nl_hostrandom_state(void);
-/* Sets the calling thread's state to the one that init_xoroshiro128p_state makes from the seed. */
+/* Sets the calling thread's state to the state that init_xoroshiro128p_state computes from the
+ * seed. */
 void nl_hostrandom_seed(uint64_t seed);
 
 #endif

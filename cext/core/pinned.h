@@ -23,7 +23,7 @@ typedef struct nl_pinned {
 /* Takes a block of NL_PINNED_BYTES for `dev`, which must be bound. *out is NULL if all blocks are
  * in use: the caller must then work without one. */
 int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err);
-/* Returns the block. The device must have finished with it. Accepts NULL. */
+/* Returns the block to the table. All device work that uses it must be complete. Accepts NULL. */
 void nl_pinned_release(nl_pinned *block);
 
 /* Like nl_pinned_release, after an interrupted wait for the stream: the block becomes available

@@ -164,8 +164,8 @@ static schedule by_warps(const geometry *g, int64_t width) {
     return s;
 }
 
-/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other, which
- * costs no time only if other warps have enough to copy. */
+/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. The wait
+ * costs no time only if other warps have enough data to copy. */
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);

@@ -30,8 +30,8 @@ typedef struct nl_driver {
     const char *kind;
     /* The following function pointers are NULL if the driver lacks the feature, as on a GPU. */
     /* Moves the fault behind a failed status to *fault, with more details than cuGetErrorString
-     * (the simulator reports block, thread and line). Returns 1, or 0 if there is none. A fault is
-     * returned once: a second call returns 0. */
+     * (the simulator reports block, thread and line). Returns 1, or 0 if there is none. Each fault
+     * is returned once; a second call returns 0. */
     int (*TakeFault)(nl_fault *fault);
     /* SetChecks sets the checks for the launches of the calling thread (NULL: those of the
      * process). SetProcessChecks sets the checks for all threads that have not set their own. */

@@ -253,7 +253,7 @@ typedef struct nl_sim_checker {
      * writes, 2 for references, 3 and more for members. Returns if the alignment does not
      * matter. */
     void (*misaligned)(void *address, unsigned align, int kind, const void *pc);
-    /* name: the thread has this named array from now on. unname: no longer. */
+    /* name: a named array of the thread begins to exist. unname: it ends. */
     void (*name)(struct nl_sim_named *array);
     void (*unname)(struct nl_sim_named *array);
     /* A local variable is read before it was written (uninitialized.h). */

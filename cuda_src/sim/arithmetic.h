@@ -12,7 +12,7 @@
 
 namespace numbalite_sim {
 
-/* The data that the compiler passes. */
+/* The layouts of the structs that the compiler passes to the sanitizer's functions. */
 struct division_type {
     unsigned short kind; /* 0: an integer, 1: a floating-point number */
     unsigned short info; /* integers: bit 0 set if signed, then the logarithm of the width */

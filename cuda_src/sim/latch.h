@@ -24,7 +24,7 @@ NUMBALITE_SIM_INLINE void count_down(long *count, long by, const char *file, int
     if (left == 0)
         complete(count);
 }
-/* blocks: the caller repeats the question until the answer is true. */
+/* blocks: the caller repeats this call until it returns true. */
 NUMBALITE_SIM_INLINE bool is_zero(const long *count, bool blocks, const char *file, int line) {
     spin(file, line);
     bool is_over = __atomic_load_n(count, __ATOMIC_SEQ_CST) == 0;

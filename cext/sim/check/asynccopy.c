@@ -311,7 +311,7 @@ static int ranges_overlap(uintptr_t at, size_t length, uintptr_t address, size_t
     return at && at < address + size && address < at + length;
 }
 
-/* The pending copy of the list that the access conflicts with; NULL: none. */
+/* Returns the pending copy of the list with which the access conflicts, or NULL. */
 static const copy *find(const nl_sim_worker *w, const copy *list, uintptr_t address, size_t size,
                         unsigned kind) {
     uint64_t index = block_number(w);

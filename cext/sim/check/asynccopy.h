@@ -26,7 +26,7 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc);
 /* Does the barrier count copies that are not complete? They are complete when its phase is. */
 int nl_sim_asynccopy_is_counted(const struct nl_sim_worker *worker, const void *barrier);
 void nl_sim_asynccopy_complete(struct nl_sim_worker *worker, const void *barrier);
-/* Call when the worker's block ends. */
+/* Must be called when the worker's block ends. */
 void nl_sim_asynccopy_end_block(struct nl_sim_worker *worker);
 /* Does the running thread access bytes of a pending copy in simulated memory? If so, reports it and
  * returns 1. */

@@ -37,7 +37,7 @@ typedef struct granule {
     uint32_t writer, reader;
 } granule;
 
-/* Protects all variables below. It must be the last lock that is acquired. */
+/* Protects all variables below. No other lock may be acquired while it is held. */
 static nl_mutex lock = NL_MUTEX_INIT;
 static uintptr_t low, span;
 /* &untold marks a chunk of host or shared memory, which is not watched */

@@ -1,4 +1,5 @@
-/* sim/driver/exec: a node is identified by the graph's operation of which it is a copy. */
+/* sim/driver/exec: executable graphs. A node is a copy of an operation of the graph, and is
+ * identified by this operation. */
 #include "sim/driver/exec.h"
 
 #include <stdlib.h>

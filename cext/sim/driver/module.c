@@ -229,8 +229,8 @@ static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *ker
     f->context = m->context;
     f->carveout = -1;
     size_t count = collect_other_kernels(m, kernel, others);
-    /* Variables of functions that kernels call count for each kernel. A kernel cannot have more
-     * than this. */
+    /* Shared variables of functions that kernels call are counted for every kernel, so the sum is
+     * an upper bound. */
     size_t shared = nl_sim_elf_shared_size(m->bytes, m->object.size, kernel->name, others, count);
     f->static_shared = shared < NL_SIM_SHARED_DEFAULT ? (int)shared : NL_SIM_SHARED_DEFAULT;
     f->max_dynamic_shared = NL_SIM_SHARED_DEFAULT - f->static_shared;
