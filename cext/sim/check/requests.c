@@ -106,6 +106,11 @@ int nl_sim_requests_are_starved(const nl_sim_requests *r) {
     return r->starved;
 }
 
+static uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
 /* Counting */
 
 /* Loads the sectors of a request, one cache line after another. */
@@ -167,6 +172,25 @@ static void keep_sample(nl_sim_request_site *s, const request *q) {
         s->sample.address[i] = q->mask >> i & 1 ? q->address[i] : 0;
 }
 
+static uint64_t hash_request(uint64_t iteration, uint32_t site, uint32_t number) {
+    return mix(mix(iteration, site), number) >> 20;
+}
+
+/* Frees the slots of the open requests. A warp mostly has few: then not all slots are written. */
+static void clear_slots(warp *w) {
+    if (w->open > SLOTS / 16) {
+        memset(w->slots, 0, SLOTS * sizeof *w->slots);
+        return;
+    }
+    for (unsigned i = 0; i < w->open; i++) {
+        const request *q = &w->requests[i];
+        uint64_t at = hash_request(q->iteration, q->site, q->number);
+        while (w->slots[at % SLOTS] != i + 1)
+            at++;
+        w->slots[at % SLOTS] = 0;
+    }
+}
+
 static void count_and_close(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
@@ -179,7 +203,7 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
     }
     if (w->open) {
         nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
-        memset(w->slots, 0, SLOTS * sizeof *w->slots);
+        clear_slots(w);
     }
     w->open = 0;
     w->epoch++;
@@ -216,11 +240,6 @@ void nl_sim_requests_begin(nl_sim_requests *r) {
 }
 
 /* Sites and requests */
-
-static uint64_t mix(uint64_t a, uint64_t b) {
-    uint64_t x = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
-    return (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-}
 
 static void insert_site(nl_sim_requests *r, uint32_t index) {
     const nl_sim_request_site *s = &r->sites[index];
@@ -322,7 +341,7 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
         return 0;
     }
     uint32_t number = v->iteration[bit] == l->iteration ? v->number[bit] : 0;
-    uint64_t at = mix(mix(l->iteration, (uint64_t)site), number) >> 20;
+    uint64_t at = hash_request(l->iteration, (uint32_t)site, number);
     uint32_t found;
     for (; (found = w->slots[at % SLOTS]) != 0; at++) {
         request *q = &w->requests[found - 1];

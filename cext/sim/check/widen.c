@@ -5,10 +5,11 @@
 #include <string.h>
 #include "base/mem.h"
 
-enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MAX_BYTES = 16 };
+enum { SLOTS = 2 * NL_SIM_WIDEN_MAX, MIN_SLOTS = 16, MAX_BYTES = 16 };
 
 struct nl_sim_widen {
     uint16_t slots[SLOTS]; /* index of a request plus one; 0: free */
+    size_t last;           /* of the slots in use, whose number is a power of two */
     uint8_t is_merged[NL_SIM_WIDEN_MAX];
 };
 
@@ -39,9 +40,9 @@ static void insert(nl_sim_widen *w, const nl_sim_request *requests, unsigned ind
                    const nl_sim_request_site *sites) {
     const nl_sim_request *q = &requests[index];
     size_t at = hash(first_address(q), sites[q->site].line);
-    while (w->slots[at % SLOTS])
+    while (w->slots[at & w->last])
         at++;
-    w->slots[at % SLOTS] = (uint16_t)(index + 1);
+    w->slots[at & w->last] = (uint16_t)(index + 1);
 }
 
 /* Does each lane of b access the bytes at `offset` from those that it accesses in a? */
@@ -70,7 +71,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
                           uintptr_t offset) {
     const nl_sim_request_site *s = &sites[q->site];
     size_t at = hash(first_address(q) + offset, s->line);
-    for (uint16_t found; (found = w->slots[at % SLOTS]) != 0; at++) {
+    for (uint16_t found; (found = w->slots[at & w->last]) != 0; at++) {
         const nl_sim_request *other = &requests[found - 1];
         const nl_sim_request_site *t = &sites[other->site];
         if (!w->is_merged[found - 1] && t->line == s->line && t->kind == s->kind &&
@@ -124,7 +125,11 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
 
 void nl_sim_widen_count(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites) {
-    memset(w->slots, 0, sizeof w->slots);
+    size_t slots = MIN_SLOTS;
+    while (slots < 2 * (size_t)count)
+        slots *= 2;
+    memset(w->slots, 0, slots * sizeof *w->slots);
+    w->last = slots - 1;
     for (unsigned i = 0; i < count; i++) {
         if (can_widen(&sites[requests[i].site], MAX_BYTES))
             insert(w, requests, i, sites);
