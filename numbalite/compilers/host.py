@@ -177,6 +177,9 @@ def flags(family, options, opt, kind="sim", checks=(), covers=False) -> list:
         result.append(
             "-fno-strict-return"
         )  # a function may end without a return statement, as with NVRTC
+    if kind == "sim":
+        # A frame larger than the guard below the stack would skip it.
+        result.append("-fstack-clash-protection")
     result += _thread_locals(family)
     has_lines = options.lineinfo or checks or covers
     result.append("-g" if options.debug else "-g1" if has_lines else "-g0")
