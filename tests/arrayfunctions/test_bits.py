@@ -31,9 +31,15 @@ def test_packbits_matches_numpy(case, order):
     count=st.sampled_from([None, 0, 3, 8, 11, 40, -1, -9, -1000]),
 )
 def test_unpackbits_matches_numpy(case, order, count):
+    def unpack(a, *rest):
+        result = np.unpackbits(a, *rest)
+        if a.size == 0 and isinstance(a, np.ndarray):
+            result[...] = 0  # NumPy does not write the bits that it adds to no bytes
+        return result
+
     one, axis = case
     rest = axis, count, order
-    same(np.unpackbits, (one.device(), *rest), (one.host, *rest))
+    same(unpack, (one.device(), *rest), (one.host, *rest))
 
 
 @pytest.mark.parametrize("function", [np.packbits, np.unpackbits])
