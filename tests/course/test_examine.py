@@ -4,6 +4,8 @@ there is a GPU."""
 import numpy as np
 import pytest
 
+from kit.lines import lines_of
+
 from numbalite import cuda
 from numbalite.course import device, examine
 

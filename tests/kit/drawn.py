@@ -33,7 +33,7 @@ LONG = any(word.startswith("--hypothesis-profile=long") for word in sys.argv)
 
 
 def examples(count):
-    """Returns a decorator: so many examples, always the same; with NUMBALITE_TEST_SEED=all thirty
+    """Returns a decorator: so many examples, always the same; with --hypothesis-profile=long thirty
     times as many, drawn anew.
 
     Only these are shrunk when they fail: if each example compiles, shrinking takes longer than a
