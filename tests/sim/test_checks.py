@@ -742,25 +742,6 @@ def test_a_stack_overflow_has_a_line():
     assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")
 
 
-@pytest.mark.parametrize("is_checked", [False, True])
-@pytest.mark.parametrize("size", [150_000, 1_600_000, 100_000_000])
-def test_a_frame_larger_than_the_guard_is_a_stack_overflow(size, is_checked):
-    kernel = cuda.jit(
-        source="""
-        __global__ void large(char *x) {
-            volatile char part[SIZE];
-            part[x[0]] = 1;
-            x[threadIdx.x] = part[x[0]];
-        }
-        """.replace("SIZE", str(size)),
-        name="large",
-    )
-    x = zeros(32, dtype=np.int8)
-    with cuda.checks("memory" if is_checked else "none"):
-        error = fails(kernel[1, 32], x)
-    assert "stack overflow: the thread uses more than" in str(error)
-
-
 def test_what_is_known_of_freed_memory_takes_none():
     """Addresses are not used again at once, and their shadow memory is separate for each."""
 
