@@ -1,11 +1,13 @@
 """cuda.profile() on the simulator: counters of accesses, compared with arithmetic on addresses in NumPy."""
 
+import gc
 import json
 import os
 import random
 import re
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -553,6 +555,28 @@ def test_counters_are_equal_in_every_run():
     assert found[0] == found[1] == found[2]
 
 
+def test_a_record_outlives_its_kernel():
+    source = """
+    __global__ void temporary(int *x) {
+        __shared__ int s[64];
+        s[threadIdx.x] = x[threadIdx.x];
+        __syncthreads();
+        x[threadIdx.x] = s[63 - threadIdx.x];
+    }
+    """
+    kernel = cuda.jit(source=source, name="temporary")
+    memory = weakref.ref(kernel)
+    with cuda.profile() as profile:
+        kernel[1, 64](cuda.to_device(np.zeros(64, np.int32)))
+        cuda.synchronize()
+        del kernel
+        gc.collect()
+    assert memory() is None
+    (launch,) = profile.launches
+    assert {line.file for line in launch.lines} == {__file__}
+    assert launch.barrier_waits == 2
+
+
 def test_a_launch_that_fails_is_marked_as_incomplete():
     @cuda.jit("void(int32[::1])")
     def fails(x):
@@ -642,6 +666,7 @@ def test_dram_bytes_lie_between_what_is_touched_and_what_is_requested():
 
 PROGRAM = """
 import sys
+import weakref
 import numpy as np
 from numbalite import cuda
 

@@ -13,6 +13,7 @@
 #include "sim/check/arena.h"
 #include "sim/check/launch.h"
 #include "sim/check/requests.h"
+#include "sim/debuginfo/lines.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
@@ -273,6 +274,9 @@ static void add(struct nl_sim_profile *p, const nl_sim_request_site *site) {
 
 static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
     nl_sim_request_site site = {.place = barrier->site};
+    if (site.place
+            .file) /* a string of the image, which may be unloaded before the record is read */
+        site.place.file = nl_sim_lines_keep(site.place.file);
     site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
     add(p, &site);
 }

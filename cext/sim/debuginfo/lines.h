@@ -22,6 +22,8 @@ int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_si
  * Returns 1, or 0 if it is not available. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
+/* Returns a copy of the file name that is never freed. */
+const char *nl_sim_lines_keep(const char *file);
 /* Returns whether the file is a header of CUDA's toolkit or of the system, or numbalite's copy of
  * one. */
 int nl_sim_lines_are_toolkits(const char *path);
