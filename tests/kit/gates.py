@@ -14,7 +14,7 @@ def gate_in(stream):
 
 
 class KernelGate:
-    """Holds a stream by a kernel, for about a minute or until open() is called. No other stream waits."""
+    """Holds a stream by a kernel until open() is called, or the `with` block ends. No other stream waits."""
 
     def __init__(self, stream):
         self._is_open = cuda.mapped_array(1, "i4")
@@ -22,6 +22,12 @@ class KernelGate:
         self._passed = cuda.event(timing=False)
         _wait[1, 1, stream](self._is_open)
         self._passed.record(stream)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.open()
 
     def open(self):
         self._is_open[:] = 1
@@ -33,7 +39,7 @@ class KernelGate:
 _wait = cuda.jit(
     """
 extern "C" __global__ void wait(const volatile int *is_open) {
-    for (int i = 0; i < 60000000 && !*is_open; ++i) __nanosleep(1000);
+    for (unsigned i = 0; i < 1u << 31 && !*is_open; ++i) __nanosleep(1000); // at least minutes
 }
 """
 )
