@@ -666,7 +666,6 @@ def test_dram_bytes_lie_between_what_is_touched_and_what_is_requested():
 
 PROGRAM = """
 import sys
-import weakref
 import numpy as np
 from numbalite import cuda
 
