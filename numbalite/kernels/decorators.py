@@ -298,7 +298,7 @@ def _check_given(what):
 
 def definition_of(function: Any, what: str = "kernel") -> Definition:
     """Returns the Definition of a function: its C++ text, or its Python body, which is translated
-    when the types are known, with its parameters and scope."""
+    once the types of the arguments are given, with its parameters and scope."""
     function = pyfunc.unwrap(function)
     compiled = capture.device_function(function)
     if (

@@ -119,7 +119,7 @@ class Variables:
         self.changed = True
 
     def web_type(self, web: Web) -> types.Type:
-        """Returns the common type of all values of a web that are known so far."""
+        """Returns the common type of the values of a web whose types have been inferred."""
         return self._unify(web.definitions)
 
     def _unify(self, definitions, at=None):

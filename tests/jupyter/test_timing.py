@@ -61,15 +61,15 @@ def test_a_gpu_is_timed_by_events(timed, capsys):
 
 
 @pytest.mark.parametrize(
-    "line, says",
+    "line, message",
     [
         ("", "give a statement"),
         ("-n 0 add_one", "-n 0: a whole number"),
         ("-r x d", "-r x: a whole"),
     ],
 )
-def test_gpu_timeit_rejects_invalid_options(timed, line, says):
-    with pytest.raises(UsageError, match=says):
+def test_gpu_timeit_rejects_invalid_options(timed, line, message):
+    with pytest.raises(UsageError, match=message):
         timed(f"%gpu_timeit {line}")
 
 

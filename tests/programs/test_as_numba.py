@@ -139,7 +139,7 @@ def test_help_is_no_program(python):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (("FILE",), 1, 'Traceback (most recent call last):\n  File "program.py", line 3, in <module>\n'),
         (("-c", "raise SystemExit(7)"), 7, ""),
@@ -150,11 +150,11 @@ def test_help_is_no_program(python):
     ],
     ids=["raises", "exits", "syntax", "module", "file", "nothing"],
 )  # fmt: skip
-def test_exit_status_and_traceback_match_python(python, arguments, status, told):
+def test_exit_status_and_traceback_match_python(python, arguments, status, message):
     """As under Python itself; a traceback begins in the program."""
     source = "from numba import cuda\n\nraise KeyError(cuda.__name__)\n"
     found, out, err = python(*RUN, *arguments, source=source)
-    assert (found, out) == (status, "") and told in err
+    assert (found, out) == (status, "") and message in err
     assert "numbalite/" not in err
 
 

@@ -100,7 +100,7 @@ def test_a_compiler_that_is_not_there(no_compilers, monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    ("says", "expected"),
+    ("version", "expected"),
     [
         ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", ("gcc", (12, 2))),
         ("x86_64-conda-linux-gnu-c++ (conda-forge gcc 13.3.0-1) 13.3.0", ("gcc", (13, 3))),
@@ -111,9 +111,9 @@ def test_a_compiler_that_is_not_there(no_compilers, monkeypatch, name):
         ("tcc version 0.9.27", "neither"),
     ],
 )
-def test_compiler_version_is_parsed(no_compilers, says, expected):
-    path = no_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{says}\nEOF\n")
-    compiler = host.Compiler((path, says), path)
+def test_compiler_version_is_parsed(no_compilers, version, expected):
+    path = no_compilers("some-c++", f"#!/bin/sh\ncat <<'EOF'\n{version}\nEOF\n")
+    compiler = host.Compiler((path, version), path)
     if isinstance(expected, str):
         os.environ["PATH"] += os.pathsep + "/bin"
         with pytest.raises(CudaSupportError, match=expected.replace("+", r"\+")):

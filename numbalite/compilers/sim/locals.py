@@ -357,17 +357,17 @@ class _Function:
         out.append(line)
         type_, name, debug = found["type"], found["name"], _debug_of(line)
         uses = [use for at in self.used[name] if (use := self.lines[at]) != line]
-        told = (
+        is_reported = (
             debug and not name.startswith("%bf.") and any(self._uses_value(u, name) for u in uses)
         )
         handed = any((s := _STORE.match(u)) and s["at"] in self.whole for u in uses)
-        if not _bits(type_) or not (told or handed):
+        if not _bits(type_) or not (is_reported or handed):
             return
         out.append(
             f"  {_twin(name)} = load {type_}, {found['pointer']} {_twin(found['at'])}, align 1"
         )
         self.second.add(name)
-        if told:
+        if is_reported:
             number, unset, what = (
                 self._integer(_twin(name), type_, out),
                 self._new(),
