@@ -48,6 +48,8 @@ enum {
     /* maximum bytes of a group of columns that a block copies to shared memory */
     STAGED_BYTES = 24 << 10,
     STAGED_TILE = 16 << 10,
+    STAGED_ROW = 256,      /* maximum bytes of a row for staging, if rows are contiguous */
+    STAGED_WIDE_ROW = 160, /* the same, for elements of 8 bytes */
     /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
     AMONG_BYTES = 128,
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
@@ -196,19 +198,37 @@ static schedule narrow_parts_schedule(int width, const dims *kept, const dims *r
                       divide_up(length, chunk), chunk, groups};
 }
 
-/* Blocks copy whole groups of columns to shared memory. Kind NONE if groups are too large, or if
- * threads can load 16 bytes of more than two neighbouring columns without shared memory. */
+/* Returns how many lanes of a warp access the same bank of shared memory, if each of them reads the
+ * same element of a row of `bytes` bytes, and the rows are contiguous. */
+static int64_t lanes_per_bank(int64_t bytes) {
+    int64_t words = bytes / 4;
+    return bytes % 4 ? 1 : min64(words & -words, WARP);
+}
+
+/* Returns whether threads reduce contiguous rows of `length` elements faster in shared memory. */
+static int is_staged_row(int64_t length, int64_t item) {
+    int64_t bytes = length * item;
+    return bytes <= (item < 8 ? STAGED_ROW : STAGED_WIDE_ROW) &&
+           lanes_per_bank(bytes) <= (item < 8 ? 4 : 8);
+}
+
+/* Blocks copy whole groups of columns to shared memory. Contiguous rows of a few elements are
+ * groups of one column. Kind NONE if groups are too large, or if threads can load 16 bytes of more
+ * than two neighbouring columns without shared memory. */
 static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
-    if (kept->count != 2 || reduced->count != 1 || item > 8 || (item & (item - 1)) ||
-        t->address % item)
+    if (kept->count < 1 || kept->count > 2 || reduced->count != 1 || item > 8 ||
+        (item & (item - 1)) || t->address % item)
         return none;
-    const dim *groups = &kept->at[0], *columns = &kept->at[1], *rows = &reduced->at[0];
-    int64_t size = rows->length * rows->input;
-    if (columns->input != item || rows->input != columns->length * item || groups->input != size)
+    const dim *groups = &kept->at[0], *rows = &reduced->at[0];
+    int64_t columns = kept->count == 2 ? kept->at[1].length : 1, size = rows->length * rows->input;
+    if (rows->input != columns * item || groups->input != size || size == 0 || size > STAGED_BYTES)
         return none;
-    if (groups->output != columns->length * columns->output || size > STAGED_BYTES)
+    if (kept->count == 1 && !is_staged_row(rows->length, item))
+        return none;
+    if (kept->count == 2 &&
+        (kept->at[1].input != item || groups->output != columns * kept->at[1].output))
         return none;
     if (item < 8 && rows->input % ACCESS_BYTES == 0 && t->address % ACCESS_BYTES == 0)
         return none;
@@ -216,6 +236,8 @@ static schedule in_stage(const dims *kept, const dims *reduced, const traits *t)
         return none;
     int64_t together =
         max64(1, min64(STAGED_TILE / size, groups->length / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS)));
+    if (kept->count == 1 && together > THREADS)
+        together -= together % THREADS; /* each thread reduces as many rows as the others */
     return (schedule){
         NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
 }

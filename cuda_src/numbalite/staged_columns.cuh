@@ -3,8 +3,9 @@
  *
  * The columns are in consecutive groups, and vectorized loads do not fit them: a reduction over the
  * middle axis of (1000, 500, 7) has groups of 500 rows of 7 columns. A block copies complete
- * groups, which are contiguous, by pieces of 16 bytes, and reduces them in shared memory. The plan,
- * the operations and the results are as in reduce.cuh. */
+ * groups, which are contiguous, by pieces of 16 bytes, and reduces them in shared memory. Contiguous
+ * rows of a few elements, such as the coordinates of points, are groups of one column. The plan, the
+ * operations and the results are as in reduce.cuh. */
 #ifndef NUMBALITE_STAGED_COLUMNS_CUH
 #define NUMBALITE_STAGED_COLUMNS_CUH
 
@@ -44,7 +45,8 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     typedef typename word_of<sizeof(S)>::type word;
     __shared__ uint4 memory[STAGED_BYTES / 16 + 1];
     __shared__ T totals[threads];
-    const int rows = (int)p.length, columns = (int)p.dims[p.kept - 1].length, group = rows * columns;
+    const int columns = p.kept == 2 ? (int)p.dims[1].length : 1;
+    const int rows = (int)p.length, group = rows * columns;
     /* index of the block's first result */
     const int64 first = (int64)block_of(p) * p.team * columns;
     const int64 rest = p.results - first;

@@ -215,6 +215,27 @@ def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
+def test_contiguous_short_rows_are_reduced_in_shared_memory(
+    reduction_limits, reduction_steps, dtype
+):
+    reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
+    lengths = np.random.default_rng(7).choice(np.arange(3, 20, 2), 3, replace=False).tolist()
+    for length in 2, 6, *lengths:
+        a = drawn((1500, length), dtype)
+        device = cuda.to_device(a)
+        for part in np.s_[:], np.s_[1:], np.s_[:77]:
+            x, d = a[part], device[part]
+            assert_array_equal(np.sum(d, 1).copy_to_host(), np.sum(x, 1))
+            assert_array_equal(np.argmax(d, 1).copy_to_host(), np.argmax(x, 1))
+            assert_array_equal(np.min(d, 1, initial=3).copy_to_host(), np.min(x, 1, initial=3))
+            np.testing.assert_allclose(np.std(d, 1).copy_to_host(), np.std(x, 1), rtol=1e-3)
+            out = cuda.device_array((len(x), 2), dtype)[:, 1]
+            np.max(d, 1, out=out)
+            assert_array_equal(out.copy_to_host(), np.max(x, 1))
+    assert "staged_columns" in kinds(reduction_steps)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_rows_with_gaps(reduction_steps, dtype):
     """Folds over axes that are not neighbours, in one part and in several."""
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
