@@ -204,8 +204,12 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
         )
     made = arguments.empty(shape, dtype, a)
     axisc = axes_of(axisc, len(shape), "axisc")[0]
-    columns = [one.astype(dtype, copy=False)[..., i] for one in (a, b) for i in range(3)]
-    elementwise.ufunc("cross")(*columns, out=tuple(made[..., i] for i in range(3)))
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    if all(one.strides[-1] == dtype.itemsize for one in (a, b, made)):
+        elementwise.gufunc("cross_of_rows", "(n),(n)->(n)")(a, b, out=made)
+    else:
+        columns = [one[..., i] for one in (a, b) for i in range(3)]
+        elementwise.ufunc("cross")(*columns, out=tuple(made[..., i] for i in range(3)))
     return moveaxis(made, -1, axisc)
 
 

@@ -6,8 +6,10 @@ import functools
 
 from numbalite.compilers import templates
 from numbalite.kernels.devicefunction import DeviceFunction
+from numbalite.kernels.options import Options
 
 from . import element
+from .cudagufunc import CudaGUfunc
 from .cudaufunc import CudaUfunc
 
 
@@ -25,3 +27,9 @@ def function(name: str, file: str | None = None, **words: object) -> DeviceFunct
 def ufunc(name: str, file: str | None = None) -> CudaUfunc:
     """Returns a ufunc of the function in a file, compiled for the dtypes with which it is called."""
     return CudaUfunc(function(name, file))
+
+
+@functools.cache
+def gufunc(name: str, layout: str) -> CudaGUfunc:
+    """Returns a generalized ufunc of the function in a file, compiled for the dtypes with which it is called."""
+    return CudaGUfunc(function(name), (), layout, Options())
