@@ -81,7 +81,9 @@ def _coordinates(rows, columns, k, like):
     """(row numbers plus k, as a column; column numbers): views of one array, which one launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
-    line = numbers(first, 1, last - first, np.int64, like)
+    # indices of 32 bits take half the memory and instructions
+    dtype = np.int32 if max(-first, last) < 2**31 else np.int64
+    line = numbers(first, 1, last - first, dtype, like)
     return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
 
 
