@@ -1,6 +1,8 @@
 # make demo      the first kernels, checked against NumPy, with times
 # make test      everything, on the GPU if there is one, else on the simulator  (ARGS="-k vadd" picks)
 # make bench     speed, beside the floor measured in the same run and the peers that are installed
+# make compare   the same, next to the newest CuPy, PyTorch, numba and Warp, which it installs in an environment of its
+#                own (some GB); results in build/compare: bench.json and index.html
 # make sanitize  the tests under AddressSanitizer and UBSan  (SAN=thread: tests/threads under ThreadSanitizer)
 # make coverage  lines and branches of cext that the tests execute, by gcov; build-coverage/report/index.html
 # make docs      the site, into build/site/index.html; warnings are errors
@@ -25,7 +27,7 @@ export PYTHON CC
 
 SOURCES := $(shell find cext cuda_src/sim -name '*.[ch]')
 
-.PHONY: demo test bench matrix docs sanitize coverage coverage-report fuzz lint format clean build
+.PHONY: demo test bench compare matrix docs sanitize coverage coverage-report fuzz lint format clean build
 .DEFAULT_GOAL := test
 
 # What building and the demo need comes within a minute; the tools of tests, style and docs only with the
@@ -63,6 +65,12 @@ test: build $(VENV)/.tools
 
 bench: build $(VENV)/.tools
 	$(PY) tests/bench/run.py --json bench.json $(ARGS)
+
+# The peers pin versions of NumPy, so they are not installed next to the tools of the tests.
+compare: build
+	PIP_UPGRADE=1 .ci/environment build/compare/venv bench torch
+	build/compare/venv/bin/python tests/bench/run.py --json build/compare/bench.json --page build/compare/index.html $(ARGS)
+	@echo build/compare/index.html
 
 matrix:
 	$(PYTHON) .ci/matrix $(ARGS)

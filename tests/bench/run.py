@@ -1,6 +1,6 @@
 """Compares numbalite's speed with the floor measured in the same run, and with the peers that are installed.
 
-    python tests/bench/run.py [--json FILE] [--only L1,S1] [--no-peers] [--write]
+    python tests/bench/run.py [--json FILE] [--page FILE] [--only L1,S1] [--no-peers] [--write]
     python tests/bench/run.py --from FILE --write      the table of an earlier run
     python tests/bench/run.py --sweep [--seconds 200] [--after "sum f4"]  array functions against CuPy and torch
     python tests/bench/run.py --shapes [--only sum]     array functions with 300 shapes, against CuPy and torch
@@ -17,6 +17,7 @@ bench_rows.py passes the rows of single calls to pytest-benchmark, to compare co
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -24,8 +25,13 @@ import platform
 import subprocess
 import sys
 import tempfile
+from importlib import metadata
 
 PEERS = ("numba", "numba-cuda-mlir", "cupy", "cuda.core", "torch", "triton", "warp")
+PACKAGES = (
+    *("cupy-cuda13x", "cupy-cuda12x", "torch", "triton", "numba", "numba-cuda", "numba-cuda-mlir"),
+    *("cuda-core", "warp-lang", "numpy", "scipy"),
+)
 PEER_SECONDS = 240  # for all rows of one
 PEERS_ANYWHERE = (
     *("numba/cpu", "numba/simulator", "cupy/cpu", "cuda.core/cpu", "torch/cpu"),
@@ -133,6 +139,20 @@ def environment(folder):
     sys.path.insert(0, str(ROOT))
 
 
+def versions():
+    """Returns {package: version} of numbalite and the peers that are installed, and of CUDA's driver."""
+    from numbalite import __version__, cuda
+    from numbalite.cuda.cudadrv import driver
+
+    found = {"numbalite": __version__}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    if not cuda.is_simulated():
+        found["CUDA of the driver"] = ".".join(map(str, driver.get_version()))
+    return found
+
+
 def run(options):
     """Measures; the record of it."""
     import numpy as np
@@ -165,7 +185,13 @@ def run(options):
         )
         print(f"{device}; {machine}\n", flush=True)
         peers = {} if options.no_peers else measure_peers(real, wanted)
-        record = {"device": device, "machine": machine, "rows": {}, "left_out": []}
+        record = {
+            "device": device,
+            "machine": machine,
+            "versions": versions(),
+            "rows": {},
+            "left_out": [],
+        }
 
         def save():
             if options.json:
@@ -188,6 +214,7 @@ def sweep(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("--page", help="also write the results to this HTML file")
     parser.add_argument("--only", help="rows, separated by commas")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument(
@@ -229,6 +256,10 @@ def main():
     record = (
         json.loads(pathlib.Path(options.source).read_text()) if options.source else run(options)
     )
+    if options.page:
+        import page
+
+        page.write(options.page, record)
     if options.write:
         import speed_table
 
