@@ -133,7 +133,8 @@ class Operators(Search):
         )
 
     def _power_or_bits(self, at):
-        self._xor(at)
+        if self.text[self.code.tokens[at].start] == "^":  # `xor` combines bits
+            self._xor(at)
         self._bits(at)
 
     def _xor(self, at):
@@ -402,6 +403,8 @@ class Operators(Search):
         one, count = LITERAL.fullmatch(left.text), LITERAL.fullmatch(right.text)
         if one is None or count is None or code.text(at + 2) == ".":
             return
+        if code.text(at - 2) == ")":
+            return  # a cast: the compiler knows the width
         width = 64 if "l" in one["suffix"].lower() or value_of(one) >= 1 << 32 else 32
         if value_of(count) >= width:
             wanted = (

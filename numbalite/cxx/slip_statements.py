@@ -14,6 +14,8 @@ from numbalite.cxx.scanner import TYPE_WORDS
 from numbalite.cxx.slip_search import ASSIGNMENTS, FLOAT_TYPES, INTEGER_TYPES, Search
 from numbalite.types.keywords import KEYWORDS
 
+_LEAVING = frozenset(("return", "break", "continue", "goto", "throw"))
+"""No code after these runs, so a line that is indented like them is not intended as a part of the body."""
 _FRACTION = re.compile(r"\d*\.\d*[1-9]\d*[fF]?")
 
 
@@ -49,6 +51,8 @@ class Statements(Search):
         last = statement.parts[-1]
         if last.kind in ("block", "empty", "if", "for", "while", "do", "switch"):
             return
+        if code.text(last.first) in _LEAVING or self._has_unended_call(last):
+            return
         tokens = code.tokens
         head = (
             tokens[code.partner[statement.head[0] - 1]]
@@ -70,6 +74,16 @@ class Statements(Search):
                 f"the {word} of line {self.place(last.first - 1)[1]} ends before this line, which runs in any case: "
                 "write { } around both lines",
             )  # fmt: skip
+
+    def _has_unended_call(self, statement):
+        """Is there a macro without a semicolon, so that the statement has lines of the next one?"""
+        code = self.code
+        return any(
+            code.text(at) == ")"
+            and code.tokens[at + 1].kind == "name"
+            and code.tokens[at + 1].line > code.tokens[at].line
+            for at in range(statement.first, statement.last - 1)
+        )
 
     def _switch(self, statement):
         code = self.code

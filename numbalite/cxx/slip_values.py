@@ -246,6 +246,8 @@ class Values(Search):
             return
         if code.text(first - 1) in _WITHIN or code.text(end) in _WITHIN | {"[", "("}:
             return
+        if code.text(end) == "+" and _FLOAT.fullmatch(code.text(end + 1)):
+            return  # a constant that depends on a load, as benchmarks need it
         self.add("repeated", at, f"both sides of - are {left}: it is 0")
 
     def _unsigned(self, at):
@@ -538,6 +540,8 @@ class Values(Search):
             if not is_one or code.text(at + 1) != "=" or not self.is_users(at):
                 continue
             name = code.text(at)
+            if name in code.in_macros:
+                continue
             outer = [i for i in self.declarations(body).get(name, ()) if i < block.first]
             is_local = any(i > body.block.first and self._encloses(i, block) for i in outer)
             used = any(code.text(i) == name for i in range(at + 1, block.last))
@@ -566,7 +570,7 @@ class Values(Search):
             return
         if statement.kind == "if" and len(statement.parts) == 2:
             one, other = (code.spelled(part.first, part.last) for part in statement.parts)
-            if one == other and len(one) > 3:
+            if one == other and len(one) > 3 and not self._is_intended(statement):
                 self.add(
                     "repeated", statement.parts[1].first - 1, "this else does what the if does: write another statement"
                 )  # fmt: skip
@@ -587,6 +591,15 @@ class Values(Search):
                 self.add(
                     "assigned", first + 3, f"{name} = {value} sets {name}: write {name} == {value} to compare"
                 )  # fmt: skip
+
+    def _is_intended(self, statement):
+        """Is an `if` with two equal branches one of several cases, or does a comment explain a branch?"""
+        code, tokens = self.code, self.code.tokens
+        spans = [
+            (tokens[part.first].start, tokens[part.last - 1].start) for part in statement.parts
+        ]
+        is_explained = any(re.search(r"//|/\*", self.text[first:last]) for first, last in spans)
+        return is_explained or code.text(statement.first - 1) == "else"
 
     def _loop(self, statement):
         code = self.code

@@ -21,6 +21,11 @@ _SIGNS = (
     ("<<=", "->*", "<=>"),
     ("==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "<<"),
 )  # fmt: skip
+_ALTERNATIVES = {
+    "and": "&&", "or": "||", "not": "!", "not_eq": "!=", "bitand": "&", "bitor": "|", "xor": "^", "compl": "~",
+    "and_eq": "&=", "or_eq": "|=", "xor_eq": "^=",
+}  # fmt: skip
+"""The keywords of C++ for operators."""
 _HEADS = frozenset(("if", "for", "while", "switch"))
 _BEFORE_BODY = frozenset(
     ("const", "noexcept", "mutable", "override", "final", "&", "&&", "constexpr")
@@ -269,12 +274,17 @@ def _names_in_macros(tokens):
 
 
 def _joined(tokens):
-    """Returns the list of tokens without directives; the signs of one operator are joined."""
+    """Returns the list of tokens without directives; the signs of one operator are joined, and keywords for operators
+    replaced by their signs."""
     out: list[Token] = []
     at, count = 0, len(tokens)
     while at < count:
         token = tokens[at]
         if token.kind == "directive":
+            at += 1
+            continue
+        if token.kind == "name" and token.text in _ALTERNATIVES:
+            out.append(token._replace(kind="sign", text=_ALTERNATIVES[token.text]))
             at += 1
             continue
         if token.kind == "sign" and token.text in "<>=!&|+-*/%^":

@@ -11,6 +11,7 @@ its address is taken, a function or a lambda receives it, or inline assembly nam
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite.cxx.scanner import TYPE_WORDS
@@ -30,9 +31,9 @@ _ADDS = frozenset(("+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", 
 _GIVEN_UP = frozenset(("goto", "asm", "__asm__", "__asm", "setjmp", "try"))
 _MAX_VARIABLES = 100
 """Maximum number of variables per function: a function with more is generated."""
-_LEAVING = frozenset(
-    ("return", "break", "continue", "throw", "__trap", "__builtin_unreachable", "exit")
-)
+_LEAVING = frozenset(("return", "break", "continue", "throw", "exit"))
+_ENDING = re.compile(r"abort|unreachable|trap|fatal|panic|terminate|throw|fail|unsupported", re.I)
+_ASSERTING = re.compile(r"assert|check|require", re.I)
 _UNEVALUATED = frozenset(("sizeof", "decltype", "alignof", "typeof", "noexcept"))
 
 
@@ -287,7 +288,24 @@ class _Variable:
 
 
 def _is_leaving(code):
-    return lambda statement: statement.kind == "plain" and code.text(statement.first) in _LEAVING
+    return lambda statement: (
+        statement.kind == "plain"
+        and (code.text(statement.first) in _LEAVING or _ends(code, statement.first))
+    )
+
+
+def _ends(code, at):
+    """Does a call end the thread, by its name or as a failed assertion: std::abort(), assert(false)?"""
+    while code.text(at + 1) == "::" or code.text(at) == "::":
+        at += 1 if code.text(at) == "::" else 2
+    name = code.tokens[at]
+    if name.kind != "name" or code.text(at + 1) != "(":
+        return False
+    if _ENDING.search(name.text):
+        return True
+    is_false = code.text(at + 2) in ("false", "0") and code.text(at + 3) in (")", ",", "&&")
+    is_text = code.text(at + 2) == "!" and code.tokens[at + 3].kind == "string"
+    return (is_false or is_text) and _ASSERTING.search(name.text) is not None
 
 
 def _leaves(code, statement):

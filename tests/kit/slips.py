@@ -177,6 +177,16 @@ SILENT = {
     "guarded": "if (threadIdx.x > 0) out[i] = 0.5f * (threadIdx.x - 1);",
     "not_a_number": "if (x[i] == x[i]) out[i] = x[i];",
     "both_ends": "if (x[i] > 0.5f && x[i] < 1.0f) out[i] = 1;",
+    "keywords_of_operators": "if (i < n and x[i] < 1 or not (n > 3)) out[i] = 1;\ncounts[i] = (i xor 2) + (i bitand 3);",
+    "cast_before_a_shift": "unsigned long long m = (unsigned long long)1 << 63;\ncounts[i] = m >> 60;",
+    "other_cases_fail": "int s;\nif (n == 1) s = 1;\nelse if (n == 2) s = 2;\nelse assert(false);\ncounts[i] = s;",
+    "other_cases_trap": "int s;\nif (n == 1) {\n    s = 1;\n} else {\n    __trap();\n}\ncounts[i] = s;",
+    "indented_after_break": "while (n < 8) {\n    if (x[n] > 0)\n        break;\n        n *= 2;\n}\ncounts[i] = n;",
+    "macro_without_semicolon": "#define STORE(v) out[i] = v;\nif (n > 1)\n    STORE(1)\n    counts[i] = 1;\n    counts[i] += 1;",
+    "hidden_for_a_macro": "int k = 1;\n#define SHIFT(v) v <<= k;\nif (n > 1) {\n    int k = 2;\n    SHIFT(counts[i])\n}\nSHIFT(counts[i])",
+    "equal_last_cases": "if (n == 1) {\n    out[i] = 1;\n} else if (n == 2) {\n    out[i] = 2;\n} else {\n    out[i] = 2;\n}",
+    "equal_with_a_comment": "if (n == 1) {\n    // could be faster here\n    out[i] = 2;\n} else {\n    out[i] = 2;\n}",
+    "dependent_constant": "out[i] = x[i] - x[i] + 0.999f;",
     "negative_literal": "float low = -blockDim.x / 2.0f;\nout[i] = low;",
 }  # fmt: skip
 """What looks like a slip and is often meant."""
