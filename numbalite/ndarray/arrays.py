@@ -264,6 +264,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return _printing.text_of(self)
 
     def __format__(self, specification: str) -> str:
+        if not specification:
+            return str(self)
         return format(self.copy_to_host()[()], specification)
 
     _repr_html_ = frontend.picture("array")

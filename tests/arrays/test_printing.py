@@ -203,7 +203,7 @@ def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
     others = []
 
     def show():
-        others.extend([str(x), repr(x), x._repr_html_()])
+        others.extend([str(x), repr(x), x._repr_html_(), f"{x}"])
 
     stream = cuda.stream()
     with stream.capture() as graph:
@@ -213,7 +213,7 @@ def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
         thread.start()
         thread.join()
     state = "<no values while a graph is captured>"
-    assert len(others) == 6
+    assert len(others) == 8
     assert [text for text in others if state.replace("<", "").replace(">", "") not in text] == []
     assert others[:2] == [state, f"DeviceNDArray({state}, shape=(4,), dtype=float64, device=0)"]
     graph.launch(stream)
