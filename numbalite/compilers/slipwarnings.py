@@ -88,6 +88,14 @@ def _unused(text):
     return "the result of this expression is dropped: assign it, or remove the line"
 
 
+def _limited(text):
+    """A comparison of a narrow integer with a number that it cannot hold; other texts are about signs."""
+    if "limited range" in text or "out of range" in text or "result of comparison" in text:
+        return None
+    return _unsigned(text)
+
+
+_ADDRESS = "the variable ends with the function, so its address is of no use: return a value, or pass a pointer to it"
 _SHIFT = "the shift is by as many bits as the number has, or more, and has no value: write a longer number, as in 1LL << 40"
 _DIVISION = "a division by 0 gives no number: the divisor must not be 0 (0.0f gives infinity)"
 _NOT = "! applies to the left operand alone, so 0 or 1 is compared: write !(a == b), or a != b"
@@ -104,7 +112,10 @@ _MEANT = {
     "format": ("format", _format),
     "format=": ("format", _format),
     "181": ("format", _format),
-    "type-limits": ("unsigned", _unsigned),
+    "type-limits": ("unsigned", _limited),
+    "return-local-addr": ("address", _ADDRESS),
+    "return-stack-address": ("address", _ADDRESS),
+    "1056": ("address", _ADDRESS),
     "tautological-unsigned-zero-compare": ("unsigned", _unsigned),
     "186": ("unsigned", _unsigned),
     "overflow": ("overflow", _overflow),
@@ -128,7 +139,8 @@ _MEANT = {
     "constant-logical-operand": ("logical", _LOGICAL),
 }  # fmt: skip
 # Kind of a slip in the tokens -> the kinds under which compilers report it, too.
-_ALSO = {"comma": ("unused",), "chain": ("assigned",), "not": ("chain",), "reversed": ("assigned",)}
+_ALSO = {"comma": ("unused",), "chain": ("assigned",), "not": ("chain",), "reversed": ("assigned",),
+         "macro": ("unused",), "bits": ("not",)}  # fmt: skip
 # Compiler warnings about the C++ of a Python body that are also slips in Python.
 _OF_PYTHON = {
     "unsigned": "an unsigned number is never below 0, so this comparison has one result: convert an operand first, as in "

@@ -21,6 +21,11 @@ from numbalite.cxx.slip_search import (
 from numbalite.types.keywords import KEYWORDS
 
 _OF_BITS = frozenset(("^", "|", "&", "~", "<<", ">", "%"))
+_OF_FLOATS = frozenset(
+    f"{name}{suffix}"
+    for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "cbrt")
+    for suffix in ("", "f")
+)
 _OCTAL = re.compile(r"0[0-7]+")
 _OF_THE_GRID = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 _POWERS = re.compile(r"(?:std::)?powf?|np_power|__powf")
@@ -114,7 +119,7 @@ class Operators(Search):
         code = self.code
         while code.text(first - 1) == "(" and code.text(last) == ")":
             if code.tokens[first - 2].kind == "name" and code.text(first - 2) not in KEYWORDS:
-                return False
+                return code.text(first - 2) in _OF_FLOATS
             first, last = first - 1, last + 1
         if code.text(first - 1) == "*" or code.text(last) == "*":
             return True

@@ -147,6 +147,14 @@ class Search:
             )
         return at
 
+    def arguments(self, at):
+        """Returns a list with the token range (first, last) of each argument of the call whose bracket is at `at`."""
+        code, closing = self.code, self.code.partner.get(at, 0)
+        if closing <= at + 1:
+            return []
+        commas = [i for i in code.top(at + 1, closing) if code.text(i) == ","]
+        return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
+
     def segment(self, at):
         """(first, last) around a token, delimited by a comma, semicolon, bracket, assignment, && or ||. Both
         are `at` if the delimiter is far away, as in generated text."""

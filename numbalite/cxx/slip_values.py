@@ -38,6 +38,9 @@ _PURE = frozenset(
     ).split()
     for prefix in ("", "std::")
     for suffix in ("", "f")
+) | frozenset(
+    "__shfl_sync __shfl_up_sync __shfl_down_sync __shfl_xor_sync __popc __popcll __clz __clzll __ffs __ffsll "
+    "__brev".split()
 )
 _WITHIN = {"*", "/", "%", ".", "->", "::", "<<", ">>", "-", "~"}
 _OPPOSITE = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
@@ -350,14 +353,6 @@ class Values(Search):
 
     # ---- calls
 
-    def _arguments(self, at):
-        """Returns a list with the token range (first, last) of each argument of the call whose bracket is at `at`."""
-        code, closing = self.code, self.code.partner.get(at, 0)
-        if closing <= at + 1:
-            return []
-        commas = [i for i in code.top(at + 1, closing) if code.text(i) == ","]
-        return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
-
     def _called(self, at):
         name = self.code.text(at - 1)
         if name == "printf":
@@ -368,7 +363,7 @@ class Values(Search):
             self._atomic(at, name)
 
     def _printed(self, at):
-        code, arguments = self.code, self._arguments(at)
+        code, arguments = self.code, self.arguments(at)
         if not arguments:
             return
         first, last = arguments[0]
@@ -391,7 +386,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _memory(self, at, name):
-        code, arguments = self.code, self._arguments(at)
+        code, arguments = self.code, self.arguments(at)
         if len(arguments) != 3 or code.text(at - 2) in (".", "->"):
             return
         target, value, size = (code.spelled(*one) for one in arguments)
@@ -475,9 +470,11 @@ class Values(Search):
         start = first + 2 if code.text(first + 1) == "::" else first
         is_call = code.text(start + 1) == "(" and code.after(start + 1) == last
         if is_call and code.spelled(first, start + 1) in _PURE and not self._is_own(start):
-            operand = self._arguments(start + 1)
+            operand = self.arguments(start + 1)
             wanted = "assign it, or remove the line"
-            if len(operand) > 1 and code.tokens[operand[0][0]].kind == "name":
+            if code.text(start).startswith("__shfl"):
+                wanted = f"assign it, as in v += {code.text(start)}(...)"
+            elif len(operand) > 1 and code.tokens[operand[0][0]].kind == "name":
                 wanted = f"write {code.spelled(*operand[0])} = {code.spelled(first, last)}"
             self.add(
                 "unused", first, f"the result of {code.spelled(first, start + 1)} is dropped: {wanted}"

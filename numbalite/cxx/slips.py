@@ -6,7 +6,7 @@ types of expressions (printf's arguments, an unsigned difference compared with z
 `numbalite/compilers/slipwarnings.py` reads their warnings and replaces the texts.
 
 Only the lines of the user's files are searched, outside of #if, because code in a false branch is not compiled.
-A doubtful case is not reported; the rules (slip_operators.py, slip_statements.py, slip_values.py) list these
+A doubtful case is not reported; the rules (slip_operators.py and its neighbours) list these
 cases.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numbalite.cxx import slip_operators, slip_statements, slip_values
+from numbalite.cxx import slip_loops, slip_operands, slip_operators, slip_statements, slip_values
 from numbalite.cxx.advice import advice
 
 if TYPE_CHECKING:
@@ -41,27 +41,43 @@ def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Sl
     return found.found(), found.refused
 
 
-class _Finder(slip_operators.Operators, slip_statements.Statements, slip_values.Values):
+_OPERATORS = (slip_values.RULES, slip_operands.RULES)
+_ONE_STATEMENT = (slip_statements.RULES, slip_loops.RULES, slip_operands.STATEMENTS)
+
+
+class _Finder(
+    slip_operators.Operators,
+    slip_statements.Statements,
+    slip_values.Values,
+    slip_loops.Loops,
+    slip_operands.Operands,
+):
     def search(self):
         for at, token in enumerate(self.code.tokens):
-            if token.kind == "number" and token.text[0] == "0" and self.is_users(at):
+            if token.kind == "number" and self.is_users(at):
                 self.octal(at)
+                self.literal(at)
             elif token.kind == "sign":
                 rule = slip_operators.RULES.get(token.text)
                 if rule is not None and self.is_users(at):
                     rule(self, at)
-                for other in slip_values.RULES.get(token.text, ()):
-                    if self.is_users(at):
-                        other(self, at)
+                for rules in _OPERATORS:
+                    for other in rules.get(token.text, ()):
+                        if self.is_users(at):
+                            other(self, at)
         for body in self.bodies:
             for statement in body.block.walk():
-                rule = slip_statements.RULES.get(statement.kind)
-                if rule is not None and self.is_users(statement.first):
-                    rule(self, statement)
+                if not self.is_users(statement.first):
+                    continue
+                for rules in _ONE_STATEMENT:
+                    rule = rules.get(statement.kind)
+                    if rule is not None:
+                        rule(self, statement)
                 for other in slip_values.STATEMENTS.get(statement.kind, ()):
-                    if self.is_users(statement.first):
-                        other(self, statement)
+                    other(self, statement)
             self.unset(body)
+            self.no_result(body)
+        self.macros()
         for line, sentence in advice(self.text):
             if self.searched[line]:
                 self.add_line("advice", line, sentence)

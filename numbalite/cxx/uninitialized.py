@@ -290,11 +290,11 @@ class _Variable:
 def _is_leaving(code):
     return lambda statement: (
         statement.kind == "plain"
-        and (code.text(statement.first) in _LEAVING or _ends(code, statement.first))
+        and (code.text(statement.first) in _LEAVING or ends(code, statement.first))
     )
 
 
-def _ends(code, at):
+def ends(code, at):
     """Does a call end the thread, by its name or as a failed assertion: std::abort(), assert(false)?"""
     while code.text(at + 1) == "::" or code.text(at) == "::":
         at += 1 if code.text(at) == "::" else 2

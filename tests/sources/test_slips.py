@@ -95,6 +95,34 @@ def test_a_source_with_errors_is_searched_without_an_exception():
         find("".join(parts))
 
 
+@pytest.mark.parametrize(
+    "text, is_found",
+    [
+        ("float f(float v) { v * 2; }", True),
+        ("float f(float v) { if (v > 0) return v; }", True),
+        (
+            "__device__ int f(int v) {\n    if (v > 0) { return 1; }\n    else if (v < 0) return 2;\n}",
+            True,
+        ),
+        ("float f(float v) { if (v > 0) return v; else return -v; }", False),
+        ("template <int n> float f(float v) { if constexpr (n > 0) return v; }", False),
+        ("float f(float v) { for (;;) if (v > 0) return v; }", False),
+        ('float f(float v) { printf("%f", v); assert(false); }', False),
+        ('float f(float v) { asm("trap;"); }', False),
+        ("struct S { float v; S(float w) { v = w; } };", False),
+        ("__device__ void f(float *v) { *v = 1; }", False),
+        (
+            "template <int n> float f(float v) { }\ntemplate <> float f<1>(float v) { return v; }",
+            False,
+        ),
+        ("struct S { alignas(4) char data[4]; };", False),
+    ],
+)
+@pytest.mark.every_case
+def test_a_function_without_a_result_is_reported(text, is_found):
+    assert ["without a return" in slip.text for slip in find(text)] == [True] * is_found
+
+
 def find(text):
     """Returns the slips in a text."""
     return search.find(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
