@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from numbalite import cuda, errors, guvectorize, vectorize
-from numbalite.course import exercises, judge
+from numbalite.course import Assessment, exercises, judge
+from numbalite.course.assessment import EXERCISES
 from numbalite.course.catalogue import find
 from numbalite.judge.guarded import is_unwritten, unwritten
 
@@ -654,6 +655,33 @@ def test_right_by_chance_is_wrong():
         assert not verdict and "wrong" in verdict.reason and "second" not in verdict.reason
     verdict = judge("hidden_layer", _remembering(lambda x: x.shape))
     assert verdict.reason == "With 1 neuron, the result is wrong."
+
+
+def test_a_wrong_reference_is_reported_instead_of_the_answer(monkeypatch):
+    class Twice(Assessment):
+        name, wants, parameters, large, checked = "twice", "function", ("x",), None, ()
+
+        def make(self, rng, n):
+            return (rng.random(n, np.float32),)
+
+        def expected(self, x):
+            return 2 * x
+
+        def reference(self):
+            return lambda x: (x + x).copy_to_host()
+
+    class Thrice(Twice):
+        name = "thrice"
+
+        def reference(self):
+            return lambda x: x + x
+
+    for kind in Twice, Thrice:
+        monkeypatch.setitem(EXERCISES, kind.name, kind)
+    reason = judge("twice", lambda x: 3 * x).reason
+    assert reason.startswith("The exercise's own reference fails, so no answer can pass. It copies")
+    assert judge("twice", lambda x: x + x)
+    assert judge("thrice", lambda x: 4 * x).reason == "With 1 element, the result is wrong."
 
 
 @pytest.mark.sim
