@@ -157,11 +157,11 @@ def _driver():
     if kind == "sim":
         return f"the CPU simulator ({cuda.cuda_error() or 'asked for'})"
     version = _core.driver_version()
-    where = _loaded("libcuda.so")
+    where = _loaded_file("libcuda.so")
     return f"NVIDIA, for CUDA {version // 1000}.{version % 1000 // 10} and older{where and ', '}{where}"
 
 
-def _loaded(name):
+def _loaded_file(name):
     """Returns the file of a library that the process has loaded; "" if that cannot be
     determined."""
     try:

@@ -31,7 +31,7 @@ def _flag(text):
     raise ValueError("1 or 0")
 
 
-def _whole(low, high=None):
+def _integer_between(low, high=None):
     def parse(text):
         try:
             value = int(text)
@@ -90,7 +90,7 @@ def _paths(text):
 def _opt(text):
     if text.strip().lower() == "max":
         return 3
-    return _whole(0, 3)(text)
+    return _integer_between(0, 3)(text)
 
 
 # Bits, as in cext/driver/checks.h.
@@ -176,14 +176,14 @@ _TABLE = (
              "cuda: the GPU; sim: the CPU simulator; auto: the GPU where there is one",
              (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
     Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
-    Variable("SIM_DEVICES", 1, _whole(1, 64), "how many devices the simulator has"),
-    Variable("DEVICE", 0, _whole(0, 63), "the device that threads begin with, of those that are seen"),
-    Variable("NUM_THREADS", None, _whole(1, 4096), "threads for the simulator and the CPU targets",
+    Variable("SIM_DEVICES", 1, _integer_between(1, 64), "how many devices the simulator has"),
+    Variable("DEVICE", 0, _integer_between(0, 63), "the device that threads begin with, of those that are seen"),
+    Variable("NUM_THREADS", None, _integer_between(1, 4096), "threads for the simulator and the CPU targets",
              ("NUMBA_NUM_THREADS",)),
     Variable("SIM_CHECKS", 0, parse_checks,
              "mistakes that the simulator looks for in all kernels: all, none, or a list of memory, "
              "unwritten, race, sync, hang, divide, nan, stack, stream, overflow"),
-    Variable("SIM_SEED", None, _whole(0),
+    Variable("SIM_SEED", None, _integer_between(0),
              "run the blocks and threads of kernels in the order that this number gives"),
     Variable("SIM_SCHEDULE", None, _schedule,
              "run this schedule of a kernel under cuda.checks(\"race\", exact=True), as a KernelError "
@@ -256,7 +256,7 @@ VARIABLES = {row.name: row for row in _TABLE}
 """The table by name."""
 
 
-def _read(name, parse, text):
+def _parse_variable(name, parse, text):
     try:
         return parse(text)
     except ValueError as problem:
@@ -267,12 +267,12 @@ def _value(row):
     own = "NUMBALITE_" + row.name
     text = os.environ.get(own)
     if text is not None and (text or row.parse is _flag):
-        return _read(own, row.parse, text)
+        return _parse_variable(own, row.parse, text)
     for alias in row.aliases:
         name, parse = (alias, row.parse) if isinstance(alias, str) else alias
         text = os.environ.get(name)
         if text:
-            value = _read(name, parse, text)
+            value = _parse_variable(name, parse, text)
             if value is not None:
                 return value
     return row.default
@@ -328,7 +328,7 @@ def __getattr__(name: str) -> Any:
 _SEPARATORS = {_paths: os.pathsep, _capability: ".", parse_checks: ","}
 
 
-def _text(row, value):
+def _text_of_value(row, value):
     """Returns a value as the environment would have it; raises ValueError for invalid values."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
@@ -347,11 +347,11 @@ def _text(row, value):
     return str(value)
 
 
-def _assigned(row, value):
+def _check_assigned(row, value):
     if value is None and row.default is None:
         return None
     try:
-        return row.parse(_text(row, value))
+        return row.parse(_text_of_value(row, value))
     except ValueError as problem:
         raise ValueError(f"config.{row.name} = {value!r}: expected {problem}") from None
 
@@ -361,12 +361,12 @@ class _Config(ModuleType):
 
     def __setattr__(self, name, value):
         if name == "ENABLE_CUDASIM":  # numba's word for it
-            chosen = _assigned(Variable(name, False, _flag, ""), value)
+            chosen = _check_assigned(Variable(name, False, _flag, ""), value)
             name, value = "DRIVER", "sim" if chosen else "auto"
         name = _NUMBAS.get(name, name)
         row = VARIABLES.get(name)
         if row is not None:
-            value = _assigned(row, value)
+            value = _check_assigned(row, value)
         elif name not in self.__dict__ and not name.startswith("__") and name not in OF_NUMBA:
             import difflib
 

@@ -32,7 +32,7 @@ def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
         source = array if operands.is_aligned(array) else array.copy(stream=stream)
         if count:
             selection.run(
-                "values", selection.words(source), selection.words(out), selection.new_count(),
+                "values", selection.as_integers(source), selection.as_integers(out), selection.new_count(),
                 mask=mask, stream=stream or array.stream,
             )  # fmt: skip
     return out
@@ -52,20 +52,23 @@ def assign(
         return
     with on_device_of(array):
         stream = stream or array.stream
-        mask, values = _apart(_beside(mask, array), array, stream), _apart(values, array, stream)
+        mask, values = (
+            _copy_if_overlapping(_beside(mask, array), array, stream),
+            _copy_if_overlapping(values, array, stream),
+        )
         if not values.is_c_contiguous():
             values = values.copy(stream=stream)
         aligned = operands.is_aligned(array)
         target = array if aligned else array.copy(stream=stream)
         what = "spread" if in_order and values.size > 1 else "cover"
-        moved = selection.words(target)
+        moved = selection.as_integers(target)
         values = values._view(values.shape, values.strides, moved.dtype)
         selection.run(what, moved, values, selection.new_count(), mask=mask, stream=stream)
         if not aligned:
             array._copy(target, stream)
 
 
-def _apart(other, array, stream):
+def _copy_if_overlapping(other, array, stream):
     return other.copy(stream=stream) if assignment.overlap(other, array) else other
 
 

@@ -45,7 +45,7 @@ class Order:
 
 
 @functools.lru_cache(_KEPT)
-def of(dtype: np.dtype, descending: bool = False) -> Order:
+def order_of(dtype: np.dtype, descending: bool = False) -> Order:
     """Returns the Order of a dtype; raises TypeError if there is none."""
     return Order(dtype, descending)
 

@@ -119,9 +119,9 @@ def _radix(order, source, target, indices, rows, n, stream):
     _count(order, source, rows, n, count, work, stream)
     # Alternates the buffers so that the last pass writes the target; without a target, it writes no
     # keys.
-    keys, carried = _pair(passes, rows * n, source.dtype, stream, target), (None, None)
+    keys, carried = _two_buffers(passes, rows * n, source.dtype, stream, target), (None, None)
     if value:
-        carried = _pair(passes, rows * n, f"u{value}", stream)
+        carried = _two_buffers(passes, rows * n, f"u{value}", stream)
     launch, values = one[rows * tiles, threads, stream, shared], None
     for place in range(passes):
         left = passes - 1 - place
@@ -131,7 +131,7 @@ def _radix(order, source, target, indices, rows, n, stream):
         source, values = to, values_to
 
 
-def _pair(passes, size, dtype, stream, target=None):
+def _two_buffers(passes, size, dtype, stream, target=None):
     """Returns the two arrays that passes write alternately: the first may be the target; otherwise it is needed for
     three or more passes."""
     if target is None and passes > 2:
@@ -142,7 +142,7 @@ def _pair(passes, size, dtype, stream, target=None):
 @functools.lru_cache(256)
 def _passes(order, value_size, count, device):
     """(kernel of a pass over one digit, its threads, elements per tile, bytes of shared memory)"""
-    threads, items, together = _way(order.itemsize, value_size, device)
+    threads, items, together = _tile_shape(order.itemsize, value_size, device)
     tile = threads * items
     value = _CXX[value_size] if value_size else f"{_SPACE}no_value"
     one = kernel(
@@ -157,7 +157,7 @@ def _passes(order, value_size, count, device):
     )
 
 
-def _way(size, value_size, device):
+def _tile_shape(size, value_size, device):
     """Threads, elements per thread, and blocks per multiprocessor, such that tiles fit into shared memory."""
     threads, items, together = (_WAYS_WITH_VALUES if value_size else _WAYS)[size]
     memory = _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK) - _TILE_MEMORY

@@ -42,7 +42,7 @@ def by_mask() -> reduceloops.Loops:
     return reduceloops.Loops(lambda dtype: function, "by_mask")
 
 
-def words(array: DeviceNDArray) -> DeviceNDArray:
+def as_integers(array: DeviceNDArray) -> DeviceNDArray:
     """Returns the elements as integers of their size, if such a type exists, so that one kernel serves many dtypes."""
     word = copyplan.WORDS.get(array.itemsize)
     if word is None:

@@ -34,7 +34,7 @@ def _rows(a, axis, stream):
     return (moved, False) if _is_dense(moved) else (moved.copy(stream=stream), True)
 
 
-def _back(rows, axis):
+def _move_axis_back(rows, axis):
     """Moves the axis of a result of `_rows` back."""
     if axis == rows.ndim - 1:
         return rows
@@ -50,7 +50,7 @@ def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
 
 def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
     """Converts a result for `rows_of` to a contiguous array with the axis at its original position."""
-    return operands.contiguous(_back(rows, axis), stream)
+    return operands.contiguous(_move_axis_back(rows, axis), stream)
 
 
 def sort(
@@ -65,8 +65,8 @@ def sort(
     the front. Records are compared by ``fields`` first, then by the other fields."""
     if a.dtype.names is not None:
         indices = argsort(a, axis, descending, fields, stream)
-        return _stored(take_along(a, indices, axis, stream), a, out, stream)
-    how = order.of(a.dtype, descending)
+        return _store_result(take_along(a, indices, axis, stream), a, out, stream)
+    how = order.order_of(a.dtype, descending)
     n = a.shape[axis]
     fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
     rows, is_copy = _rows(a, axis, stream)
@@ -82,10 +82,10 @@ def sort(
         target._copy(rows, stream)
     if target is out or (out is a and not is_copy):
         return out
-    return _stored(_back(target, axis), a, out, stream)
+    return _store_result(_move_axis_back(target, axis), a, out, stream)
 
 
-def _stored(made, a, out, stream):
+def _store_result(made, a, out, stream):
     """Returns the result, in `out` if passed, else as a copy with the memory layout "K" of the array."""
     if out is None and a.is_c_contiguous() and made.is_c_contiguous():
         return made
@@ -110,7 +110,7 @@ def argsort(
     if a.dtype.names is not None:
         keys = list(fields_of(a, fields))
         return lexsort(keys[::-1], axis, descending, stream)
-    how = order.of(a.dtype, descending)
+    how = order.order_of(a.dtype, descending)
     n = a.shape[axis]
     rows, _ = _rows(a, axis, stream)
     indices = device_array(rows.shape, _PLACE, stream=stream)
@@ -118,7 +118,7 @@ def argsort(
         radix.sort_rows(how, rows, None, indices, a.size // n, n, stream)
     else:
         indices.fill(0, stream=stream)
-    return operands.contiguous(_back(indices, axis), stream)
+    return operands.contiguous(_move_axis_back(indices, axis), stream)
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
@@ -159,7 +159,9 @@ def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any)
         return device_array(indices.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
     taken = permuting.take(rows, index, sizes, m, True, stream)
-    return operands.contiguous(_back(taken._reshaped(index.shape, "C", False), axis), stream)
+    return operands.contiguous(
+        _move_axis_back(taken._reshaped(index.shape, "C", False), axis), stream
+    )
 
 
 def axis_of(a: Any, axis: Any) -> tuple[Any, int]:

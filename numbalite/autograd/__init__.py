@@ -193,7 +193,7 @@ def _is_ours(ufunc):
     return owner is not None and owner.layout is None
 
 
-def _summed(gradient, shape):
+def _sum_to_shape(gradient, shape):
     """Returns the gradient of an argument with this shape that was broadcast."""
     ahead = np.ndim(gradient) - len(shape)
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(shape) if n == 1))
@@ -219,7 +219,7 @@ def _primitive_of_ufunc(ufunc):
         if any(np.iscomplexobj(one) for one in (answer, *args)):
             return lambda g: _complex_gradient(ufunc, args, g, argnum)
         shape = np.shape(args[argnum])
-        return lambda g: _summed(g * derivative(ufunc, argnum)(*args, **keywords), shape)
+        return lambda g: _sum_to_shape(g * derivative(ufunc, argnum)(*args, **keywords), shape)
 
     def jvp(argnum, g, answer, args, keywords):
         return g * derivative(ufunc, argnum)(*args, **keywords)

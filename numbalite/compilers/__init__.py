@@ -60,9 +60,9 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
         image = pack.load(source, target)
     if image is None:
         image = _compile(source, target)
-        cache.store(key, _renamed(image, _lasting))
+        cache.store(key, _change_file_names(image, _lasting))
     elif image.slips:
-        image = _renamed(image, _present)
+        image = _change_file_names(image, _present)
     if target[0] == "sim":
         _sources[_digest(shared_object(image.data))] = original
     if target[0] == "sim" and "profile" in target:
@@ -106,7 +106,7 @@ def source_of(image: bytes) -> Source | None:
     return _sources.get(_digest(image))
 
 
-def profiled(number: int) -> tuple[Source, Image] | None:
+def profiled_launch(number: int) -> tuple[Source, Image] | None:
     """Returns the source and the image of a profiled launch, by the checksum of its image."""
     return _profiled.get(number)
 
@@ -159,8 +159,8 @@ def _run(source, target):
         def run(source):
             return nvrtc.compile(source, target[1:])
 
-    image = nameconflicts.compile(source, run, lambda: headers.texts(source))
-    return image.replace(slips=slipwarnings.merged(slips, image.slips))
+    image = nameconflicts.compile(source, run, lambda: headers.included_texts(source))
+    return image.replace(slips=slipwarnings.merge_slips(slips, image.slips))
 
 
 def _key(source, target):
@@ -182,7 +182,7 @@ def _key(source, target):
         name=_lasting(source.name),
         text=_lasting(source.text),
         users=tuple(lines._replace(file=_lasting(lines.file)) for lines in source.users),
-        slips=_renamed(source, _lasting).slips,
+        slips=_change_file_names(source, _lasting).slips,
     )
     return cache.digest(cache.SCHEMA, target, compiler, own_code(), included, tuple(source))
 
@@ -197,7 +197,7 @@ def _present(text):
     return text.replace("/ipykernel/", f"/ipykernel_{os.getpid()}/")
 
 
-def _renamed(made, change):
+def _change_file_names(made, change):
     """Returns an Image or Source with the file names in its slips changed by `change`."""
     slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
     return made.replace(slips=slips) if slips else made

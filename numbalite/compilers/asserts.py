@@ -28,7 +28,7 @@ def catch(ptx: bytes) -> bytes:
     return _OF_CUDA.sub(_NAME.encode(), whole)
 
 
-def _copied(number, parameter, at, size):
+def _copy_string(number, parameter, at, size):
     """Copies a string and its terminating zero; the record is zero before."""
     return f"""ld.param.u64 %from, [{parameter}];
 mov.u64 %to, {RECORD};
@@ -69,7 +69,7 @@ setp.ne.u32 %done, %word, 0;
 @%done exit;
 ld.param.u32 %word, [line];
 st.global.u32 [{RECORD}+4], %word;
-{_indices()}{_copied(1, "text", *_TEXT)}{_copied(2, "file", *_FILE)}membar.sys;
+{_indices()}{_copy_string(1, "text", *_TEXT)}{_copy_string(2, "file", *_FILE)}membar.sys;
 ld.global.u64 %to, [{RECORD}+32];
 setp.eq.u64 %done, %to, 0;
 @%done exit;

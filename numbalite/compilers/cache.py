@@ -132,7 +132,7 @@ def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
     if key is None or path is None:
         return None
     try:
-        raw = _read(path)
+        raw = _read_file(path)
     except OSError:
         return None
     start = len(_MAGIC)
@@ -149,7 +149,7 @@ def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
     return None
 
 
-def _read(path):
+def _read_file(path):
     # Non-blocking: opening a pipe instead of a file would wait.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:

@@ -56,7 +56,7 @@ def search(texts, all_of_it: bool = False) -> list:
     if root is None:
         return []
     if root not in _kept:
-        _kept[root] = _translated(root, _with_changes(root))
+        _kept[root] = _translated_folder(root, _with_changes(root))
     own = os.path.join(headers.cuda_src(), "sim", "cccl")
     return [own, _kept[root], root] if _kept[root] else []
 
@@ -70,7 +70,7 @@ def search_curand() -> tuple:
     place = os.path.join(root, _PROBE_OF_CURAND)
     if place not in _kept:
         paths = [os.path.join(root, name) for name in os.listdir(root) if name.startswith("curand")]
-        _kept[place] = _translated(root, filter(_changes, paths))
+        _kept[place] = _translated_folder(root, filter(_changes, paths))
     return ([_kept[place]], [root, libcuxx]) if _kept[place] else ()
 
 
@@ -82,7 +82,7 @@ def _needs(text, all_of_it):
     )
 
 
-def _translated(root, paths):
+def _translated_folder(root, paths):
     """Returns the folder with the translated headers, created if necessary; None if it cannot be created."""
     parent = cache.directory()
     if parent is None:
@@ -99,7 +99,7 @@ def _translated(root, paths):
             target = os.path.join(working, os.path.relpath(path, root))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
-                file.write(_changed(files.text(path)))
+                file.write(_translate_text(files.read_text(path)))
         with open(os.path.join(working, "made"), "w", encoding="utf-8") as file:
             file.write(root)
         return True
@@ -128,7 +128,7 @@ def _translators():
     return sorted(path for path in paths if path.endswith(".py"))
 
 
-def _changed(text):
+def _translate_text(text):
     if _ASM.search(text):
         text = translation.translate(text) if len(text) < _LARGEST else "#pragma once\n"
         text = text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER(")
@@ -150,5 +150,5 @@ def _with_changes(root):
 
 
 def _changes(path):
-    text = files.text(path, "replace")
+    text = files.read_text(path, "replace")
     return _ASM.search(text) or _SAME_NAME.search(text)

@@ -13,7 +13,7 @@ _LOCAL, _WEAK = 0, 2  # binding
 _OBJECT, _TLS = 1, 6  # symbol types
 
 
-def undefined(data: bytes) -> list[str]:
+def undefined_symbols(data: bytes) -> list[str]:
     """Returns the names of the undefined symbols of a shared object or object file, except weak ones."""
     table = _SYMTAB if data[16:18] == bytes((_RELOCATABLE, 0)) else _DYNSYM
     return [
@@ -23,7 +23,7 @@ def undefined(data: bytes) -> list[str]:
     ]
 
 
-def defined(data: bytes) -> list[str]:
+def defined_symbols(data: bytes) -> list[str]:
     """Returns the names of the global symbols that an object file defines."""
     return [
         name

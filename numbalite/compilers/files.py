@@ -21,7 +21,7 @@ def kind(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "something else")
 
 
-def read(path) -> bytes:
+def read_bytes(path) -> bytes:
     """Returns the contents of a file. Raises ValueError if it is not a regular file; OSError with its name if it
     cannot be read."""
     mode = os.stat(path).st_mode
@@ -35,12 +35,14 @@ def read(path) -> bytes:
             raise OSError(problem.errno, problem.strerror, os.fspath(path)) from None
 
 
-def text(path, errors: str = "strict") -> str:
+def read_text(path, errors: str = "strict") -> str:
     """Returns a UTF-8 file with newlines as line ends and without a byte order mark."""
-    return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig", errors=errors).read()
+    return io.TextIOWrapper(
+        io.BytesIO(read_bytes(path)), encoding="utf-8-sig", errors=errors
+    ).read()
 
 
-def encoded(text: str) -> str | bytes:
+def encode_text(text: str) -> str | bytes:
     """Converts a text for a compiler; bytes that are not UTF-8 are kept (surrogateescape)."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape")
 

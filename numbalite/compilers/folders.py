@@ -115,7 +115,7 @@ def is_whole(folder: str, *names: str) -> bool:
         return False
     try:
         with open(os.path.join(folder, _LIST), "rb") as file:
-            return file.read() == _listed(_digests(folder))
+            return file.read() == _list_of_digests(_digests(folder))
     except OSError:
         return False
 
@@ -133,7 +133,7 @@ def make(folder: str, fill: Callable) -> None:
         with Working(os.path.dirname(path)) as working:
             if fill(working):
                 with open(os.path.join(working, _LIST), "wb") as file:
-                    file.write(_listed(_digests(working)))
+                    file.write(_list_of_digests(_digests(working)))
                 for name in os.listdir(working):
                     inside = os.path.join(working, name)
                     os.chmod(inside, 0o700 if os.path.isdir(inside) else 0o600)
@@ -164,7 +164,7 @@ def _digests(folder):
     return found
 
 
-def _listed(digests):
+def _list_of_digests(digests):
     lines = b"".join(b"%s %s\n" % (digests[path], path) for path in sorted(digests))
     return _digest(lines) + b"\n" + lines
 

@@ -41,7 +41,7 @@ def cuda_src() -> str:
     return _directory
 
 
-def _text(path):
+def _read_text(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
 
@@ -51,12 +51,12 @@ def in_memory() -> dict:
     global _in_memory
     if _in_memory is None:
         root = cuda_src()
-        texts = {"numbalite.cuh": _text(f"{root}/numbalite.cuh")}
+        texts = {"numbalite.cuh": _read_text(f"{root}/numbalite.cuh")}
         for name in sorted(os.listdir(f"{root}/numbalite")):
             if name.endswith((".cuh", ".h")):
-                texts[f"numbalite/{name}"] = _text(f"{root}/numbalite/{name}")
+                texts[f"numbalite/{name}"] = _read_text(f"{root}/numbalite/{name}")
         for name in sorted(os.listdir(f"{root}/std")):
-            texts[name] = _text(f"{root}/std/{name}")
+            texts[name] = _read_text(f"{root}/std/{name}")
         _in_memory = texts
     return _in_memory
 
@@ -159,7 +159,7 @@ def find(name: str, folders) -> str | None:
     return None
 
 
-class Places:
+class SearchFolders:
     """The folders in which NVRTC searches the headers that a source includes directly."""
 
     def __init__(self, source, toolkit_directories):
@@ -222,7 +222,7 @@ class Closure:
             status = os.stat(path)
             self._parts.append((path, status.st_size, status.st_mtime_ns))
             return
-        raw = files.read(path)
+        raw = files.read_bytes(path)
         self._parts.append((name, raw))
         self._scan(raw.decode("utf-8", "replace"), folder)
 
@@ -277,7 +277,7 @@ def closure(source, toolkit_directories):
     return Closure(source, toolkit_directories, forced).parts
 
 
-def texts(source) -> list:
+def included_texts(source) -> list:
     """Returns the texts of the user's headers that `source` includes."""
     parts = Closure(source, toolkit.include_directories).parts or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]

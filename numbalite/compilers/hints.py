@@ -8,7 +8,13 @@ import re
 from typing import Any
 
 from numbalite.compilers import headers, toolkit
-from numbalite.compilers.pythonisms import OTHER_WORDS, WORDS, elsewhere, pythonisms, without_type
+from numbalite.compilers.pythonisms import (
+    OTHER_WORDS,
+    WORDS,
+    explain_missing_name,
+    pythonisms,
+    without_type,
+)
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import strip
@@ -211,7 +217,7 @@ def explain(
         text, others = None, ()
     log = f"{problem}\n{problem.log}"
     message = str(problem)
-    wrong = "" if text is None else _reported(message, text)
+    wrong = "" if text is None else _reported_lines(message, text)
     hints = [] if text is None else list(_about_the_host(log, text, wrong))
     in_program = bool(hints and hints[0] == _MAIN_HINT)
     for name in undefined_names(log):
@@ -226,8 +232,8 @@ def explain(
                 f"{name} gets its value on line {line} of the file, after the kernel is compiled (with a "
                 "signature, that is at its definition): assign it before"
             )
-        elif elsewhere(name, in_program):
-            hints.append(elsewhere(name, in_program))
+        elif explain_missing_name(name, in_program):
+            hints.append(explain_missing_name(name, in_program))
         elif text is not None and without_type(name, text):
             hints.append(f"declare {name} with a type: auto {name} = ..., int {name} = ...")
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
@@ -243,16 +249,16 @@ def explain(
         if _WRITES_CONST.search(log):
             hints += _about_const(parameters, wrong)
         for piece in (text, *others):
-            wrong = _reported(message, piece)
+            wrong = _reported_lines(message, piece)
             if piece is text or wrong:
                 hints += _at_lines(log, wrong)
                 hints += pythonisms(piece, message)
         if _INDICES_ARE_SHOWN in message:
             hints = [hint for hint in hints if "] does not exist in C++" not in hint]
         hints = list(dict.fromkeys(hints))
-        lines = _reported(message, text, with_texts=True)
+        lines = _reported_lines(message, text, with_texts=True)
         hints = about_records(parameters, lines, log) + hints
-    array = _array_in(_reported(message, text) if text is not None else "", parameters)
+    array = _array_in(_reported_lines(message, text) if text is not None else "", parameters)
     hints = [hint.replace("{a}", array) for hint in hints]
     message = _RECORD.sub(lambda found: RECORD_NAMES.get(found[0], found[0]), message)
     for letter in sorted(set(text.value) if text else ()):
@@ -317,7 +323,7 @@ def _line_of_value(name, text):
     return None
 
 
-def _reported(message, text, with_texts=False):
+def _reported_lines(message, text, with_texts=False):
     """Returns the lines of the user's text that contain errors, joined to one text. String and character literals are
     blank, unless `with_texts`."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))

@@ -43,8 +43,8 @@ def find() -> Compiler:
     none."""
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.outside("CXX"))):
         if text:
-            command = _words(text)
-            path = which(command[0]) if command else None
+            command = _split_command(text)
+            path = find_program(command[0]) if command else None
             if path is None and command[:1] == ("zig",):
                 path = _packaged_zig()
             if path is None:
@@ -59,7 +59,7 @@ def find() -> Compiler:
                 else found
             )
     for name in ("clang++", "c++", "g++"):
-        path = which(name)
+        path = find_program(name)
         if path:
             return Compiler((path,), path)
     program = _packaged_zig()
@@ -79,7 +79,7 @@ def _packaged_zig():
     return None
 
 
-def _words(text):
+def _split_command(text):
     """Splits a command line. Imports shlex only if needed, because its import is slow."""
     if not any(sign in text for sign in " '\"\\"):
         return (text,)
@@ -88,7 +88,7 @@ def _words(text):
     return tuple(split(text))
 
 
-def which(name):
+def find_program(name):
     """Returns the absolute path of a program, because compilers run in other working directories."""
     if os.path.dirname(name):
         return os.path.abspath(name) if os.access(name, os.X_OK) else None
@@ -106,7 +106,7 @@ def fingerprint(source, kind="sim", *checks) -> bytes:
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu())
     covers, checks = "coverage" in checks, tuple(name for name in checks if name != "coverage")
-    chosen = flags("", hostoptions.read(source), source.opt, kind, checks, covers)
+    chosen = flags("", hostoptions.read_options(source), source.opt, kind, checks, covers)
     # Coverage contains absolute paths.
     return repr((*parts, chosen, os.getcwd() if covers else None)).encode()
 

@@ -29,8 +29,8 @@ from numbalite.compilers import (
     process,
     slipwarnings,
 )
-from numbalite.compilers.hostheaders import Headers, quoted
-from numbalite.compilers.image import Image, simulated
+from numbalite.compilers.hostheaders import Headers, escape_file_name
+from numbalite.compilers.image import Image, wrap_shared_object
 from numbalite.compilers.sim import coverage, debugger, irpatch, staticshared, translation
 from numbalite.cxx import scanner
 from numbalite.errors import CompileError, CudaSupportError, SimulatorWarning, warn
@@ -94,7 +94,9 @@ def identify(compiler) -> Identity:
     known = _known.get(compiler.command)
     if known is None:
         result = _run([*compiler.command, "--version"])
-        known = _known[compiler.command] = _named(compiler, result.stdout.decode(errors="replace"))
+        known = _known[compiler.command] = _compiler_version(
+            compiler, result.stdout.decode(errors="replace")
+        )
     return known
 
 
@@ -104,7 +106,7 @@ def describe() -> str:
     return f"{identify(compiler).title} ({' '.join(compiler.command)})"
 
 
-def _named(compiler, text):
+def _compiler_version(compiler, text):
     title = text.partition("\n")[0].strip()
     clang = re.search(r"clang version (\d+)\.(\d+)", text)
     gcc = not clang and re.search(r"(?:g\+\+|gcc|GCC|c\+\+).*?\b(\d+)\.(\d+)\.\d+", title)
@@ -185,7 +187,7 @@ def compile(source, kind="sim", *checks) -> Image:
         raise CudaSupportError(
             "coverage of kernels needs clang++ or zig: set NUMBALITE_CXX=clang++"
         )
-    options = hostoptions.read(source)
+    options = hostoptions.read_options(source)
     if kind == "host" and source.is_python and not (source.fastmath or _says_fmad(source)):
         options = options._replace(fmad=False)  # as in Python, and as numba on the CPU
     flags = host.flags(family, options, source.opt, kind, checks, covers)
@@ -275,7 +277,7 @@ def _image(source, kind, data, log, unit):
     if kind == "sim":
         _check_shared(data, source, unit)
         _check_constant(data, source)
-        data = simulated(data)
+        data = wrap_shared_object(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
         symbols += [f"nl_sim_variable_{i}" for i in range(len(source.variables))]
     return Image(
@@ -343,7 +345,7 @@ def _check_constant(data, source):
     for symbol, size in elf.objects(data) if names else ():
         if not any(name in symbol for name in last_names):
             continue
-        name = _plain(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
+        name = _demangle(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
         if name in names:
             variables[name] = size + variables.get(name, 0)
     _check_size(
@@ -521,10 +523,10 @@ class _Build:
 
         known = [ctypes.CDLL(None), ctypes.CDLL("libm.so.6")]
         with open(self.output, "rb") as file:
-            names = elf.undefined(file.read())
+            names = elf.undefined_symbols(file.read())
         missing = [n for n in names if not any(hasattr(library, n) for library in known)]
         if missing:
-            log = "".join(f"undefined reference to '{_plain(name)}'\n" for name in missing)
+            log = "".join(f"undefined reference to '{_demangle(name)}'\n" for name in missing)
             raise self._failure(log)
 
     def _failure(self, log):
@@ -540,11 +542,11 @@ class _Build:
             for line in text.splitlines()
             if "): error" in line
         ):
-            text = _unclosed(self.source) or text
+            text = _unclosed_bracket_error(self.source) or text
         return CompileError(text, log=log, source=self.source.text)
 
 
-def _plain(name):
+def _demangle(name):
     """Returns the demangled name of a symbol; the symbol itself if it cannot be demangled."""
     try:
         return demangle(name)
@@ -555,18 +557,18 @@ def _plain(name):
 def _reader(source, read="", marked=False):
     names = [*source.kernels, *source.variables]
     meanings = {f"{hostunit.END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
-    text = f'#line 1 "{quoted(source.name)}"\n{source.text}'
+    text = f'#line 1 "{escape_file_name(source.name)}"\n{source.text}'
     return hostlog.Reader(text, read, _is_ours, meanings, marked)
 
 
-def _unclosed(source):
+def _unclosed_bracket_error(source):
     """Returns an error message at the position of an unclosed bracket; compilers report a later position."""
     tokens = scanner.tokenize(source.text)
     partner = scanner.brackets(tokens)
     for at in reversed(range(len(tokens))):
         token = tokens[at]
         if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:
-            before = f'#line 1 "{quoted(source.name)}"\n' + source.text[: token.start + 1]
-            file, line = list(hostlog.places(before))[-1]
+            before = f'#line 1 "{escape_file_name(source.name)}"\n' + source.text[: token.start + 1]
+            file, line = list(hostlog.texts_by_line(before))[-1]
             return f'{file}({line}): error: this "{token.text}" is never closed'
     return ""

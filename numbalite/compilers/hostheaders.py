@@ -48,7 +48,7 @@ class Headers:
             self._gather(text, None)
         own = (header.text for header in self._known.values())
         self.texts = [source.text, *self._memory.values(), *own]  # the texts of all user headers
-        self._spared = divisions.spared(self.texts) if marks else None
+        self._spared = divisions.unmarked_macros(self.texts) if marks else None
         for header in self._known.values():
             header.is_copied = self._translated(header.text) != header.text
         self._spread()
@@ -59,7 +59,7 @@ class Headers:
             self._write(name, self.with_copies(self._translated(text)))
         for header in copied:
             text = self.with_copies(self._translated(header.text), os.path.dirname(header.path))
-            self._write(header.name, f'#line 1 "{quoted(header.path)}"\n{text}')
+            self._write(header.name, f'#line 1 "{escape_file_name(header.path)}"\n{text}')
 
     def search(self) -> list:
         """Returns the compiler options that set the search path of the user's headers, in NVRTC's order."""
@@ -123,7 +123,7 @@ class Headers:
             real = os.path.realpath(path)
             header = self._known.get(real)
             if header is None:
-                inside = files.text(path, "surrogateescape")
+                inside = files.read_text(path, "surrogateescape")
                 header = _Header(path, inside)
                 self._known[real] = header
                 header.included = self._gather(inside, os.path.dirname(path))
@@ -164,6 +164,6 @@ class Headers:
             file.write(text)
 
 
-def quoted(name: str) -> str:
+def escape_file_name(name: str) -> str:
     """Returns the escaped file name of a #line directive."""
     return name.replace("\\", "\\\\").replace('"', '\\"')

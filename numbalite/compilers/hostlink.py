@@ -32,7 +32,9 @@ def link(compiler, flags, objects, output, run):
 
     Returns the result of the last run, which is the driver's if direct linking failed.
     """
-    linker = host.which("ld") if len(compiler) == 1 else None  # options may be for the linker
+    linker = (
+        host.find_program("ld") if len(compiler) == 1 else None
+    )  # options may be for the linker
     if linker and linker not in _unfit:
         libraries = _libraries(objects)
         result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])
@@ -50,8 +52,8 @@ def _libraries(objects):
     for path in objects:
         with open(path, "rb") as file:
             data = file.read()
-        wanted.update(elf.undefined(data))
-        found.update(elf.defined(data) if len(objects) > 1 else ())
+        wanted.update(elf.undefined_symbols(data))
+        found.update(elf.defined_symbols(data) if len(objects) > 1 else ())
     wanted -= found
     if not wanted:
         return ()

@@ -151,7 +151,7 @@ class Reader:
         return next((place for place in places if place[0] in self.meanings), None)
 
     def _text(self, message, place, meaning):
-        text = _worded(message.text)
+        text = _reword(message.text)
         if meaning is not None:
             return f"{meaning}: {text}"
         file, line = place or (message.file, message.line)
@@ -161,7 +161,7 @@ class Reader:
         if not any(part.strip() for part in shown) or "NUMBALITE_SIM" in shown[0]:
             shown = [self._line(file, line)]
         if self.marked and len(shown) == 2:
-            shown = [shown[0], divisions.unmarked(*shown)]
+            shown = [shown[0], divisions.marker_line_without_marks(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
         return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
 
@@ -169,7 +169,7 @@ class Reader:
         """Returns the user's line and a line with a caret if g++ did not show them, else []: g++ looks in the file of
         that name, which may not exist or may contain other lines."""
         place = message.file, message.line
-        lines = [divisions.plain(text) for text in self._lines_read().get(place, ())]
+        lines = [divisions.remove_marks(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
         if len(lines) > 1:  # the lines of a text that is in memory
@@ -210,11 +210,11 @@ def _is_candidate(message):
     return message.file.endswith("sim/division.h") and _OPERANDS.match(message.text)
 
 
-def places(source: str) -> dict:
+def texts_by_line(source: str) -> dict:
     """Returns {(file, line): text} for a source with #line directives; the first one if several lines have the
     position."""
     found: dict[tuple, str] = {}
-    for place, text in placed(source):
+    for place, text in lines_with_origin(source):
         found.setdefault(place, text)
     return found
 
@@ -222,19 +222,19 @@ def places(source: str) -> dict:
 def _lines_by_place(source):
     """Returns {(file, line): the texts of the lines with that position}."""
     found: dict[tuple, list] = {}
-    for place, text in placed(source):
+    for place, text in lines_with_origin(source):
         found.setdefault(place, []).append(text)
     return found
 
 
-def placed(source: str) -> Iterator[tuple[tuple[str, int], str]]:
+def lines_with_origin(source: str) -> Iterator[tuple[tuple[str, int], str]]:
     """((file, line), text) of each line of a source with #line directives."""
     for place, text in zip(linemap.positions(source), source.split("\n"), strict=True):
         if place[1]:
             yield place, text
 
 
-def _worded(text):
+def _reword(text):
     own = _OURS.search(text)
     if own:
         return own[1]

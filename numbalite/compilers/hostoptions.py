@@ -58,7 +58,7 @@ class Options(NamedTuple):
     """Do signed integers wrap, as in Python bodies?"""
 
 
-def read(source) -> Options:
+def read_options(source) -> Options:
     """Returns the options of a source. Raises CompileError for one that NVRTC would reject, too."""
     result = Options(
         std=source.std, fastmath=source.fastmath, debug=source.debug, lineinfo=source.lineinfo,

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite.compilers.hostheaders import quoted
+from numbalite.compilers.hostheaders import escape_file_name
 from numbalite.compilers.sim import subscripts
 from numbalite.cxx import scanner
 
@@ -34,7 +34,7 @@ def translation_unit(
 ) -> str:
     """Returns the unit without the prelude: ``text``, the translated source, then the tables.
     ``kind`` is "sim" or "host". ``covers``: it records which lines run."""
-    name = quoted(source.name)
+    name = escape_file_name(source.name)
     if checks or covers:  # reports contain no positions in generated text
         names = "|".join(map(re.escape, {name, os.path.basename(name)}))
         directive = re.compile(rf'^(#line \d+ )"({names})"$', re.MULTILINE)
@@ -89,7 +89,7 @@ def _host_table(source):
     yield "NUMBALITE_HOST_TABLE_BEGIN"
     for i, name in enumerate((*source.kernels, *source.variables)):
         yield f'#line 1 "{END}/{i}"'
-        yield f'NUMBALITE_HOST_ENTRY("{quoted(name)}", &{name})'
+        yield f'NUMBALITE_HOST_ENTRY("{escape_file_name(name)}", &{name})'
     yield f'#line 1 "{END}"'
     yield "NUMBALITE_HOST_TABLE_END"
 
@@ -100,7 +100,7 @@ def _kernel(source, i, kind, attributes, checks):
     yield f'#line 1 "{END}/{i}"'
     if kind == "sim":
         limits = f"nl_sim_threads_{i}, nl_sim_cluster_{i}" if attributes else "0"
-        yield f'NUMBALITE_SIM_KERNEL({i}, "{quoted(name)}", ({address}), {limits})'
+        yield f'NUMBALITE_SIM_KERNEL({i}, "{escape_file_name(name)}", ({address}), {limits})'
     if checks:
         names = "".join(f"{parameter}," for parameter in attributes[i].parameters)
         yield f'NUMBALITE_SIM_PARAMETERS({i}, ({address}), "{names}")'

@@ -16,7 +16,7 @@ _SIMULATED = Struct("<8sQ")  # nl_sim_image_header; the mark and the checksum
 _ABSENT = (1 << 64) - 1
 
 
-def simulated(code: bytes) -> bytes:
+def wrap_shared_object(code: bytes) -> bytes:
     """Wraps a shared object as an image for the simulator; core/image.c verifies its checksum."""
     import numpy as np
 

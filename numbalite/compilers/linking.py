@@ -88,7 +88,7 @@ _WIDEST = 16  # bytes of an access
 _SHARED_MEMORY = 48 << 10  # bytes of static shared memory
 
 
-def _aligned(ptx):
+def _align_shared_arrays(ptx):
     """Returns the PTX with shared arrays aligned to 16 bytes, if it fits.
 
     The linker decides where shared arrays begin only after the assembler has selected instructions, so without this the
@@ -109,7 +109,7 @@ def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
     """Assembles a compiler's PTX to a cubin. Raises CudaSupportError without a linker."""
     from numbalite import _core
 
-    ptx = _aligned(ptx)
+    ptx = _align_shared_arrays(ptx)
 
     options = [f"-arch={architecture}"]
     if source.debug or source.lineinfo or source.stoppable:

@@ -43,7 +43,7 @@ def compile(source, run, texts):
     hidden, first = set(), None
     for _ in range(_ROUNDS):
         try:
-            return run(_without(source, hidden, texts) if hidden else source)
+            return run(_replace_directive(source, hidden, texts) if hidden else source)
         except CompileError as problem:
             first, last = first or problem, problem
         found = _namesakes(last.log, hidden) - hidden
@@ -64,7 +64,7 @@ def _namesakes(log, hidden):
     return found & devicelib.LIBRARY_NAMES
 
 
-def _without(source, hidden, texts):
+def _replace_directive(source, hidden, texts):
     """Replaces the directive of a source by declarations of numbalite's names; the line numbers stay."""
     words = set(re.findall(r"[^\W\d]\w*", "\n".join([source.text, *texts()])))
     names = sorted((_available(source.text) & words) - hidden)

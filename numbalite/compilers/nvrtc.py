@@ -149,7 +149,7 @@ def _code(result, kind):
 _NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
 
 
-def _assembled(source, ptx, architecture):
+def _assemble(source, ptx, architecture):
     """Returns (kind, bytes) for PTX: a cubin for the GPU, or the PTX itself, which the driver assembles, if the
     toolkit has no linker or if other code is linked."""
     data = ptx.rstrip(b"\0") + b"\0"
@@ -167,7 +167,7 @@ def _catching(source, ptx, kind, data, architecture):
     changed = asserts.catch(ptx)
     if kind == "ptx":
         return changed, kind, changed.rstrip(b"\0") + b"\0", True
-    kind, made = _assembled(source, changed, architecture)
+    kind, made = _assemble(source, changed, architecture)
     return (changed, kind, made, True) if kind == "cubin" else (ptx, "cubin", data, False)
 
 
@@ -184,14 +184,14 @@ def compile(source, capability) -> Image:
     symbols, texts = expressions(source)
     text = _unit(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
-    memory = {name: files.encoded(inside) for name, inside in source.headers}
+    memory = {name: files.encode_text(inside) for name, inside in source.headers}
     memory = {**headers.in_memory(), **memory}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = options(source, architecture, directories, version)
 
     def run(text, more=()):
         return _core.nvrtc_compile(
-            files.encoded(text), source.name, memory, [*arguments, *more], wanted
+            files.encode_text(text), source.name, memory, [*arguments, *more], wanted
         )
 
     result = None
@@ -212,7 +212,7 @@ def compile(source, capability) -> Image:
         architecture = given
         ptx, stop = stoppable.of_source(ptx, source, symbols, lowered)
         ptx = asserts.catch(ptx) if catches else ptx
-        kind, data = _assembled(source, ptx, architecture)
+        kind, data = _assemble(source, ptx, architecture)
     elif catches:
         ptx, kind, data, catches = _catching(source, ptx, kind, data, architecture)
     if source.launches:

@@ -142,7 +142,7 @@ def _split(message):
 def _users_line(part, files, foreign):
     """Returns the last (file, line) of a user's file in these lines; None without one."""
     best = None
-    named = _named(tuple(files))
+    named = _position_in(tuple(files))
     for row in part.split("\n"):
         match = (named and named.search(row)) or _LINE_OF.search(row) or _POSITION.match(row)
         if match and not match["file"].startswith(foreign):
@@ -152,7 +152,7 @@ def _users_line(part, files, foreign):
 
 
 @functools.lru_cache(maxsize=16)
-def _named(files):
+def _position_in(files):
     """Finds a position in one of these files; None without files."""
     if not files:
         return None

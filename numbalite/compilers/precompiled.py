@@ -36,7 +36,7 @@ _PATIENCE = 2  # compilations before numbalite's header is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held only briefly
-_kept: dict[str, Kept] = {}  # key -> Kept, the most recently used last
+_kept: dict[str, KeptPreamble] = {}  # key -> Kept, the most recently used last
 
 
 class File:
@@ -52,7 +52,7 @@ class File:
             close(self.number)
 
 
-class Kept:
+class KeptPreamble:
     """A preamble, and the file that NVRTC created from it, if there is one."""
 
     def __init__(self):
@@ -95,11 +95,13 @@ def compile(run, source, text, arguments, directories):
         if kept.file is None:
             with kept.lock:
                 if kept.file is None and kept.works:
-                    return _trusted(kept, _make(kept, run, whole))
+                    return _without_header_messages(kept, _make(kept, run, whole))
         file = kept.file
         if file is None:
             return None
-        return _trusted(kept, run(whole, [f"--use-pch=/proc/self/fd/{file.number}"]))
+        return _without_header_messages(
+            kept, run(whole, [f"--use-pch=/proc/self/fd/{file.number}"])
+        )
     except CompileError:
         kept.works = False  # NVRTC itself failed, not the source
         return None
@@ -128,7 +130,7 @@ def preamble(source, text, directories) -> str:
     a source; if there are none, the one of numbalite's header; "" if the source does not begin with
     that either."""
     names, own, is_heavy, at = [], [], False, 0
-    places = headers.Places(source, directories)
+    places = headers.SearchFolders(source, directories)
     while True:
         passed = _PASSED.match(text, at)
         at = passed.end() if passed else at
@@ -187,7 +189,7 @@ def _stamps(start, directories):
 def _find(key):
     """Returns the Kept for a key, created if necessary; the least recently used ones are removed."""
     with _lock:
-        kept = _kept.pop(key, None) or Kept()
+        kept = _kept.pop(key, None) or KeptPreamble()
         _kept[key] = kept
         # The file that another thread will use stays open as long as that thread holds it.
         for old in list(_kept)[:-_MOST]:
@@ -220,7 +222,7 @@ _ABOUT = re.compile(
 _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal error")
 
 
-def _trusted(kept, result):
+def _without_header_messages(kept, result):
     """Returns the result without messages about precompiled headers; None if these caused the failure."""
     if result is None:
         return None

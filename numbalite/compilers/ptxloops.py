@@ -54,7 +54,7 @@ _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "ne": "ne", "eq": "e
 _INVERSE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq", "eq": "ne"}
 
 
-class Counted(NamedTuple):
+class CountedLoop(NamedTuple):
     """How a loop counts. It continues while ``tested goes_on bound``; ``tested`` is the register
     after the step."""
 
@@ -85,7 +85,7 @@ class Loop:
         self.latches: list[Branch] = []
         self.cost = 256
         self.begin: int | None = None
-        self.counted: Counted | None = None
+        self.counted: CountedLoop | None = None
         self.is_nested = False
 
     @property
@@ -325,7 +325,7 @@ class _Counting:
             goes_on = _INVERSE[there] if is_negated else there
             if stepped is None or not _ends(goes_on, kind, int(width), stepped[1]):
                 continue
-            counted = Counted(
+            counted = CountedLoop(
                 compare=self.statements[compare],
                 condition=there,
                 compared=kind + width,
@@ -399,7 +399,7 @@ class _Counting:
         return [smallest + (value - smallest) % (1 << counted.width) for value in values]
 
 
-def limits(counted: Counted) -> tuple[int, int]:
+def limits(counted: CountedLoop) -> tuple[int, int]:
     """Returns the smallest and the largest value of the counter's type."""
     if counted.kind == "s":
         return -(1 << counted.width - 1), (1 << counted.width - 1) - 1

@@ -81,7 +81,7 @@ def _find(table, path, name):
     return None
 
 
-def read(ptx: str) -> Module:
+def read_ptx(ptx: str) -> Module:
     return _Reader(ptx).run()
 
 

@@ -86,7 +86,7 @@ _HOSTS = {
 }
 
 
-def elsewhere(name: str, in_program: bool) -> str:
+def explain_missing_name(name: str, in_program: bool) -> str:
     """Explains where a name exists that the compiler does not know: in a header, in Python, in numba; "" if
     nowhere.
 
@@ -261,7 +261,7 @@ def pythonisms(text: Text, message: str):
         if token.kind == "char" and re.fullmatch(r"'(?:[^'\\]|\\.){2,}'", token.text):
             yield f'{token.text} does not exist in C++: write strings in double quotes, "%d"'
             break
-    plain = _folded(text)
+    plain = _strip_source(text)
     told: list[tuple[int, int]] = []
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
@@ -278,13 +278,13 @@ def pythonisms(text: Text, message: str):
             yield rewritten(found[0].strip())
             told.append(found.span())
     if not told:
-        yield from _unfinished(text, tokens, message)
+        yield from _missing_semicolon_hints(text, tokens, message)
 
 
 _LONG = 1000  # longer lines were not written by hand
 
 
-def _folded(text):
+def _strip_source(text):
     """Returns the source without comments, strings, blank lines and repeated spaces, so that patterns scan each
     character once."""
     lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
@@ -323,10 +323,10 @@ def _opening(plain, at):
 def without_type(name: str, text: Text) -> bool:
     """Is the name assigned as in Python, at the start of a statement?"""
     start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
-    return name in text.value and bool(re.search(start, _folded(text), re.MULTILINE))
+    return name in text.value and bool(re.search(start, _strip_source(text), re.MULTILINE))
 
 
-def _unfinished(text, tokens, message):
+def _missing_semicolon_hints(text, tokens, message):
     """Yields a hint for the statement without a semicolon; compilers report the statement after it."""
     found = _NO_SEMICOLON.search(message)
     if found is None or not tokens:

@@ -51,7 +51,7 @@ def _format(text):
     return f"this conversion of printf is for {wanted}, and the argument has type {given}{advice}"
 
 
-def _unsigned(text):
+def _explain_unsigned_comparison(text):
     result = "false" if "false" in text or "< 0" in text else "true"
     return (
         f"an unsigned number is never below 0, so this comparison is always {result}: convert the number to int "
@@ -77,12 +77,12 @@ def _overflow(text):
     )
 
 
-def _assigned(text):
+def _explain_assignment(text):
     is_one = "assignment" in text or 'use of "="' in text
     return "= sets the variable: write == to compare" if is_one else None
 
 
-def _unused(text):
+def _explain_unused_result(text):
     if "left operand of comma" in text or "right operand of comma" in text:
         return None
     return "the result of this expression is dropped: assign it, or remove the line"
@@ -92,7 +92,7 @@ def _limited(text):
     """A comparison of a narrow integer with a number that it cannot hold; other texts are about signs."""
     if "limited range" in text or "out of range" in text or "result of comparison" in text:
         return None
-    return _unsigned(text)
+    return _explain_unsigned_comparison(text)
 
 
 _ADDRESS = "the variable ends with the function, so its address is of no use: return a value, or pass a pointer to it"
@@ -116,8 +116,8 @@ _MEANT = {
     "return-local-addr": ("address", _ADDRESS),
     "return-stack-address": ("address", _ADDRESS),
     "1056": ("address", _ADDRESS),
-    "tautological-unsigned-zero-compare": ("unsigned", _unsigned),
-    "186": ("unsigned", _unsigned),
+    "tautological-unsigned-zero-compare": ("unsigned", _explain_unsigned_comparison),
+    "186": ("unsigned", _explain_unsigned_comparison),
     "overflow": ("overflow", _overflow),
     "integer-overflow": ("overflow", _overflow),
     "61": ("overflow", _overflow),
@@ -130,11 +130,11 @@ _MEANT = {
     "39": ("division", _DIVISION),
     "uninitialized": ("unset", _unset),
     "549": ("unset", _unset),
-    "parentheses": ("assigned", _assigned),
-    "187": ("assigned", _assigned),
-    "unused-value": ("unused", _unused),
-    "unused-comparison": ("unused", _unused),
-    "174": ("unused", _unused),
+    "parentheses": ("assigned", _explain_assignment),
+    "187": ("assigned", _explain_assignment),
+    "unused-value": ("unused", _explain_unused_result),
+    "unused-comparison": ("unused", _explain_unused_result),
+    "174": ("unused", _explain_unused_result),
     "logical-not-parentheses": ("not", _NOT),
     "constant-logical-operand": ("logical", _LOGICAL),
 }  # fmt: skip
@@ -162,15 +162,15 @@ def of_host(log: str, source: Source) -> list[Slip]:
             continue  # in a template, for a type for which it may be unintended
         text = message.text[: switch.start()]
         found.append((switch[1], text, message.file, message.line, message.shown))
-    return _meant(found, source)
+    return _slips_of_user(found, source)
 
 
 def of_nvrtc(log: str, source: Source) -> list[Slip]:
     """Returns the slips in a log of NVRTC."""
-    return _meant(nvrtclog.warnings(log), source) if source.users else []
+    return _slips_of_user(nvrtclog.warnings(log), source) if source.users else []
 
 
-def _meant(found, source):
+def _slips_of_user(found, source):
     made = []
     lines = None
     times = collections.Counter(map(_key, found))
@@ -190,13 +190,13 @@ def _meant(found, source):
             meaning = meaning(text)
         if which == "parentheses" and meaning is None:
             kind, meaning = "chain", _chain(text)
-        lines = hostlog.places(source.text) if lines is None else lines
+        lines = hostlog.texts_by_line(source.text) if lines is None else lines
         own = lines.get((file, line), "")
         if meaning is None or (kind == "division" and _BY_REAL.search(own)):
             continue
         if kind == "unsigned" and times[_key(message)] < copies[(file, line), own]:
             continue  # the function has several signatures, with other types
-        made.append(Slip(file, line, kind, meaning, _shown(own, shown)))
+        made.append(Slip(file, line, kind, meaning, _line_with_marker(own, shown)))
     return made
 
 
@@ -206,10 +206,10 @@ def _key(message):
     return which, file, line, tuple(shown[:2])
 
 
-def _shown(line, shown):
+def _line_with_marker(line, shown):
     """Returns a source line, with the marker that a compiler has drawn below it."""
     if len(shown) > 1 and shown[0].split() == line.split() and "^" in shown[1]:
-        return slip_search.marked(shown[0], shown[1].index("^"))
+        return slip_search.line_with_caret(shown[0], shown[1].index("^"))
     return line.strip()
 
 
@@ -226,7 +226,7 @@ def search(source: Source) -> list[Slip]:
     return [*source.slips, *found]
 
 
-def merged(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
+def merge_slips(found: Iterable[Slip], others: Iterable[Slip]) -> tuple[Slip, ...]:
     """Merges the slips of the tokens with those of a compiler, one per line and kind."""
     kept = list(found)
     seen = {(slip.file, slip.line, slip.kind) for slip in kept}
@@ -262,8 +262,8 @@ _registries: dict[str, dict] = {}  # file -> the warnings that the filter "defau
 
 
 @contextlib.contextmanager
-def collected() -> Iterator[list[Slip]]:
-    """Collects the slips that `issue` receives in the block, independent of warning filters: ``with collected()
+def collect_slips() -> Iterator[list[Slip]]:
+    """Collects the slips that `issue` receives in the block, independent of warning filters: ``with collect_slips()
     as found``."""
     found: list[Slip] = []
     _listeners.append(found)

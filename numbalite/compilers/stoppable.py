@@ -45,7 +45,7 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
 
     ``is_users``: is this a file of the user? A test in any other file has the position of the user's call.
     """
-    module = ptxreader.read(ptx)
+    module = ptxreader.read_ptx(ptx)
     recursive = _recursive(module.functions, ptx)
     sites, edits = [], []
 
@@ -72,7 +72,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
     """Returns the PTX of a compiled source with its tests, and the tests as Image.stop has them;
     None without any."""
     own = headers.cuda_src()
-    names = {lowered[expression]: _plain(name) for name, expression in symbols.items()}
+    names = {lowered[expression]: _user_name(name) for name, expression in symbols.items()}
 
     def is_users(file):
         is_own = file.startswith(own) or ("numbalite/" in file and file.endswith(".cuh"))
@@ -83,7 +83,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
     return text.encode(), "".join(rows).encode("utf-8", "replace") or None
 
 
-def _plain(expression):
+def _user_name(expression):
     """Returns the user's name of a kernel: "saxpy" of "k_saxpy::nl_saxpy"."""
     return expression.rpartition("::")[2].removeprefix("nl_")
 
@@ -97,7 +97,7 @@ def _recursive(functions, ptx):
     bodies = {function.name for function in functions}
     kernels = {function.name for function in functions if function.is_kernel}
     indirect = any(name.startswith("%") for function in functions for name in function.calls)
-    taken = _taken(functions, ptx) if indirect else set()
+    taken = _names_with_address_taken(functions, ptx) if indirect else set()
     edges = {}
     for function in functions:
         called = {name for name in function.calls if name in bodies}
@@ -118,7 +118,7 @@ def _recursive(functions, ptx):
     return found
 
 
-def _taken(functions, ptx):
+def _names_with_address_taken(functions, ptx):
     """Returns the names of the functions whose address is taken: names that occur outside of declarations and direct
     calls."""
     result = set()
@@ -198,7 +198,7 @@ class _Writer:
             return
         head = self.declared + (_BEGIN if function.is_kernel else "")
         if is_recursive:
-            head += _looked(self.site(function, function.location))
+            head += _test_flag(self.site(function, function.location))
         tail = "ret;\n" if ptxloops.falls_through(function) else ""
         self.edits.append((function.begin, function.begin, head))
         self.edits.append((function.end, function.end, tail + _EXIT))
@@ -209,10 +209,10 @@ class _Writer:
         number = self.site(self.function, branch.location)
         text = branch.text
         if self._sleeps(latch):
-            self._replace(branch, f"\n{_looked(number)}{text};")
+            self._replace(branch, f"\n{_test_flag(number)}{text};")
             return
         count = f"add.u32 %nl_count, %nl_count, {min(loop.cost, BUDGET)};\n"
-        test = f"mov.u32 %nl_count, 0;\n{_looked(number)}"
+        test = f"mov.u32 %nl_count, 0;\n{_test_flag(number)}"
         goes_on = f"setp.lt.u32 %nl_hit, %nl_count, {BUDGET};\n"
         parts = ptxloops.PLAIN_BRANCH.fullmatch(text)
         if parts is None:  # brx.idx
@@ -261,7 +261,7 @@ class _Writer:
         if predicate is not None:
             other = "" if negated else "!"
             text += f"{leave}@{other}{predicate} bra $nl_next{number};\n"
-        text += f"mov.u32 %nl_count, 0;\n{_looked(number)}bra {target};\n"
+        text += f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n"
         self._replace(branch, text + (f"$nl_next{number}:\n" if predicate is not None else ""))
 
     def _strips(self, loop, counted):
@@ -276,7 +276,7 @@ class _Writer:
         most = 1 << (most.bit_length() - 1)
         operands = f"{counted.compared} {counted.result}, {counted.tested}"
         if isinstance(counted.step, str):
-            head = _near(counted, near, left, most)
+            head = _set_strip_bound(counted, near, left, most)
             condition = "lt" if counted.goes_on == counted.condition else "ge"
             nearer = f"setp.{condition}.{operands}, {near};"
         else:
@@ -284,7 +284,7 @@ class _Writer:
             goes_on = "ne" if counted.goes_on == counted.condition else "eq"
             nearer = f"sub.s{width} {left}, {left}, 1;\nsetp.{goes_on}.u{width} {counted.result}, {left}, 0;"
         if loop.is_nested:
-            head += _executed(counted, near, left, loop.cost)
+            head += _add_strip_cost(counted, near, left, loop.cost)
         self.edits.append((loop.begin, loop.begin, f"\n{head}{body}:\n"))
         self._replace(counted.compare, nearer)
         again = f"setp.{counted.condition}.{operands}, {counted.bound};\n"
@@ -294,14 +294,14 @@ class _Writer:
         self._replace(
             branch,
             f"@{negated}{predicate} bra {body};\n{again}@{other}{predicate} bra $nl_next{number};\n"
-            f"mov.u32 %nl_count, 0;\n{_looked(number)}bra {target};\n$nl_next{number}:\n",
+            f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n$nl_next{number}:\n",
         )
 
     def _replace(self, statement, text):
         self.edits.append((statement.begin, statement.end, text))
 
 
-def _looked(number):
+def _test_flag(number):
     """Loads the flag, and exits if it is set."""
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 
@@ -328,7 +328,7 @@ def _iterations(counted, left, most):
     )
 
 
-def _near(counted, near, away, most):
+def _set_strip_bound(counted, near, away, most):
     """Sets `near` to the bound of a strip, for a loop with a step in a register, without a division."""
     width, register, step = counted.width, counted.register, counted.step
     kind = f"{counted.kind}{width}"
@@ -350,7 +350,7 @@ def _near(counted, near, away, most):
     return text + f"selp.b{width} {near}, {smallest}, {near}, %nl_hit;\n"
 
 
-def _executed(counted, near, left, cost):
+def _add_strip_cost(counted, near, left, cost):
     """Adds the cost of a strip to the count."""
     width, step = counted.width, counted.step
     text = ""

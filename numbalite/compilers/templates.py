@@ -11,7 +11,7 @@ from numbalite.compilers import files, headers
 
 @functools.cache
 def _template(name: str) -> string.Template:
-    text = files.text(os.path.join(headers.cuda_src(), "templates", f"{name}.cu"))
+    text = files.read_text(os.path.join(headers.cuda_src(), "templates", f"{name}.cu"))
     return string.Template(
         text[text.index("*/\n") + 3 :]
     )  # without the comment at the beginning of the file

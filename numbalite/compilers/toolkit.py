@@ -252,7 +252,7 @@ def _choose(driver):
     )
 
 
-def _near(path):
+def _folders_near(path):
     """Candidates for the include folders that belong to the NVRTC library at `path`."""
     if path:
         for real in dict.fromkeys((path, os.path.realpath(path))):
@@ -263,7 +263,7 @@ def _near(path):
                     yield os.path.join(os.path.dirname(home), name, "include")
 
 
-def _elsewhere():
+def _folders_of_other_toolkits():
     """Candidates for include folders of other toolkits, nearest first."""
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
@@ -330,7 +330,7 @@ def _mathdx_directories():
 _directories: dict[tuple, tuple] = {}
 
 
-def _bundled(path):
+def _bundled_folder(path):
     """Returns the folder of the headers that NVRTC contains, or None; `path` is as for include_directories."""
     try:
         return bundled.directory(path or nvrtc_library().path)
@@ -345,11 +345,11 @@ def include_directories(path: str | None = None) -> tuple:
     if known is None or not all(map(os.path.isdir, known)):
         missing = dict(_PARTS)
         result: list[str] = []
-        for folder in _near(path):
+        for folder in _folders_near(path):
             _take(folder, missing, result)
-        if any(part in missing for part in _BUNDLED) and (folder := _bundled(path)):
+        if any(part in missing for part in _BUNDLED) and (folder := _bundled_folder(path)):
             _take(folder, missing, result)
-        for folder in _elsewhere():
+        for folder in _folders_of_other_toolkits():
             _take(folder, missing, result)
             if not missing:
                 break

@@ -99,8 +99,8 @@ def on_host(value) -> np.ndarray:
     """Returns a result as a NumPy array."""
     from numbalite import cuda
 
-    from .work import plain
+    from .work import plain_array
 
     if cuda.is_cuda_array(value):
         value = cuda.as_cuda_array(value).copy_to_host()
-    return np.asarray(plain(value))
+    return np.asarray(plain_array(value))

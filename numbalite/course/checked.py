@@ -61,7 +61,7 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
     task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)
-    found = _run(task) if simulated() else elsewhere(task)
+    found = _run(task) if simulated() else run_in_other_process(task)
     print(found if found is not None else f"nothing found by {', '.join(wanted)}")
     return found
 
@@ -98,7 +98,7 @@ def on_device(value):
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
-def elsewhere(task, run=None):
+def run_in_other_process(task, run=None):
     """Returns run(task), computed by another process on the simulator. By default ``run`` returns the KernelError of
     a launch, or None; the task is (kernel, grid, block, shared, arguments, checks, seed, limit)."""
     from numbalite import errors

@@ -45,7 +45,7 @@ class Limit(NamedTuple):
         return beyond * (counters[weight] if weight else 1)
 
 
-class Counted(NamedTuple):
+class CallCounters(NamedTuple):
     """The counters of one call."""
 
     total: dict
@@ -53,7 +53,7 @@ class Counted(NamedTuple):
     """Dictionaries with "file", "line", "text" and the counters."""
 
 
-def count(call: Callable) -> Counted:
+def count(call: Callable) -> CallCounters:
     """Counts the accesses of all kernels that a call launches, on the simulator."""
     from numbalite import cuda
     from numbalite.profiler.counters import Counters, KernelProfile, lines_as_dicts
@@ -61,10 +61,10 @@ def count(call: Callable) -> Counted:
     with cuda.profile(as_written=True) as profile:
         call()
     whole = KernelProfile("", profile.launches)
-    return Counted(Counters.as_dict(whole), lines_as_dicts(whole.lines))
+    return CallCounters(Counters.as_dict(whole), lines_as_dicts(whole.lines))
 
 
-def count_launch(task: tuple) -> Counted:
+def count_launch(task: tuple) -> CallCounters:
     """Returns the same for a launch of a kernel: (kernel, grid, block, shared memory, NumPy arrays
     and numbers)."""
     from .checked import on_device
@@ -74,7 +74,7 @@ def count_launch(task: tuple) -> Counted:
     return count(lambda: kernel[grid, block, 0, shared](*given))
 
 
-def check(limits: tuple, counted: Counted, size: str) -> str:
+def check(limits: tuple, counted: CallCounters, size: str) -> str:
     """Failed if a counter is beyond its limit, with the line that contributes most; else a note for the verdict."""
     for limit in limits:
         value = counted.total[limit.counter]

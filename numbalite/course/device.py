@@ -33,14 +33,14 @@ def where() -> str:
     >>> sentence = where()
     On ...
     """
-    sentence = f"On {_place()}."
+    sentence = f"On {_device_with_article()}."
     if simulated():
-        sentence = f"On {_place()}: times are those of a CPU, not of a GPU."
+        sentence = f"On {_device_with_article()}: times are those of a CPU, not of a GPU."
     print(sentence)
     return sentence
 
 
-def _place() -> str:
+def _device_with_article() -> str:
     """Returns the device of the kernels, with an article."""
     if simulated():
         return "the simulator"
@@ -65,7 +65,7 @@ def stamp(ax, what=""):
     what : str
         The text before the device in the title.
     """
-    where = f"On {_place()}"
+    where = f"On {_device_with_article()}"
     if not simulated():
         ax.set_title(f"{what}\n{where}" if what else where, fontsize="small")
         return

@@ -20,7 +20,7 @@ import warnings
 
 import numpy as np
 
-from numbalite.course.timeouts import apart, here, watched
+from numbalite.course.timeouts import run_here, run_in_thread, stop_kernels_after_limit
 from numbalite.judge.guarded import MARGIN
 from numbalite.judge.verdict import Failed
 
@@ -146,14 +146,14 @@ class _Judge:
         self.referee = referee
         self.simulated = simulated()
         self.work = self.times = None
-        self.checking = watched(self.simulated)
+        self.checking = stop_kernels_after_limit(self.simulated)
         self.notes = []
 
     def verdict(self, speed=True):
-        from numbalite.compilers.slipwarnings import collected
+        from numbalite.compilers.slipwarnings import collect_slips
         from numbalite.errors import NumbaliteWarning
 
-        with warnings.catch_warnings(), collected() as slips:
+        with warnings.catch_warnings(), collect_slips() as slips:
             warnings.simplefilter("ignore", NumbaliteWarning)
             try:
                 self._examine(speed)
@@ -187,7 +187,7 @@ class _Judge:
         solution, wants = self.solution, self.exercise.wants
         if is_unfilled(solution):
             raise Failed(UNFILLED)
-        got = f"this is {_what(solution)}"
+        got = f"this is {_kind_of_solution(solution)}"
         if wants == "kernel" and kind_of(solution) != "kernel":
             raise Failed(f"A kernel is wanted, a function under @cuda.jit; {got}.")
         if wants == "kernel" and solution.extensions:
@@ -331,15 +331,15 @@ class _Judge:
             return self._failure(n, margin=0)
         finally:
             self.solution = solution  # `properties` are those of the kernel without checks
-            self.checking = watched(self.simulated)
+            self.checking = stop_kernels_after_limit(self.simulated)
 
     def _check_report_elsewhere(self, n):
         """On a machine with a GPU, the simulator checks a kernel's launch in another process."""
-        from .checked import elsewhere
+        from .checked import run_in_other_process
 
         launch = _Launch()
         self.exercise.call(launch, *pickle.loads(self.referee.draw(n).data))
-        found = elsewhere((self.solution, *launch.seen, ("all",), None, 30))
+        found = run_in_other_process((self.solution, *launch.seen, ("all",), None, 30))
         return None if found is None else explain(found)
 
     def _check_properties(self):
@@ -350,9 +350,9 @@ class _Judge:
     def _waited(self, question):
         """Returns the result of a call, with a time limit."""
         if not self.simulated:
-            return apart(question)
+            return run_in_thread(question)
         with self.checking:
-            return here(question)
+            return run_here(question)
 
     def _guarded(self, question, timed=False):
         try:
@@ -365,14 +365,14 @@ class _Judge:
     def _check_work(self):
         from numbalite import cuda
 
-        from .work import Counter, guarded, volume
+        from .work import Counter, guard_array, volume
 
         exercise = self.exercise
         drawn = self.referee.draw(exercise.counted)
         arguments = Arguments(exercise, drawn.data, MARGIN)
         passed = arguments.passed
         if exercise.host_arrays:
-            passed = [guarded(argument) for argument in passed]
+            passed = [guard_array(argument) for argument in passed]
         counter = Counter()
 
         def run():
@@ -457,7 +457,7 @@ class _Judge:
         launch in another process."""
         from numbalite.errors import CudaSupportError
 
-        from .checked import elsewhere
+        from .checked import run_in_other_process
 
         exercise = self.exercise
         drawn = self.referee.draw(exercise.counted)
@@ -470,7 +470,7 @@ class _Judge:
             raise CudaSupportError("only the simulator counts those of a Python function")
         launch = _Launch()
         exercise.call(launch, *pickle.loads(drawn.data))
-        return elsewhere((self.solution, *launch.seen), counters.count_launch)
+        return run_in_other_process((self.solution, *launch.seen), counters.count_launch)
 
     def _needed_bytes(self, arguments, returned):
         """(to the device, to the host): the bytes that a call must copy for its host arrays."""
@@ -489,8 +489,10 @@ class _Judge:
         reference = exercise.reference()
         self.solution = loaded_anew(self.solution)
         sets = [self.referee.draw(n) for _ in range(2)]
-        mine = _Timed(exercise, self.solution, sets, lambda call: self._guarded(call, timed=True))
-        theirs = _Timed(exercise, reference, sets, lambda call: call())
+        mine = _TimedSolution(
+            exercise, self.solution, sets, lambda call: self._guarded(call, timed=True)
+        )
+        theirs = _TimedSolution(exercise, reference, sets, lambda call: call())
         for which in range(len(sets)):
             returned, _ = self._guarded(lambda: mine.call(which))  # noqa: B023
             self._compare_timed(mine, which, returned)
@@ -522,7 +524,7 @@ class _Judge:
             mine.right[which] = digest
 
 
-class _Timed:
+class _TimedSolution:
     """A solution at the size that is timed. Each call gets fresh data in its arrays and is timed separately,
     so no timed call can reuse results of the call before."""
 
@@ -581,7 +583,7 @@ def _digest(arrays):
     return found.digest()
 
 
-def _what(solution):
+def _kind_of_solution(solution):
     from numbalite.judge.fresh import kind_of
 
     kind = kind_of(solution) or ("ufunc" if type(solution) is np.ufunc else "")

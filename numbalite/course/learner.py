@@ -44,7 +44,7 @@ class Learner:
 
     def __init__(self, path, skipped=None, begins=None):
         self.path = pathlib.Path(path)
-        self.pieces = _cells(self.path) if self.path.suffix == ".ipynb" else _parts(self.path)
+        self.pieces = _cells(self.path) if self.path.suffix == ".ipynb" else _split_file(self.path)
         self._skipped = skipped or {}
         self._begins = begins
         self._answers = None
@@ -56,7 +56,7 @@ class Learner:
         is run for that."""
         defined, assessed = set(), {}
         for piece in self.pieces:
-            names, handed_in = _named(piece.text)
+            names, handed_in = _defined_and_assessed(piece.text)
             defined |= names
             assessed.update(dict.fromkeys(handed_in))
         known = exercises()
@@ -95,7 +95,7 @@ class Learner:
                     continue
                 if self._begins is not None:
                     self._begins(number)
-                error = _ended(run, piece)
+                error = _exception_of(run, piece)
                 if error is not None:
                     self._problems.append(_error_message(piece, error))
         finally:
@@ -123,7 +123,7 @@ def _cells(path):
     return [Piece(text, f"<{path.name}, cell {identity}>") for identity, text in code]
 
 
-def _parts(path):
+def _split_file(path):
     """Each part begins with one empty line for each line before it, so its line numbers are those of the file."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     starts = [0, *(i for i, line in enumerate(lines) if line.startswith("# %%")), len(lines)]
@@ -134,11 +134,11 @@ def _parts(path):
     ]
 
 
-def _named(text):
+def _defined_and_assessed(text):
     """Returns the names that a part defines at its top level, and the exercises that it passes to
     assess, in order."""
     try:
-        tree = linemap.parsed(_without_magic(text))
+        tree = linemap.parse_source(_without_magic(text))
     except SyntaxError:
         return set(), re.findall(r'\bassess\(\s*["\'](\w+)["\']', text)
     assessed = []
@@ -168,12 +168,12 @@ def _needs_ipython(piece):
     return re.search(r"^\s*(%%|%load_ext)", piece.text, re.M) is not None
 
 
-def _ended(run, piece):
+def _exception_of(run, piece):
     """Returns the exception that a piece ends with, or None."""
     from numbalite.course import timeouts
 
     try:
-        with timeouts.limited(timeouts.CELL_LIMIT, _title(piece)):
+        with timeouts.time_limit(timeouts.CELL_LIMIT, _title(piece)):
             return run(piece)
     except timeouts.Endless as error:
         return error

@@ -79,10 +79,15 @@ class Marks:
         """1 for passed, 0 for failed, nothing for exercises that were not requested; then the sum, and the points."""
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
-        table.writerow(["learner", *map(_quoted, self.exercises), "passed", "points"])
+        table.writerow(["learner", *map(_escape_formula, self.exercises), "passed", "points"])
         for learner, row in self._rows(_NUMBER):
             table.writerow(
-                [_quoted(learner), *row, sum(cell or 0 for cell in row), self.points(learner)]
+                [
+                    _escape_formula(learner),
+                    *row,
+                    sum(cell or 0 for cell in row),
+                    self.points(learner),
+                ]
             )
         return out.getvalue()
 
@@ -115,7 +120,7 @@ class Marks:
         file.write_text(text, encoding="utf-8")
 
 
-def _quoted(text):
+def _escape_formula(text):
     """Adds an apostrophe before text that a spreadsheet would read as a formula."""
     return (
         f"'{text}"

@@ -29,12 +29,12 @@ def is_unfilled(solution) -> bool:
     body = getattr(solution, "__doc__", None)
     if not isinstance(body, str):
         code = getattr(getattr(solution, "py_func", None), "__code__", None)
-        return code is not None and code.co_code == _nothing.__code__.co_code
+        return code is not None and code.co_code == _do_nothing.__code__.co_code
     code = re.sub(r"//[^\n]*|/\*.*?\*/|\.\.\.", "", body, flags=re.S)
     return not code.strip(" \t\n;")
 
 
-def _nothing():
+def _do_nothing():
     pass
 
 
@@ -60,7 +60,7 @@ def explain(error) -> Failed:
     if isinstance(error, KernelTimeout):
         return Failed(ENDLESS, _short(str(error)))
     if isinstance(error, KernelError):
-        mistake = Failed(*_described(error))
+        mistake = Failed(*_describe_error(error))
         mistake.found = True
         return mistake
     said = str(error).strip()
@@ -70,7 +70,7 @@ def explain(error) -> Failed:
     return Failed(reason, "\n".join(part for part in (_short(said), place) if part))
 
 
-def _described(error):
+def _describe_error(error):
     """(reason, case) of a KernelError."""
     if error.kind != "race" or error.other_thread is None:
         return "The kernel makes a mistake:", _short(str(error))

@@ -31,7 +31,7 @@ MAX_DRAWN = 4
 """Data that can be compared: the last ones that were drawn."""
 
 
-class Drawn(NamedTuple):
+class DrawnArguments(NamedTuple):
     """Arguments of size ``n``: ``data`` is their pickle, ``key`` their number at the referee."""
 
     key: int
@@ -50,14 +50,14 @@ class Referee:
         self._count = 0
         self._reference = None
 
-    def draw(self, n) -> Drawn:
+    def draw(self, n) -> DrawnArguments:
         """Fresh arguments of size n."""
         exercise = self.exercise
         largest = max(*exercise.sizes, *exercise.checked, exercise.counted, *(exercise.large or ()))
         if not 0 <= n <= largest:
             raise ValueError(f"{n} is no size of this exercise")
         self._count += 1
-        drawn = Drawn(self._count, n, pickle.dumps(tuple(exercise.make(self._rng, n))))
+        drawn = DrawnArguments(self._count, n, pickle.dumps(tuple(exercise.make(self._rng, n))))
         self._drawn[drawn.key] = drawn
         while len(self._drawn) > MAX_DRAWN:
             del self._drawn[min(self._drawn)]
@@ -140,9 +140,9 @@ class RemoteReferee:
     def __init__(self, pipe):
         self._pipe = pipe
 
-    def draw(self, n) -> Drawn:
+    def draw(self, n) -> DrawnArguments:
         key = self._asked({"draw": n})
-        return Drawn(key, n, self._pipe.recv_bytes())
+        return DrawnArguments(key, n, self._pipe.recv_bytes())
 
     def compare(self, key, got, by_reference=False):
         failed = self._asked({"compare": key, "by_reference": by_reference}, got)

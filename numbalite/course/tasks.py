@@ -75,7 +75,7 @@ def _run(run, checks):
     from numbalite import cuda
     from numbalite.course.device import simulated
 
-    def done():
+    def run_and_wait():
         result = run()
         cuda.synchronize()
         if cuda.is_cuda_array(result):
@@ -83,9 +83,9 @@ def _run(run, checks):
         return result
 
     if not simulated():
-        return timeouts.apart(done)
-    with cuda.checks(limit=timeouts.LIMIT) if checks else timeouts.watched(True):
-        return timeouts.here(done)
+        return timeouts.run_in_thread(run_and_wait)
+    with cuda.checks(limit=timeouts.LIMIT) if checks else timeouts.stop_kernels_after_limit(True):
+        return timeouts.run_here(run_and_wait)
 
 
 def _compare(got, expected, terms):

@@ -19,10 +19,10 @@ from numbalite.course.plugin import record, record_mark
 
 def pytest_generate_tests(metafunc):
     option = metafunc.config.getoption
-    wanted = _wanted(option("--exercises", None) or [], option("--section", None))
+    wanted = _required_exercises(option("--exercises", None) or [], option("--section", None))
     paths = option("--learner", None) or []
     if paths:
-        files = _labelled([file for path in paths for file in _files(path)])
+        files = _label_learners([file for path in paths for file in _files(path)])
         cases = [(label, file, name) for label, file in files for name in _names(file, wanted)]
     else:
         cases = [(None, None, name) for name in wanted or exercises()]
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
     )
 
 
-def _wanted(asked, section):
+def _required_exercises(asked, section):
     """Returns the exercises that every learner has to have answered; None: whatever each has
     answered."""
     names = []
@@ -79,7 +79,7 @@ def _is_aside(path):
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
-def _labelled(files):
+def _label_learners(files):
     """Learners of the same name are called by their paths."""
     labels = [label for label, _ in files]
     return [(label if labels.count(label) == 1 else str(file), file) for label, file in files]
@@ -148,7 +148,9 @@ _COURSE = frozenset(exercises())
 def test_exercise(label, file, name, request, references):
     if references:
         pytest.fail(references, pytrace=False)
-    result = _judged(name, request) if file is None else _graded(file, name, request)
+    result = (
+        _judge_own_solution(name, request) if file is None else _grade_file(file, name, request)
+    )
     if result.seconds is not None:
         record(request.node, "", result.seconds, result.reference_seconds)
     if label is not None:
@@ -158,7 +160,7 @@ def test_exercise(label, file, name, request, references):
         pytest.fail(f"{label}\n{result.text}" if label else result.text, pytrace=False)
 
 
-def _judged(name, request):
+def _judge_own_solution(name, request):
     """Returns the judge's own solution."""
     speed = not request.config.getoption("--no-speed", False)
     verdict = judge(name, find(name).reference(), speed=speed)
@@ -170,7 +172,7 @@ def _judged(name, request):
     )
 
 
-def _graded(file, name, request):
+def _grade_file(file, name, request):
     try:
         Learner(file)
     except (OSError, ValueError) as problem:

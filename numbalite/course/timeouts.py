@@ -44,7 +44,7 @@ class Endless(BaseException):
     """Ends what takes too long. It is not an Exception: programs catch those."""
 
 
-def watched(simulated):
+def stop_kernels_after_limit(simulated):
     """Returns a block in which the simulator stops a kernel after LIMIT seconds. A GPU cannot."""
     from numbalite import cuda
 
@@ -52,7 +52,7 @@ def watched(simulated):
 
 
 @contextlib.contextmanager
-def limited(seconds, what):
+def time_limit(seconds, what):
     """A block that Endless ends after so many seconds; ``what`` it is, for messages. Signals reach the main
     thread alone: in others nothing is limited."""
     if threading.current_thread() is not threading.main_thread():
@@ -78,28 +78,30 @@ def limited(seconds, what):
             signal.setitimer(signal.ITIMER_REAL, left, again)
 
 
-def tell(message):
+def write_to_terminal(message):
     """Writes to the user's terminal, even if the program has redirected its output."""
     print(message, file=sys.__stderr__, flush=True)
 
 
 def _cannot_stop(what, seconds):
     then = "The process ends." if unattended else "Restart the notebook's kernel."
-    tell("\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, endless=ENDLESS, then=then))
+    write_to_terminal(
+        "\n" + _UNSTOPPABLE.format(what=what, seconds=seconds, endless=ENDLESS, then=then)
+    )
     if unattended:
         os._exit(EXIT_STATUS)
 
 
-def here(question):
+def run_here(question):
     """Returns or raises what question() does, within CALL_LIMIT."""
     try:
-        with limited(CALL_LIMIT, "The call"):
+        with time_limit(CALL_LIMIT, "The call"):
             return question()
     except Endless as problem:
-        raise _failed(CALL_LIMIT, "", problem) from None
+        raise _failure_of(CALL_LIMIT, "", problem) from None
 
 
-def apart(question):
+def run_in_thread(question):
     """Runs question() in a thread, for a GPU: its kernels are stopped after LIMIT seconds.
 
     The thread is left alone GRACE seconds later: it may be in a loop of Python, or wait for a kernel that does not stop.
@@ -125,17 +127,17 @@ def apart(question):
         thread.join(0.5)
     if not outcome:
         _core.give_up()
-        raise _failed(LIMIT, _RUNS_ON)
+        raise _failure_of(LIMIT, _RUNS_ON)
     result, problem = outcome[0]
     if isinstance(problem, KernelTimeout) and "runs on" in str(problem):
-        raise _failed(LIMIT, _RUNS_ON)
+        raise _failure_of(LIMIT, _RUNS_ON)
     if isinstance(problem, Endless):
-        raise _failed(LIMIT, "", problem)
+        raise _failure_of(LIMIT, "", problem)
     if problem is not None:
         raise problem
     return result
 
 
-def _failed(limit, remedy, problem=None):
+def _failure_of(limit, remedy, problem=None):
     place = line_of(problem) if problem is not None else ""
     return Failed(f"{ENDLESS} (It was not done after {limit:g} seconds.){remedy}", place)

@@ -51,18 +51,18 @@ class HostArray(np.ndarray):
         if out is not None:
             given = out if isinstance(out, tuple) else (out,)
             options["out"] = tuple(np.asarray(x) if isinstance(x, HostArray) else x for x in given)
-        return guarded(getattr(ufunc, method)(*plain, **options))
+        return guard_array(getattr(ufunc, method)(*plain, **options))
 
 
-def guarded(value):
+def guard_array(value):
     """Returns a view of a NumPy array that raises an error for NumPy's ufuncs; other values are
     returned unchanged."""
     if isinstance(value, tuple):
-        return tuple(map(guarded, value))
+        return tuple(map(guard_array, value))
     return value.view(HostArray) if isinstance(value, np.ndarray) else value
 
 
-def plain(value):
+def plain_array(value):
     """Returns the same array as an ordinary numpy.ndarray."""
     return value.view(np.ndarray) if isinstance(value, HostArray) else value
 
@@ -124,25 +124,25 @@ class Counter:
         for name in re.findall(r"[A-Za-z_]\w*", text):
             value = frame.f_locals.get(name, frame.f_globals.get(name))
             if isinstance(value, np.ndarray):
-                entry[2][name] = plain(value)
+                entry[2][name] = plain_array(value)
 
     @contextmanager
     def _noting_empty(self):
         """numpy.empty and numpy.empty_like count the bytes of what they return to the solution."""
         originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
 
-        def counted(original):
+        def count_calls(original):
             def make(*args, **options):
                 made = original(*args, **options)
                 if not is_ours(sys._getframe(1).f_code.co_filename):
                     self.unset += made.nbytes
-                    made = plain(made)
+                    made = plain_array(made)
                 return made
 
             return make
 
         for name, original in originals.items():
-            setattr(np, name, counted(original))
+            setattr(np, name, count_calls(original))
         try:
             yield
         finally:
@@ -157,7 +157,7 @@ class Counter:
         original = cuda.DeviceNDArray.copy_to_host
 
         def copy_to_host(array, *args, **options):
-            return guarded(original(array, *args, **options))
+            return guard_array(original(array, *args, **options))
 
         inherited = "copy_to_host" not in vars(cuda.DeviceNDArray)
         cuda.DeviceNDArray.copy_to_host = copy_to_host

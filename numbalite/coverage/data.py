@@ -68,7 +68,7 @@ class FileCoverage:
                 del self.lines[line]
 
 
-def read(folder: str) -> dict[str, FileCoverage]:
+def read_coverage(folder: str) -> dict[str, FileCoverage]:
     """Path -> coverage. Data files that cannot be read are ignored: a process may be writing them."""
     found: dict[str, FileCoverage] = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.cov")):

@@ -90,7 +90,7 @@ class KernelPlugin(CoveragePlugin):
     def _kernels(self) -> dict[str, data.FileCoverage]:
         """Path without symbolic links -> the coverage of the file's kernels, after the run."""
         if self._data is None:
-            found = data.read(self._folder())
+            found = data.read_coverage(self._folder())
             self._data = {os.path.realpath(path): one for path, one in found.items()}
         return self._data
 

@@ -83,7 +83,7 @@ def _files(chosen):
             fnmatch.fnmatch(name, p) for p in patterns for name in (path, report.relative(path))
         )
 
-    found = [one for path, one in data.read(chosen.data).items()
+    found = [one for path, one in data.read_coverage(chosen.data).items()
              if (chosen.include or not path.startswith(_OWN)) and matches(path, include)
              and not matches(path, omit)]  # fmt: skip
     if not found:

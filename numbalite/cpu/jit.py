@@ -279,7 +279,7 @@ def _options(given):
     return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
 
-class Translated(NamedTuple):
+class TranslatedSource(NamedTuple):
     """The source of a function for some lists of argument types."""
 
     source: Source
@@ -454,7 +454,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         if made is not None:
             return made, None
         builder, symbols, returned = entries.function_source(self._function, lists)
-        made = Translated(
+        made = TranslatedSource(
             builder.source(definition, options, symbols), builder.labels(), returned,
             not builder.names.isdisjoint(_PARALLEL),
         )  # fmt: skip

@@ -44,7 +44,7 @@ def _same_memory(text):
         elif token.text == "}" and depth:
             depth.pop()
         elif token.text == "extern":
-            found = _declared(tokens, i)
+            found = _dynamic_shared_array(tokens, i)
             if found:
                 is_function = depth and tokens[depth[-1] - 1].text not in _NAMESPACES
                 (scopes.setdefault(depth[-1], {}) if is_function else outside).update([found])
@@ -63,7 +63,7 @@ def _same_memory(text):
 _NAMESPACES = frozenset(('"C"', '"C++"', "namespace"))
 
 
-def _declared(tokens, at):
+def _dynamic_shared_array(tokens, at):
     """(name, (type, index of the line)) of a declaration `extern __shared__ T name[];`, else None."""
     end = at
     while end < len(tokens) and tokens[end].text not in (";", "{", "}", "="):

@@ -26,18 +26,20 @@ def waits(text: str, function: str = "") -> bool:
     if function:
         if not scanner.mentions(text, function, _GRID):
             return False
-        pieces = scanner.reached(text, function)
+        pieces = scanner.reachable_text(text, function)
     else:
         pieces = [text]
     tokens = [t for t in scanner.tokenize(text) if t.kind != "directive"]
     macros = [t.text for t in scanner.tokenize(text) if t.kind == "directive"]
     if any(scanner.directive_word(line) == "define" and "sync" in line for line in macros):
         return True
-    others = _named(tokens, _MAKERS, _TYPES) - _named(tokens, {"this_grid"}, {"grid_group"})
+    others = _variables_of(tokens, _MAKERS, _TYPES) - _variables_of(
+        tokens, {"this_grid"}, {"grid_group"}
+    )
     return any(_waits(scanner.tokenize(piece), others) for piece in pieces)
 
 
-def _named(tokens, makers, types):
+def _variables_of(tokens, makers, types):
     """Returns the set of names of the variables that are initialized by one of the functions, or have one of the
     types."""
     found = set()

@@ -113,7 +113,9 @@ class Definition:
         """Returns the text without its #include lines, with names that compilers accept; ``macros`` are Python names
         that may be macros of a compiler."""
         return (
-            _respelled(self._text_and_includes[0], macros) if macros else self._text_and_includes[0]
+            _replace_names(self._text_and_includes[0], macros)
+            if macros
+            else self._text_and_includes[0]
         )
 
     @property
@@ -237,13 +239,13 @@ def _ascii_directive(text):
     return "#" + "".join(out) + text[at:]
 
 
-def _respelled(text, names):
+def _replace_names(text, names):
     """Returns the text with C++ names for these names, except for members."""
     out, at, before = [], 0, ""
     for token in tokenize(text):
         new = None
         if token.kind == "directive":
-            new = "#" + _respelled(" " + token.text[1:], names)[1:]
+            new = "#" + _replace_names(" " + token.text[1:], names)[1:]
         elif token.text in names and before not in (".", "->", "::"):
             new = ascii_name(token.text)
         if new is not None:

@@ -25,7 +25,7 @@ def watch() -> None:
     """Stores the texts passed to ``exec`` from now on, for the rest of the process."""
     global is_watching
     is_watching = True
-    sys.addaudithook(_note)
+    sys.addaudithook(_record_text)
 
 
 def file_of(code: types.CodeType) -> str:
@@ -39,7 +39,7 @@ def file_of(code: types.CodeType) -> str:
     return _names[text]
 
 
-def _note(event, args):
+def _record_text(event, args):
     """Keeps texts that exec() compiles. As an audit hook, it receives a text that Python compiles, and then the code
     that it executes."""
     if event == "compile":

@@ -79,13 +79,17 @@ def dotted_names(text: str) -> list:
     found = []
     hidden = None
     for i, token in enumerate(tokens):
-        if token.kind != "name" or _text(tokens, i + 1) != "." or not _is_unqualified(tokens, i):
+        if (
+            token.kind != "name"
+            or _token_text(tokens, i + 1) != "."
+            or not _is_unqualified(tokens, i)
+        ):
             continue
         hidden = _hidden(tokens) if hidden is None else hidden
         if _is_hidden(hidden, token.text, i):
             continue
         last = i
-        while _text(tokens, last + 1) == "." and last + 2 < len(tokens):
+        while _token_text(tokens, last + 1) == "." and last + 2 < len(tokens):
             if tokens[last + 2].kind != "name":
                 break
             last += 2
@@ -101,25 +105,28 @@ def _use(names, name, how):
         names.setdefault(name, set()).add(how)
 
 
-def _text(tokens, i):
+def _token_text(tokens, i):
     return tokens[i].text if 0 <= i < len(tokens) else ""
 
 
 def _is_unqualified(tokens, i):
     """Is it neither a member, nor part of a qualified name, nor a label?"""
-    return _text(tokens, i - 1) not in (".", "->", "::", "goto") and _text(tokens, i + 1) != "::"
+    return (
+        _token_text(tokens, i - 1) not in (".", "->", "::", "goto")
+        and _token_text(tokens, i + 1) != "::"
+    )
 
 
 def _how(tokens, i):
     """Returns how a name is used: "call" (``f(``), "template" (a call ``f<1, T>(``) or "value"."""
     if not _is_call(tokens, i):
         return "value"
-    return "call" if _text(tokens, i + 1) == "(" else "template"
+    return "call" if _token_text(tokens, i + 1) == "(" else "template"
 
 
 def _is_call(tokens, i):
     i += 1
-    if _text(tokens, i) == "<":
+    if _token_text(tokens, i) == "<":
         depth, limit = 0, i + 24
         while i < min(limit, len(tokens)):
             text = tokens[i].text
@@ -130,7 +137,7 @@ def _is_call(tokens, i):
                 return False
             i += 1
         i += 1
-    return _text(tokens, i) == "("
+    return _token_text(tokens, i) == "("
 
 
 def _hidden(tokens):
@@ -159,11 +166,13 @@ def _hidden(tokens):
         if token.kind != "name" or text in KEYWORDS or not _is_unqualified(tokens, i):
             continue
         more = (
-            declaring == len(opened) and _follows_comma(tokens, i) and _text(tokens, i + 1) in _ENDS
+            declaring == len(opened)
+            and _follows_comma(tokens, i)
+            and _token_text(tokens, i + 1) in _ENDS
         )
         if more or _declares(tokens, i, partner):
             _hide(hidden, tokens, partner, opened, i, i)
-            if _text(tokens, i - 1) not in _INTRODUCERS:
+            if _token_text(tokens, i - 1) not in _INTRODUCERS:
                 declaring = len(opened)
     for name, ranges in hidden.items():
         firsts, ends = zip(*sorted(ranges), strict=True)
@@ -191,9 +200,13 @@ def _scope_end(tokens, partner, opened):
         if tokens[open_at].text == "(":
             # for (int i = ...) statement, [](float x) { ... }, f(int a) { ... }
             at = partner[open_at] + 1
-            while _text(tokens, at) in ("mutable", "constexpr", "const", "noexcept", "->") or (
-                _text(tokens, at - 1) == "->"
-            ):
+            while _token_text(tokens, at) in (
+                "mutable",
+                "constexpr",
+                "const",
+                "noexcept",
+                "->",
+            ) or (_token_text(tokens, at - 1) == "->"):
                 at += 1
             return _statement_end(tokens, partner, at)
     return len(tokens)
@@ -207,7 +220,7 @@ def _statement_end(tokens, partner, at):
             at = partner.get(at, len(tokens)) + 1
         elif text in _STATEMENTS:
             at += 1
-            if _text(tokens, at) == "constexpr":
+            if _token_text(tokens, at) == "constexpr":
                 at += 1
             at = _statement_end(tokens, partner, partner.get(at, at) + 1)
         elif text == "else":
@@ -216,23 +229,23 @@ def _statement_end(tokens, partner, at):
             while at < len(tokens) and tokens[at].text not in (";", "}"):
                 at = partner.get(at, at) + 1 if tokens[at].text in "([{" else at + 1
             at += 1
-        if _text(tokens, at) != "else":
+        if _token_text(tokens, at) != "else":
             return at
     return at
 
 
 def _is_binding(tokens, i):
     """Is this the bracket of ``auto [a, b]``, ``auto& [a, b]``?"""
-    while _text(tokens, i - 1) == "&":
+    while _token_text(tokens, i - 1) == "&":
         i -= 1
-    return _text(tokens, i - 1) == "auto"
+    return _token_text(tokens, i - 1) == "auto"
 
 
 def _follows_comma(tokens, i):
     i -= 1
-    while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
+    while _token_text(tokens, i) in ("*", "&", "const", "__restrict__"):
         i -= 1
-    return _text(tokens, i) == ","
+    return _token_text(tokens, i) == ","
 
 
 _ENDS = frozenset("= ; , ) [ { ( :".split())
@@ -242,21 +255,21 @@ _STARTS = frozenset(["", ";", "{", "}", "(", ",", ")", "<", "const", "static", "
 
 def _declares(tokens, i, partner):
     """Does the form of the text at ``i`` indicate a declaration of the name?"""
-    before, behind = tokens[i - 1] if i else None, _text(tokens, i + 1)
+    before, behind = tokens[i - 1] if i else None, _token_text(tokens, i + 1)
     if before is None:
         return False
     if before.text in _INTRODUCERS:
         return True
     if behind not in _ENDS and not (behind == ">" or behind == "..."):
         return False
-    if behind == "=" and _text(tokens, i + 2) == "=" and (
+    if behind == "=" and _token_text(tokens, i + 2) == "=" and (
         tokens[i + 1].start + 1 == tokens[i + 2].start
     ):  # fmt: skip
         return False
     if before.kind == "name":
         if before.text in KEYWORDS:
             return before.text in TYPE_WORDS
-        return _text(tokens, i - 2) not in ("#",)
+        return _token_text(tokens, i - 2) not in ("#",)
     if behind in (">", "..."):
         return False
     if before.text == ">":
@@ -265,7 +278,7 @@ def _declares(tokens, i, partner):
         return _points(tokens, i, behind)
     if before.text == ")":
         start = partner.get(i - 1)
-        return start is not None and _text(tokens, start - 1) in ("decltype", "__typeof__")
+        return start is not None and _token_text(tokens, start - 1) in ("decltype", "__typeof__")
     return before.text == "..."
 
 
@@ -277,7 +290,7 @@ def _closes_type(tokens, i):
         depth += (token.text == ">") - (token.text == "<")
         if depth == 0:
             break
-        doubled = token.text == "&" and _text(tokens, i - 1) == "&"
+        doubled = token.text == "&" and _token_text(tokens, i - 1) == "&"
         if doubled or (
             token.kind == "sign" and token.text not in ("<", ">", ",", "::", "*", "&", "(", ")")
         ):
@@ -288,31 +301,39 @@ def _closes_type(tokens, i):
 
 def _starts_here(tokens, i):
     """Is the (qualified) name that ends at ``i`` the beginning of a statement or parameter?"""
-    while _text(tokens, i - 1) == "::":
+    while _token_text(tokens, i - 1) == "::":
         i -= 2 if i >= 2 and tokens[i - 2].kind == "name" else 1
-    return _text(tokens, i - 1) in _STARTS
+    return _token_text(tokens, i - 1) in _STARTS
 
 
 def _points(tokens, i, behind):
     """Returns whether the operator is a pointer or reference declarator, as in ``float* p`` or ``T&
     r``, not an operator as in ``a * b``."""
     i -= 1
-    while _text(tokens, i) in ("*", "&", "const", "__restrict__"):
-        if _text(tokens, i) == "const":
+    while _token_text(tokens, i) in ("*", "&", "const", "__restrict__"):
+        if _token_text(tokens, i) == "const":
             return True
         i -= 1
-    if _text(tokens, i) in TYPE_WORDS:
+    if _token_text(tokens, i) in TYPE_WORDS:
         return True
-    if _text(tokens, i) == ">":
+    if _token_text(tokens, i) == ">":
         return _closes_type(tokens, i)
     if i < 0 or tokens[i].kind != "name" or tokens[i].text in KEYWORDS:
         return False
     before = i
-    while _text(tokens, before - 1) == "::":
+    while _token_text(tokens, before - 1) == "::":
         before -= 2
-    if _text(tokens, before - 1) in ("const", "static", "constexpr", "__shared__"):
+    if _token_text(tokens, before - 1) in ("const", "static", "constexpr", "__shared__"):
         return True
     # "(a * b)" and "f(a, b * c)" multiply; "T* p = q;" and "for (T& r : v)" declare
-    if _text(tokens, before - 1) in ("(", ",", ")", "<"):
-        return behind == ":" or (behind == "=" and _text(tokens, before - 1) == "(")
-    return _text(tokens, before - 1) in _STARTS and behind in ("=", ";", ":", ",", "[", "{", "(")
+    if _token_text(tokens, before - 1) in ("(", ",", ")", "<"):
+        return behind == ":" or (behind == "=" and _token_text(tokens, before - 1) == "(")
+    return _token_text(tokens, before - 1) in _STARTS and behind in (
+        "=",
+        ";",
+        ":",
+        ",",
+        "[",
+        "{",
+        "(",
+    )

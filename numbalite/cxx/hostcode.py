@@ -92,7 +92,7 @@ class Declaration(NamedTuple):
         return bool((self.head if self.is_function else self.names) & marks)
 
 
-def read(text: str) -> File:
+def read_declarations(text: str) -> File:
     """Returns a File with the declarations in its text."""
     tokens = scanner.tokenize(text)
     plain = [token for token in tokens if token.kind != "directive"]
@@ -236,7 +236,7 @@ def _without_members(file, marks):
             start, end = member[0].start, member[-1].start + 1
             text = text[:start] + _blank(text[start:end]) + text[end:]
             names.append((name, member[0].line))
-    return read(text)._replace(members=tuple(names)) if names else file
+    return read_declarations(text)._replace(members=tuple(names)) if names else file
 
 
 def _class_body(tokens, pairs, keyword):
@@ -332,7 +332,9 @@ def is_for_the_host(declaration: Declaration) -> bool:
     return declaration.is_host or (declaration.is_function and "main" in declaration.declares)
 
 
-def kept(files: Iterable[File], names: Iterable[str] = ()) -> dict[int, list[Declaration]]:
+def declarations_to_compile(
+    files: Iterable[File], names: Iterable[str] = ()
+) -> dict[int, list[Declaration]]:
     """Returns {index of a file: its declarations to compile}. `names` are the names that the caller will look up."""
     files = list(files)
     macros: dict[str, set] = {}
@@ -427,7 +429,9 @@ _OF_A_LOOP = re.compile(
 """A preprocessor line that belongs to the following loop: compilers reject it elsewhere."""
 
 
-def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declaration]]:
+def blank_other_declarations(
+    file: File, kept: Iterable[Declaration]
+) -> tuple[str, list[Declaration]]:
     """Returns the text with all but these declarations blanked, except preprocessor lines outside of statements; and
     the blanked declarations."""
     left_out = sorted(set(file.declarations) - set(kept))
@@ -446,7 +450,7 @@ def without(file: File, kept: Iterable[Declaration]) -> tuple[str, list[Declarat
     return "".join([*out, file.text[at:]]), left_out
 
 
-def announced(text: str) -> str:
+def replace_host_functions(text: str) -> str:
     """Replaces functions that are only marked __host__ by prototypes: NVRTC rejects the marker, and kernels
     never call them.
 

@@ -50,7 +50,7 @@ def quote(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def plain(value: str, label: str, first: int = 1) -> Text:
+def consecutive_text(value: str, label: str, first: int = 1) -> Text:
     """Returns a text whose lines are consecutive."""
     return Text(value, label, tuple(range(first, first + value.count("\n") + 1)))
 
@@ -103,7 +103,7 @@ def of_function(function, what="kernel") -> Text:
     # Without a source, the lines are estimated (a decorator, the def, then the string).
     first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
     label = code.co_filename if code.co_filename.startswith("<") else "<string>"
-    return plain(function.__doc__, label, first)
+    return consecutive_text(function.__doc__, label, first)
 
 
 def is_text(function) -> bool:
@@ -196,11 +196,11 @@ def function_node(function):
         ):
             found.append(node)
     if len(found) > 1:  # lambdas in one line
-        found = _around(found, code) or [node for node in found if _same_code(node, code)]
+        found = _innermost_lambda(found, code) or [node for node in found if _same_code(node, code)]
     return found[0] if found else None  # if several have the same code, any of them is right
 
 
-def _around(nodes, code):
+def _innermost_lambda(nodes, code):
     """Returns a list with the innermost lambda whose text contains the instructions of this code; [] if Python stores
     no positions (before 3.11)."""
     positions = list(getattr(code, "co_positions", list)())
@@ -248,12 +248,12 @@ def of_source(value: str, name: str, frame=None) -> Text:
                 lines = lines[:count]
                 lines += tuple(range(lines[-1] + 1, lines[-1] + 1 + count - len(lines)))
                 return Text(value, text.label, lines)
-    return plain(value, f"<source of {name}>")
+    return consecutive_text(value, f"<source of {name}>")
 
 
 def _find_literal(tree, value, lineno):
     """(literal, number of its first lines that the value lacks), the nearest to the call."""
-    wanted, leading = _trimmed(value)
+    wanted, leading = _trim_lines(value)
     if not wanted:
         return None
     best = None
@@ -261,7 +261,7 @@ def _find_literal(tree, value, lineno):
         if node.value == value:
             skip = 0
         elif wanted[0] in node.value:
-            lines, blank = _trimmed(node.value)
+            lines, blank = _trim_lines(node.value)
             if lines != wanted or blank < leading:
                 continue
             skip = blank - leading
@@ -273,7 +273,7 @@ def _find_literal(tree, value, lineno):
     return best and best[1:]
 
 
-def _trimmed(text):
+def _trim_lines(text):
     """(lines without indentation and without blank ones around, number of blank ones before)"""
     lines = [line.strip() for line in text.split("\n")]
     leading = 0
@@ -298,7 +298,7 @@ _files: dict = {}
 _parsing = threading.Lock()
 
 
-def parsed(text: str) -> ast.Module:
+def parse_source(text: str) -> ast.Module:
     """ast.parse, called by one thread at a time, because CPython 3.11 counts the recursion depths of all
     threads together. Keeps docstrings, which ast.parse of CPython 3.15 omits under python -OO."""
     with _parsing:
@@ -315,7 +315,7 @@ def _file(filename, namespace):
     known = _files.get(filename)
     if known is None or known.lines is not lines:
         try:
-            nodes = list(ast.walk(parsed("".join(lines))))
+            nodes = list(ast.walk(parse_source("".join(lines))))
         except (SyntaxError, ValueError):
             nodes = _loose_functions(lines)
         known = _Tree(
@@ -338,7 +338,7 @@ def _loose_functions(lines):
             indent = len(line) - len(line.lstrip())
             end = _block_end(lines, i, indent)
             try:
-                tree = parsed(textwrap.dedent("".join(lines[i:end])))
+                tree = parse_source(textwrap.dedent("".join(lines[i:end])))
             except (SyntaxError, ValueError):
                 continue
             ast.increment_lineno(tree, i)

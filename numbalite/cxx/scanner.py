@@ -179,11 +179,11 @@ def _blank(text):
 
 def directive_word(text: str) -> str:
     """ "include" for a line such as ``#  include <x.h>``."""
-    match = _DIRECTIVE_WORD.match(_unspliced(text))
+    match = _DIRECTIVE_WORD.match(_remove_line_splices(text))
     return match[1] if match else ""
 
 
-def _unspliced(text):
+def _remove_line_splices(text):
     return re.sub(r"\\\r?\n", "", text) if "\\" in text else text
 
 
@@ -193,7 +193,7 @@ _UNROLLED = re.compile(r"^\s*unroll\b[\s(]*([^\W\d]\w*)")
 
 def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     """(directive, names that a #define defines or has as parameters, names that the line uses)."""
-    text = _unspliced(text)
+    text = _remove_line_splices(text)
     word = directive_word(text)
     body = text[text.index(word) + len(word) :] if word else ""
     if word == "pragma":
@@ -273,19 +273,19 @@ def brackets(tokens: Sequence[Token]) -> dict[int, int]:
 def functions(text: str) -> dict[str, frozenset]:
     """Returns the functions, including kernels, that a source defines at namespace scope, in order,
     each with the names that occur in it."""
-    return _read(text).functions
+    return _reader_of(text).functions
 
 
 def declarations(text: str) -> list[tuple[int, int]]:
     """(start, end) in the text of each declaration at namespace scope, in order; of functions and classes
     including their bodies."""
-    return _read(text).declaration_spans
+    return _reader_of(text).declaration_spans
 
 
 def parameter_lists(text: str) -> dict[str, list]:
     """Returns the functions that a source defines at namespace scope -> for each definition
     (overloads have several) the names of its parameters, "" if unnamed."""
-    return _read(text).parameter_lists
+    return _reader_of(text).parameter_lists
 
 
 def mentions(text: str, function: str, words) -> bool:
@@ -294,10 +294,12 @@ def mentions(text: str, function: str, words) -> bool:
     return any(names & words for _, names in _calls(text, function))
 
 
-def reached(text: str, function: str) -> list[str]:
+def reachable_text(text: str, function: str) -> list[str]:
     """Returns the text of a function, and of the functions of the source that it may call."""
     names = {name for name, _ in _calls(text, function)}
-    return [text[start:end] for name, start, end in _read(text).function_spans if name in names]
+    return [
+        text[start:end] for name, start, end in _reader_of(text).function_spans if name in names
+    ]
 
 
 def _calls(text, function):
@@ -318,7 +320,7 @@ def _calls(text, function):
 
 def scan(text: str) -> tuple[list[Function], list[Variable]]:
     """Returns the kernels and the variables that a source defines, in order, each once."""
-    reader = _read(text)
+    reader = _reader_of(text)
     kernels: list[Function] = []
     for name, kernel in reader.kernels.items():
         if name not in reader.defined:
@@ -331,7 +333,7 @@ def scan(text: str) -> tuple[list[Function], list[Variable]]:
 def without_kernels(text: str) -> str:
     """Returns the source with blanked kernels, for inclusion in other sources; line numbers
     stay."""
-    for start, end in _read(text).kernel_spans:
+    for start, end in _reader_of(text).kernel_spans:
         text = text[:start] + _blank(text[start:end]) + text[end:]
     return text
 
@@ -345,7 +347,7 @@ def reachable(text: str, function: str) -> list[str]:
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
     at = 0
-    for name, start, end in _read(text).function_spans:
+    for name, start, end in _reader_of(text).function_spans:
         outside.append(text[at:start])
         spans.setdefault(name, []).append(text[start:end])
         at = end
@@ -366,7 +368,7 @@ def reachable(text: str, function: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _read(text: str) -> _Reader:
+def _reader_of(text: str) -> _Reader:
     """Returns the _Reader of a source, after it has read it; cached, because callers ask for several properties."""
     reader = _Reader(text)
     reader.scope(0, len(reader.tokens), ())
@@ -772,14 +774,14 @@ def first_branches(tokens):
         elif word == "endif" and stack:
             starts, seen = [*stack.pop(), at], set()
             for start, end in itertools.pairwise(starts):
-                opened = _opened(tokens[start:end]) if len(starts) > 2 else (0, 0)
+                opened = _count_open_brackets(tokens[start:end]) if len(starts) > 2 else (0, 0)
                 if any(opened) and opened in seen:
                     gone.update(range(start + 1, end))
                 seen.add(opened)
     return [token for at, token in enumerate(tokens) if at not in gone] if gone else tokens
 
 
-def _opened(tokens):
+def _count_open_brackets(tokens):
     """Returns the numbers of parentheses and of braces that stay open."""
     signs = [token.text for token in tokens if token.kind == "sign"]
     return signs.count("(") - signs.count(")"), signs.count("{") - signs.count("}")

@@ -14,8 +14,8 @@ from numbalite.cxx.slip_search import (
     FLOAT_TYPES,
     INTEGER,
     LITERAL,
-    Refused,
     Search,
+    WrongIndexCount,
     value_of,
 )
 from numbalite.types.keywords import KEYWORDS
@@ -509,7 +509,7 @@ class Operators(Search):
                 last = code.spelled(at + 1, commas[0])
                 wanted = f"{name} has one dimension: write {name}[{last}]"
             text = f"{name}[{given}] has {count} indices; an array takes one index for each dimension; {wanted}"
-            self.refused.append(Refused(file, line, text, self.shown(at)))
+            self.refused.append(WrongIndexCount(file, line, text, self.shown(at)))
             return
         last = code.spelled(commas[-1] + 1, closing)
         indices = [code.spelled(a + 1, b) for a, b in zip([at, *commas], [*commas, closing])]

@@ -28,7 +28,7 @@ INTEGER = re.compile(r"(0|[1-9][\d']*)")
 LITERAL = re.compile(r"(?P<value>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)(?P<suffix>[uUlLzZ]*)")
 
 
-class Refused(NamedTuple):
+class WrongIndexCount(NamedTuple):
     """An error rather than a slip: a wrong number of indices."""
 
     file: str
@@ -58,7 +58,7 @@ class Search:
         ]
         self.conditional = conditional
         self.slips: list[Slip] = []  # of whole lines
-        self.refused: list[Refused] = []
+        self.refused: list[WrongIndexCount] = []
         self._added: dict[Slip, set] = {}  # the slips of tokens -> the source lines that have them
         self.values = _constants(self.code)
         self._declared: dict[int, dict] = {}
@@ -78,7 +78,7 @@ class Search:
 
     def shown(self, at):
         token = self.code.tokens[at]
-        return marked(self.lines[token.line], token.start - self.starts[token.line])
+        return line_with_caret(self.lines[token.line], token.start - self.starts[token.line])
 
     def add(self, kind, at, text):
         file, line = self.place(at)
@@ -295,7 +295,7 @@ class Search:
         return len(line) - len(line.lstrip())
 
 
-def marked(line: str, column: int) -> str:
+def line_with_caret(line: str, column: int) -> str:
     """Returns a line with a caret below a column."""
     if not line.strip():
         return ""

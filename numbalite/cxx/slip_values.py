@@ -381,7 +381,7 @@ class Values(Search):
         if wanted != given:
             self.add(
                 "format", at - 1,
-                f"the text of printf has {_several(wanted, 'conversion')}, and {_several(given, 'value')} "
+                f"the text of printf has {_count_with_noun(wanted, 'conversion')}, and {_count_with_noun(given, 'value')} "
                 f"{'follows' if given == 1 else 'follow'} it",
             )  # fmt: skip
 
@@ -730,7 +730,7 @@ def _number(text):
     return number if math.isfinite(number) else None
 
 
-def _several(count, noun):
+def _count_with_noun(count, noun):
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numbalite.cxx.slip import Lines, Slip
-    from numbalite.cxx.slip_search import Refused
+    from numbalite.cxx.slip_search import WrongIndexCount
 
 
 LONGEST = 500_000
 """Maximum length of a source that is searched: longer ones are generated."""
 
 
-def find(text: str, users: Iterable[Lines], std: str = "c++17") -> tuple[list[Slip], list[Refused]]:
+def find(
+    text: str, users: Iterable[Lines], std: str = "c++17"
+) -> tuple[list[Slip], list[WrongIndexCount]]:
     """Returns the slips in the user's C++ lines of a source, and errors."""
     users = [lines for lines in users if not lines.is_python]
     if not users or len(text) > LONGEST:

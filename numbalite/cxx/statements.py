@@ -69,7 +69,7 @@ class Code:
     """The tokens of a source, with operators of several signs as one token each, and the bodies in it."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = _joined(first_branches(tokens))
+        self.tokens = _join_operators(first_branches(tokens))
         line = self.tokens[-1].line if self.tokens else 0
         # Rules read a few tokens before and after.
         self.tokens += [Token("end", "", 0, line)] * 6
@@ -273,7 +273,7 @@ def _names_in_macros(tokens):
                 yield from names
 
 
-def _joined(tokens):
+def _join_operators(tokens):
     """Returns the list of tokens without directives; the signs of one operator are joined, and keywords for operators
     replaced by their signs."""
     out: list[Token] = []

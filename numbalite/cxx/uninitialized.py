@@ -37,7 +37,7 @@ _ASSERTING = re.compile(r"assert|check|require", re.I)
 _UNEVALUATED = frozenset(("sizeof", "decltype", "alignof", "typeof", "noexcept"))
 
 
-class Read(NamedTuple):
+class UninitializedRead(NamedTuple):
     """A read of an uninitialized variable."""
 
     at: int
@@ -47,7 +47,7 @@ class Read(NamedTuple):
     """The `if` of which only one branch sets it; None: nothing sets it before."""
 
 
-def reads(code: Code, body: Body) -> Iterator[Read]:
+def reads(code: Code, body: Body) -> Iterator[UninitializedRead]:
     """Yields the first uninitialized read of each variable of a body."""
     words = {code.text(at) for at in range(body.block.first, body.block.last)}
     if words & _GIVEN_UP:
@@ -57,7 +57,7 @@ def reads(code: Code, body: Body) -> Iterator[Read]:
         if block.kind != "block":
             continue
         for position, part in enumerate(block.parts):
-            for name in _declared(code, part):
+            for name in _declared_without_value(code, part):
                 count += 1
                 if name in code.in_macros or count > _MAX_VARIABLES:
                     continue
@@ -66,7 +66,7 @@ def reads(code: Code, body: Body) -> Iterator[Read]:
                     yield found
 
 
-def _declared(code, statement):
+def _declared_without_value(code, statement):
     """Yields the names that a statement declares without a value, of number and pointer types."""
     if statement.kind != "plain":
         return
@@ -283,7 +283,7 @@ class _Variable:
         adds = self.code.text(at + 1) in _ADDS or self.code.text(at - 1) in ("++", "--")
         if self.loops and (self.conditions or self.branch or (self.loops > 1 and not adds)):
             raise _Stop
-        self.found = Read(at, self.name, self.branch)
+        self.found = UninitializedRead(at, self.name, self.branch)
         raise _Stop
 
 

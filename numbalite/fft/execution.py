@@ -55,7 +55,7 @@ class Operand:
 
     def ordered(self, axes: Sequence[int]) -> Operand:
         """Returns a copy with the axes last in memory."""
-        view = moved(self.array, axes)
+        view = move_axes_last(self.array, axes)
         made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
         return Operand(moved_back(made, axes), True)
@@ -65,13 +65,13 @@ def _order(ndim, axes):
     return [i for i in range(ndim) if i not in axes] + list(axes)
 
 
-def moved(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
+def move_axes_last(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
     """Returns a view with these axes last."""
     return array.transpose(_order(array.ndim, axes))
 
 
 def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
-    """Returns a view with the axes in their original order: the inverse of `moved`."""
+    """Returns a view with the axes in their original order: the inverse of `move_axes_last`."""
     return array.transpose(np.argsort(_order(array.ndim, axes)).tolist())
 
 
@@ -91,7 +91,7 @@ def _target(source, shape, dtype, axes, out=None):
         return out
     made = empty_like(source, shape, dtype)
     if _layout(made, axes) is None:
-        view = moved(made, axes)
+        view = move_axes_last(made, axes)
         made = moved_back(empty_like(source, view.shape, dtype), axes)
     return made
 
@@ -126,7 +126,7 @@ def run(
         _core.trace_step(transform, source.stream, source, target, direction)
 
 
-def _prepared(operand, axes):
+def _ordered_if_needed(operand, axes):
     return operand if _layout(operand.array, axes) is not None else operand.ordered(axes)
 
 
@@ -146,7 +146,7 @@ def complex_to_complex(
     temporary."""
     parts = groups(axes)
     for i, part in enumerate(parts, 1):
-        prepared = _prepared(operand, part)
+        prepared = _ordered_if_needed(operand, part)
         source, own = prepared.array, out if i == len(parts) else None
         if own is not None and not _fits(own, source, source.shape, source.dtype, part):
             own = None
@@ -163,7 +163,7 @@ def real_to_complex(
 ) -> Operand:
     """Returns the same for a real array: the result has half of the last axis."""
     first, *others = groups(axes)
-    source, last = _prepared(operand, first).array, axes[-1]
+    source, last = _ordered_if_needed(operand, first).array, axes[-1]
     shape = list(source.shape)
     shape[last] = shape[last] // 2 + 1
     dtype = np.dtype(source.dtype.char.upper())

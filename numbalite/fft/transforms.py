@@ -93,10 +93,10 @@ def _axes(name, array, s, axes):
             f"fft.{name}: Shape and axes have different lengths ({len(s)} and {len(axes)})."
         )
     axes = [_axis(name, axis, array) for axis in axes]
-    return [None if n is None or (n == -1 and _whole(name)) else n for n in s], axes
+    return [None if n is None or (n == -1 and _is_for_several_axes(name)) else n for n in s], axes
 
 
-def _whole(name):
+def _is_for_several_axes(name):
     """Does a length of -1 mean the whole axis? It is in the functions of several axes."""
     return name[-1] in "n2"
 
@@ -143,18 +143,18 @@ def _forward(name, a, s, axes, norm, out, direction):
     operand = Operand(a).converted(_complex_of(a.dtype))
     if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
-            operand = _transformed(operand.fitted({x: n}), [x], direction)
+            operand = _transform(operand.fitted({x: n}), [x], direction)
         return _finish(name, operand.array, factor, out)
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
-    operand = _transformed(operand, axes, direction, _given(out))
+    operand = _transform(operand, axes, direction, _usable_out(out))
     return _finish(name, operand.array if operand.owned else operand.array.copy(), factor, out)
 
 
-def _transformed(operand, axes, direction, out=None):
+def _transform(operand, axes, direction, out=None):
     return complex_to_complex(operand, axes, direction, out) if operand.array.size else operand
 
 
-def _given(out):
+def _usable_out(out):
     """Returns the array to which a transform may write, if it has the right type."""
     return out if isinstance(out, _core.DeviceArray) else None
 
@@ -179,9 +179,9 @@ def _rfft(name, a, s, axes, norm, out):
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
         return _finish(name, empty_like(a, shape, complex_dtype), 1, out)
-    operand = real_to_complex(operand, together, _given(out) if distinct else None)
+    operand = real_to_complex(operand, together, _usable_out(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
-        operand = _transformed(operand.fitted({x: n}), [x], FORWARD)
+        operand = _transform(operand.fitted({x: n}), [x], FORWARD)
     return _finish(name, operand.array, factor, out)
 
 
@@ -199,7 +199,7 @@ def _irfft(name, a, s, axes, norm, out):
     for n, x in zip(sizes, others, strict=False):
         operand = operand.fitted({x: n})
         if not distinct:  # one after the other, the first one first
-            operand = _transformed(operand, [x], INVERSE)
+            operand = _transform(operand, [x], INVERSE)
     operand = operand.fitted({last: sizes[-1] // 2 + 1})
     if not operand.array.size:
         shape = list(operand.array.shape)
@@ -207,23 +207,25 @@ def _irfft(name, a, s, axes, norm, out):
         real = np.dtype(operand.array.dtype.char.lower())
         made = _finish(name, empty_like(a, shape, real), 1, out)
     else:
-        operand = complex_to_real(operand, axes if distinct else [last], sizes[-1], _given(out))
+        operand = complex_to_real(
+            operand, axes if distinct else [last], sizes[-1], _usable_out(out)
+        )
         made = _finish(name, operand.array, factor, out)
     return made if others or out is not None else made.astype(_real_of(a.dtype), copy=False)
 
 
-def _one(n):
+def _as_tuple(n):
     return None if n is None else (n,)
 
 
 @implements("fft.fft")
 def fft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _forward("fft", a, _one(n), (axis,), norm, out, FORWARD)
+    return _forward("fft", a, _as_tuple(n), (axis,), norm, out, FORWARD)
 
 
 @implements("fft.ifft")
 def ifft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _forward("ifft", a, _one(n), (axis,), norm, out, INVERSE)
+    return _forward("ifft", a, _as_tuple(n), (axis,), norm, out, INVERSE)
 
 
 @implements("fft.fftn")
@@ -248,7 +250,7 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
 
 @implements("fft.rfft")
 def rfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _rfft("rfft", a, _one(n), (axis,), norm, out)
+    return _rfft("rfft", a, _as_tuple(n), (axis,), norm, out)
 
 
 @implements("fft.rfftn")
@@ -263,7 +265,7 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
 
 @implements("fft.irfft")
 def irfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _irfft("irfft", a, _one(n), (axis,), norm, out)
+    return _irfft("irfft", a, _as_tuple(n), (axis,), norm, out)
 
 
 @implements("fft.irfftn")
@@ -281,13 +283,13 @@ def hfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     a = arguments.array(a, "a")
     _factor("hfft", norm, 1, True)
     with arguments.on_device_of(a):
-        return _irfft("hfft", np.conjugate(a), _one(n), (axis,), _SWAPPED[norm], out)
+        return _irfft("hfft", np.conjugate(a), _as_tuple(n), (axis,), _SWAPPED[norm], out)
 
 
 @implements("fft.ihfft")
 def ihfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     _factor("ihfft", norm, 1, False)
-    made = _rfft("ihfft", a, _one(n), (axis,), _SWAPPED[norm], out)
+    made = _rfft("ihfft", a, _as_tuple(n), (axis,), _SWAPPED[norm], out)
     with arguments.on_device_of(made):
         return np.conjugate(made, out=made)
 

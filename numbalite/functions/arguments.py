@@ -38,7 +38,7 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
     return arrays.to_device(operands.host_array(value))
 
 
-def written(name: str, value: Any) -> DeviceNDArray:
+def array_to_modify(name: str, value: Any) -> DeviceNDArray:
     """Returns the array that a function modifies in place; raises TypeError if it is not on the device."""
     if not operands.is_on_device(value):
         raise TypeError(
@@ -47,7 +47,7 @@ def written(name: str, value: Any) -> DeviceNDArray:
     return array(value)
 
 
-def converted(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
+def convert(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
     """Returns the array, or a copy with this dtype and aligned elements, as kernels require."""
     made = array.astype(dtype, copy=False)
     return made if operands.is_aligned(made) else made.copy()
@@ -83,7 +83,7 @@ def empty(shape: Any, dtype: Any, like: Any = None, order: str = "C") -> DeviceN
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
 
 
-def arranged(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
+def copy_of_view(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
     """Returns a new array in C order with the elements of the view of shape `spread` and strides
     `steps`, reshaped to `shape`."""
     made = empty(shape, array.dtype, array)
@@ -112,7 +112,7 @@ def chosen(number: Any) -> Any:
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
 
 
-def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
+def reshape(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
     """Returns the array in another shape: a view if possible, else a copy."""
     view = array._reshaped(tuple(shape), "C", False)
     return array._reshaped(tuple(shape), "C", True) if view is None else view
@@ -120,4 +120,4 @@ def reshaped(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
 
 def flat(array: DeviceNDArray) -> DeviceNDArray:
     """Returns the array with one dimension: a view if possible, else a copy."""
-    return array if array.ndim == 1 else reshaped(array, (array.size,))
+    return array if array.ndim == 1 else reshape(array, (array.size,))

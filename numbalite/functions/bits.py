@@ -52,7 +52,7 @@ def _three_axes(a, axis):
     axis = shapes.axis_number(axis, a.ndim)
     before, behind = a.shape[:axis], a.shape[axis + 1 :]
     three = math.prod(before), a.shape[axis], math.prod(behind)
-    return arguments.reshaped(a, three), before, behind
+    return arguments.reshape(a, three), before, behind
 
 
 def _is_big(bitorder):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------- grids
 
 
-def _along(line, axis, count):
+def _view_along_axis(line, axis, count):
     """Returns a view of a 1-dimensional array with ``count`` dimensions, all of length 1 except `axis`."""
     return line.reshape([-1 if i == axis else 1 for i in range(count)])
 
@@ -40,7 +40,7 @@ def ix_(*args) -> tuple[DeviceNDArray, ...]:
             line = flatnonzero(line)
         elif line.size == 0 and not hasattr(args[axis], "dtype"):
             line = line.astype(np.intp)  # an empty list has no dtype
-        made.append(_along(line, axis, len(args)))
+        made.append(_view_along_axis(line, axis, len(args)))
     return tuple(made)
 
 
@@ -50,7 +50,7 @@ def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
     shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
-        _along(numbers(0, 1, n, np.int64).astype(dtype, copy=False), axis, len(shape))
+        _view_along_axis(numbers(0, 1, n, np.int64).astype(dtype, copy=False), axis, len(shape))
         for axis, n in enumerate(shape)
     ]
     if sparse:

@@ -38,7 +38,7 @@ def _weights(weights, a):
     return _flat(weights)
 
 
-def _counted(count, weights):
+def _count_by_parts(count, weights):
     """Calls `count(weights)`, separately for real and imaginary parts, and converts to the dtype of the weights."""
     if weights is None:
         return count(None)
@@ -102,8 +102,8 @@ def _edges(a, bins, limits):
         if limits is not None and len(limits) != 2:
             raise ValueError(f"range is the lowest and the highest edge, not {len(limits)} numbers")
         if limits is None and a.size:
-            return _equal_bins(bins, None, limits_of(a).astype(_real(a.dtype)))
-        empty = np.zeros(0, _real(a.dtype))
+            return _equal_bins(bins, None, limits_of(a).astype(_counting_dtype(a.dtype)))
+        empty = np.zeros(0, _counting_dtype(a.dtype))
         if limits is not None and all(type(one) in (int, float) for one in limits):
             return _known_bins(bins, *limits, a.dtype)
         return _equal_bins(bins, limits, empty)
@@ -114,9 +114,9 @@ def _edges(a, bins, limits):
 def _bins_by_rule(a, rule, limits, weights):
     """Returns the number of bins that a rule chooses."""
     bin_rules.check(rule, weights)
-    ends = limits_of(a) if a.size else np.zeros(0, _real(a.dtype))
-    first, last = np.histogram_bin_edges(ends.astype(_real(a.dtype)), 1, limits).tolist()
-    a = a.astype(_real(a.dtype), copy=False)
+    ends = limits_of(a) if a.size else np.zeros(0, _counting_dtype(a.dtype))
+    first, last = np.histogram_bin_edges(ends.astype(_counting_dtype(a.dtype)), 1, limits).tolist()
+    a = a.astype(_counting_dtype(a.dtype), copy=False)
     if limits is not None and a.size:
         a = a[np.logical_and(a >= first, a <= last)]
         ends = limits_of(a) if a.size else ends
@@ -137,7 +137,7 @@ def _equal_bins(bins, limits, ends):
 def _known_bins(bins, low, high, dtype):
     """Cached equal bins for the same limits. The cache has no device arrays: the caller owns the edges, so each call
     copies them to the device."""
-    return _equal_bins(bins, (low, high), np.zeros(0, _real(dtype)))
+    return _equal_bins(bins, (low, high), np.zeros(0, _counting_dtype(dtype)))
 
 
 def limits_of(a: Any) -> np.ndarray:
@@ -158,7 +158,7 @@ def _limits(dtype):
     return own_loops(f"limits_of<{cxx(dtype)}>", "limits", np.dtype((dtype, 2)))
 
 
-def _real(dtype):
+def _counting_dtype(dtype):
     """Returns the dtype in which elements are counted: booleans as uint8."""
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
@@ -190,12 +190,12 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
             "histogram: sums of weights that are booleans are no booleans: weights.astype(int)"
         )
     edges, first, scale = _edges(a, bins, range)
-    common = np.promote_types(edges.dtype, _real(a.dtype))
+    common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
     x = _flat(a)
     with arguments.on_device_of(a):
         on_device = arguments.array(edges)
         compared = on_device.astype(common, copy=False)
-        made = _counted(lambda w: counting.between(x, w, compared, first, scale), weights)
+        made = _count_by_parts(lambda w: counting.between(x, w, compared, first, scale), weights)
         if density:
             width = np.diff(on_device).astype(float)
             made = made / width / np.sum(made)

@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 def _new(shape, dtype, order, device):
     order = shapes.order_of(order, "C", "CF")
     with arguments.chosen(device):
-        return arrays.device_array(shape, float if dtype is None else _sized(dtype), order=order)
+        return arrays.device_array(
+            shape, float if dtype is None else _sized_dtype(dtype), order=order
+        )
 
 
-def _sized(dtype):
+def _sized_dtype(dtype):
     """Returns the dtype of a new array: strings without a length get length 1."""
     dtype = np.dtype(dtype)
     return dtype if dtype.itemsize else np.empty(0, dtype).dtype
@@ -235,7 +237,7 @@ def _like(prototype, dtype, order, shape, device):
     if len(shape) != a.ndim and order_given == "K":
         order = "C"
     if order == "K":
-        dtype = _sized(dtype)
+        dtype = _sized_dtype(dtype)
         strides = shapes.packed_like(shape, a.strides, dtype.itemsize)
         with arguments.chosen(device):
             return arrays.device_array(shape, dtype, strides=strides)
@@ -296,9 +298,9 @@ def _holds_arrays(value):
     )
 
 
-def _stacked(values):
+def _stack_nested(values):
     """Stacks a nested list of device arrays on the device, where NumPy would copy each to the host."""
-    return np.stack([_stacked(one) if _holds_arrays(one) else one for one in values])
+    return np.stack([_stack_nested(one) if _holds_arrays(one) else one for one in values])
 
 
 @implements("asarray", "asanyarray")
@@ -308,7 +310,7 @@ def asarray(
     if isinstance(a, _core.DeviceArray):
         made = arguments.array(a)
     elif _holds_arrays(a):
-        made = operands.contiguous(_stacked(a))
+        made = operands.contiguous(_stack_nested(a))
     elif operands.is_on_device(a):
         made = operands.device_view(a)
     else:

@@ -96,7 +96,7 @@ def clip(
     with arguments.on_device_of(a, a_min, a_max):
         a_min, a_max = _limits_within(a, a_min, a_max)
         if a_min is not None and a_max is not None:
-            return _limited()(a, a_min, a_max, **keywords)
+            return _limiting_ufunc()(a, a_min, a_max, **keywords)
         a = arguments.array(a)
         if a_min is None and a_max is None:
             return np.positive(a, **keywords)
@@ -120,7 +120,7 @@ def _limits_within(a, low, high):
 
 
 @functools.cache
-def _limited():
+def _limiting_ufunc():
     return RuledUfunc("limited", _limits)
 
 

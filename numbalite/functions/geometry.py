@@ -25,24 +25,24 @@ _NO_VALUE: Any = np._NoValue
 # ------------------------------------------------------------------------------------ properties
 
 
-def _lying(value):
+def _array_without_copy(value):
     """Returns the value as an array where it is: on the host or the device, without a copy between them."""
     return value if isinstance(value, _core.DeviceArray) else np.asarray(value)
 
 
 @implements("shape")
 def shape(a) -> tuple[int, ...]:
-    return _lying(a).shape
+    return _array_without_copy(a).shape
 
 
 @implements("ndim")
 def ndim(a) -> int:
-    return _lying(a).ndim
+    return _array_without_copy(a).ndim
 
 
 @implements("size")
 def size(a, axis=None) -> int:
-    a = _lying(a)
+    a = _array_without_copy(a)
     if axis is None:
         return a.size
     count = 1

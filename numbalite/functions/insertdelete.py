@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     pass
 
 
-def _at(axis, what):
+def _key_at_axis(axis, what):
     return (slice(None),) * axis + (what,)
 
 
@@ -57,13 +57,13 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
     a, axis = _line_or_axis(arr, axis)
     n = a.shape[axis]
     if isinstance(obj, slice):
-        return _without(a, axis, range(*obj.indices(n)))
+        return _copy_without(a, axis, range(*obj.indices(n)))
     indices = obj if _whole_number(obj) is not None else _indices(obj)
     number = _whole_number(indices)
     if number is not None:
         if not -n <= number < n:
             raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
-        return _without(a, axis, range(number % n, number % n + 1))
+        return _copy_without(a, axis, range(number % n, number % n + 1))
     if indices.dtype == bool:
         if indices.shape != (n,):
             raise ValueError(
@@ -73,10 +73,10 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
         kept = np.logical_not(arguments.array(indices))
     else:
         kept = _all_but(n, indices, a)
-    return a[_at(axis, kept)]
+    return a[_key_at_axis(axis, kept)]
 
 
-def _without(a, axis, left_out):
+def _copy_without(a, axis, left_out):
     """Returns a copy of the array without the indices of a range: concatenates the parts before, between and after
     them."""
     if not left_out:
@@ -84,10 +84,10 @@ def _without(a, axis, left_out):
     if left_out.step < 0:
         left_out = left_out[::-1]
     begin, end = left_out[0], left_out[-1] + 1
-    parts = [a[_at(axis, slice(0, begin))], a[_at(axis, slice(end, None))]]
+    parts = [a[_key_at_axis(axis, slice(0, begin))], a[_key_at_axis(axis, slice(end, None))]]
     if left_out.step > 1:
         within = _all_but(end - begin, slice(None, None, left_out.step), a)
-        parts.insert(1, a[_at(axis, slice(begin, end))][_at(axis, within)])
+        parts.insert(1, a[_key_at_axis(axis, slice(begin, end))][_key_at_axis(axis, within)])
     return concatenate(parts, axis, _room(a, axis, -len(left_out)))
 
 
@@ -136,9 +136,11 @@ def _with_block(a, axis, number, values, is_scalar):
         values = moveaxis(values, 0, axis)
     count = values.shape[axis]
     made = _room(a, axis, count)
-    made[_at(axis, slice(0, number))] = a[_at(axis, slice(0, number))]
-    made[_at(axis, slice(number, number + count))] = values
-    made[_at(axis, slice(number + count, None))] = a[_at(axis, slice(number, None))]
+    made[_key_at_axis(axis, slice(0, number))] = a[_key_at_axis(axis, slice(0, number))]
+    made[_key_at_axis(axis, slice(number, number + count))] = values
+    made[_key_at_axis(axis, slice(number + count, None))] = a[
+        _key_at_axis(axis, slice(number, None))
+    ]
     return made
 
 
@@ -158,8 +160,8 @@ def _with_each(a, axis, indices, values):
     moved = arguments.empty((count,), np.intp, a)
     moved[order] = indices[order] + numbers(0, 1, count, np.int64, a)
     made = _room(a, axis, count)
-    made[_at(axis, moved)] = values
-    made[_at(axis, _all_but(n + count, moved, a))] = a
+    made[_key_at_axis(axis, moved)] = values
+    made[_key_at_axis(axis, _all_but(n + count, moved, a))] = a
     return made
 
 

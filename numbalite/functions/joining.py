@@ -33,10 +33,10 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
         made = jointable.joined(parts, axis + parts[0].ndim * (axis < 0), False)
         if made is not None:
             return made
-    return _concatenated(given, parts, axis, out, dtype, casting)
+    return _concatenate_parts(given, parts, axis, out, dtype, casting)
 
 
-def _concatenated(given, parts, axis, out, dtype, casting):
+def _concatenate_parts(given, parts, axis, out, dtype, casting):
     if out is not None and dtype is not None:
         raise TypeError(
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
@@ -147,38 +147,38 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> Devic
     parts = [
         one._view(shape, (*one.strides[:axis], 0, *one.strides[axis:]), one.dtype) for one in parts
     ]
-    return _concatenated(parts, parts, axis, out, dtype, casting)
+    return _concatenate_parts(parts, parts, axis, out, dtype, casting)
 
 
-def _listed(tup: Any) -> Sequence:
+def _list_of_arrays(tup: Any) -> Sequence:
     if isinstance(tup, _core.DeviceArray):
         return [tup[i, ...] for i in range(tup.shape[0])]
     return list(tup)
 
 
-def _several(made):
+def _as_list(made):
     return list(made) if isinstance(made, tuple) else [made]
 
 
 @implements("vstack", "row_stack")
 def vstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
-    return concatenate(_several(atleast_2d(*_listed(tup))), 0, dtype=dtype, casting=casting)
+    return concatenate(_as_list(atleast_2d(*_list_of_arrays(tup))), 0, dtype=dtype, casting=casting)
 
 
 @implements("hstack")
 def hstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
-    parts = _several(atleast_1d(*_listed(tup)))
+    parts = _as_list(atleast_1d(*_list_of_arrays(tup)))
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements("dstack")
 def dstack(tup) -> DeviceNDArray:
-    return concatenate(_several(atleast_3d(*_listed(tup))), 2)
+    return concatenate(_as_list(atleast_3d(*_list_of_arrays(tup))), 2)
 
 
 @implements("column_stack")
 def column_stack(tup) -> DeviceNDArray:
-    parts = arguments.arrays_of(_listed(tup))
+    parts = arguments.arrays_of(_list_of_arrays(tup))
     return concatenate([one.reshape(-1, 1) if one.ndim < 2 else one for one in parts], 1)
 
 
@@ -193,14 +193,14 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
     if axis is None:
         flat = arguments.flat(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
-        made = _rolled(flat, [step] if type(step) is int else _steps(flat, step, 0))
+        made = _roll_in_parts(flat, [step] if type(step) is int else _steps(flat, step, 0))
         return made if flat is a else made._reshaped(a.shape, "C", False)
     if type(shift) is int and type(axis) is int:
         steps = [0] * a.ndim
         steps[shapes.axis_number(axis, a.ndim)] = shift
     else:
         steps = _steps(a, shift, axis)
-    return _rolled(a, steps)
+    return _roll_in_parts(a, steps)
 
 
 def _steps(a, shift, axis):
@@ -217,7 +217,7 @@ def _steps(a, shift, axis):
     return steps
 
 
-def _rolled(a, steps):
+def _roll_in_parts(a, steps):
     """Copies the array in two parts for each shifted axis."""
     to = shapes.packed_like(a.shape, a.strides, a.itemsize)
     pieces = [((), 0, 0)]  # (shape, offset in the array, offset in the result)
@@ -248,7 +248,7 @@ def tile(A, reps) -> DeviceNDArray:
     spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
     steps = tuple(one for step in strides for one in (0, step))
     shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
-    return arguments.arranged(a, shape, spread, steps)
+    return arguments.copy_of_view(a, shape, spread, steps)
 
 
 @implements("block")
@@ -256,7 +256,7 @@ def block(arrays) -> DeviceNDArray:
     """Joins the innermost lists along the last axis, the lists around them along the axis before it."""
     depth = _depth(arrays)
     ndim = max(depth, *(one.ndim for one in _leaves(arrays)))
-    return _joined(arrays, depth, ndim)
+    return _join_nested(arrays, depth, ndim)
 
 
 def _depth(arrays):
@@ -278,8 +278,8 @@ def _leaves(arrays):
     return [arguments.array(arrays)]
 
 
-def _joined(arrays, depth, ndim):
+def _join_nested(arrays, depth, ndim):
     if depth == 0:
         leaf = arguments.array(arrays)
         return leaf.reshape((1,) * (ndim - leaf.ndim) + leaf.shape)
-    return concatenate([_joined(one, depth - 1, ndim) for one in arrays], axis=-depth)
+    return concatenate([_join_nested(one, depth - 1, ndim) for one in arrays], axis=-depth)

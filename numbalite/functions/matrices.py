@@ -64,11 +64,11 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
         part = a[begin:]
         length = min(part.shape)
         line = part._geometry((length,), (sum(part.strides),))
-        line[...] = val if val.ndim == 0 else _repeated(val, done, length)
+        line[...] = val if val.ndim == 0 else _repeat_cyclically(val, done, length)
         done += length
 
 
-def _repeated(values, first, count):
+def _repeat_cyclically(values, first, count):
     """Returns ``count`` values, cyclically, from index ``first``."""
     line = arguments.flat(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")

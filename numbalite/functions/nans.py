@@ -43,7 +43,7 @@ def _map_reduction(ufunc, dtype, neutral):
 
 
 @functools.cache
-def _counted(dtype):
+def _counting_reduction(dtype):
     """Returns the reduction (MapReduce) that counts the elements that are not NaN and not masked out."""
     function = elementwise.function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
@@ -66,7 +66,7 @@ def _has_nans(a):
     return a.dtype.kind in "fc"
 
 
-def _asked(where):
+def _mask_of(where):
     if where is _NO_VALUE or where is True:
         return np.True_
     reductions.check_mask(where)
@@ -80,9 +80,9 @@ def _total(ufunc, neutral, a, axis, wide, where):
     """
     if not np.can_cast(a.dtype, wide, "same_kind"):
         return reductions.reduce_axes(
-            ufunc, _replaced(a, neutral), axis, wide, None, True, where=where
+            ufunc, _replace_nan(a, neutral), axis, wide, None, True, where=where
         )
-    asked = _asked(where)
+    asked = _mask_of(where)
     if ufunc is np.add and asked is np.True_ and a.size:
         return run(_sums(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
     return _map_reduction(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
@@ -96,12 +96,12 @@ def _nan_reduction(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial,
     wide = np.dtype("f4") if result.char == "e" else result
     if initial is None:  # no initial value
         return reductions.reduce_axes(
-            ufunc, _replaced(a, neutral), axis, dtype, out, keepdims, initial, where
+            ufunc, _replace_nan(a, neutral), axis, dtype, out, keepdims, initial, where
         )
     made = _total(ufunc, neutral, a, axis, wide, where)
     if initial is not _NO_VALUE:
         made = ufunc(made, wide.type(initial), out=made)
-    return reductions.shaped(name, made, a, axis, result, out, keepdims)
+    return reductions.finish_result(name, made, a, axis, result, out, keepdims)
 
 
 @implements("nansum")
@@ -120,12 +120,12 @@ def nanprod(
 
 @implements("nancumsum")
 def nancumsum(a, axis=None, dtype=None, out=None) -> Any:
-    return reductions.cumsum(_replaced(a, 0), axis, dtype, out)
+    return reductions.cumsum(_replace_nan(a, 0), axis, dtype, out)
 
 
 @implements("nancumprod")
 def nancumprod(a, axis=None, dtype=None, out=None) -> Any:
-    return reductions.cumprod(_replaced(a, 1), axis, dtype, out)
+    return reductions.cumprod(_replace_nan(a, 1), axis, dtype, out)
 
 
 # ------------------------------------------------------------------------------------------ extremes
@@ -164,7 +164,7 @@ def nanargmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
 
 
 def _count(a, axis, where):
-    return _counted(a.dtype)((a, _asked(where)), axis, True, None, 0)
+    return _counting_reduction(a.dtype)((a, _mask_of(where)), axis, True, None, 0)
 
 
 @implements("nanmean")
@@ -177,7 +177,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO
     if out is None and reductions.is_in_one_pass(a, wide, dtype, where):
         return run(_means(a.dtype, wide, result), a, axis, keepdims, result, 1.0, True)
     made, result = _mean(a, axis, dtype, where, out)
-    return reductions.shaped("nanmean", made, a, axis, result, out, keepdims)
+    return reductions.finish_result("nanmean", made, a, axis, result, out, keepdims)
 
 
 def _check_dtypes(name, a, dtype, out):
@@ -197,7 +197,7 @@ def _mean(a, axis, dtype, where, out=None):
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     total = _total(np.add, 0, a, axis, wide, where)
     reductions.warn_of_complex(a.dtype, wide)
-    return reductions.divided(total, _count(a, axis, where), out), result
+    return reductions.divide_by_count(total, _count(a, axis, where), out), result
 
 
 @functools.cache
@@ -219,9 +219,9 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
         result = np.dtype(result.char.lower())
     mean = arguments.array(mean)
     squares = _squares(*reductions.square_dtypes(a, mean, wide))
-    total = squares((a, mean, _asked(where)), axis, True, None, 0)
+    total = squares((a, mean, _mask_of(where)), axis, True, None, 0)
     degrees = np.subtract(_count(a, axis, where), ddof)
-    made = reductions.divided(total, np.maximum(degrees, 0), out)
+    made = reductions.divide_by_count(total, np.maximum(degrees, 0), out)
     return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
 
 
@@ -244,7 +244,7 @@ def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, c
     made, result = _variance(a, axis, dtype, ddof, where, mean, correction, out)
     if plain is reductions.std:
         made = reductions.root(made, False)
-    return reductions.shaped(name, made, a, axis, result, out, keepdims)
+    return reductions.finish_result(name, made, a, axis, result, out, keepdims)
 
 
 @implements("nanvar")
@@ -284,7 +284,7 @@ def nanstd(
 # ---------------------------------------------------------------------------------------- replacement
 
 
-def _replaced(a, number):
+def _replace_nan(a, number):
     """Returns the array with NaN replaced by a number; the array itself if its dtype has no NaN."""
     a = arguments.array(a)
     if not _has_nans(a):

@@ -51,7 +51,7 @@ def _lines(name, *several):
     return arguments.arrays_of(lines)
 
 
-def _padded(one, length):
+def _pad_coefficients(one, length):
     """Returns the coefficients with leading zeros up to a length."""
     more = length - len(one)
     return one if more <= 0 else np.concatenate([np.zeros(more, one.dtype, like=one), one])
@@ -60,7 +60,7 @@ def _padded(one, length):
 def _of_like_lengths(name, a1, a2):
     one, other = _lines(name, a1, a2)
     length = max(len(one), len(other))
-    return _padded(one, length), _padded(other, length)
+    return _pad_coefficients(one, length), _pad_coefficients(other, length)
 
 
 @implements("polyadd")
@@ -134,7 +134,7 @@ def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any
         rcond = len(x) * np.finfo(x.dtype).eps
     powers = vander(x, count)
     if w is not None:
-        powers, y = _weighted(powers, y, arguments.array(w) + 0.0)
+        powers, y = _apply_weights(powers, y, arguments.array(w) + 0.0)
     scale = np.sqrt(np.sum(powers * powers, axis=0))
     powers = powers / scale
     made, residuals, rank, values = np.linalg.lstsq(powers, y, rcond)
@@ -151,7 +151,7 @@ def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any
 _RANK_WARNING = getattr(np, "exceptions", np).RankWarning
 
 
-def _weighted(powers, y, w):
+def _apply_weights(powers, y, w):
     if w.ndim != 1:
         raise TypeError("expected a 1-d array for weights")
     if len(w) != len(y):

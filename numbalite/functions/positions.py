@@ -40,7 +40,7 @@ def _indices(value):
     return value.astype(np.intp) if value.dtype == bool else value
 
 
-def _at(axis, what):
+def _key_at_axis(axis, what):
     return (slice(None),) * axis + (what,)
 
 
@@ -61,18 +61,18 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     least = 0 if mode == "clip" else -length
     if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
         place = (
-            *_at(axis, int(indices)),
+            *_key_at_axis(axis, int(indices)),
             ...,
         )  # a single index is a view: no index array on the device
         made = a[place].copy()
     else:
-        made = indexing.get(a, _at(axis, indices) if axis else indices, mode=mode)
+        made = indexing.get(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)
     return outputs.into_wider("take", out, made)
 
 
 @implements("put")
 def put(a, ind, v, mode: str = "raise") -> None:
-    a = arguments.written("put", a)
+    a = arguments.array_to_modify("put", a)
     _check_mode(mode)
     ind = _indices(ind)
     values = indexing.like(v, a)
@@ -92,7 +92,7 @@ def put(a, ind, v, mode: str = "raise") -> None:
 # ------------------------------------------------------------------------------------ along an axis
 
 
-def _along(a, indices, axis):
+def _arguments_along_axis(a, indices, axis):
     """(array, indices on the device, axis) of take_along_axis, with NumPy's exceptions for invalid arguments."""
     if axis is None:
         if indices.ndim != 1:
@@ -127,14 +127,14 @@ def _selection(a, indices, axis):
     return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
 
 
-def _given(indices):
+def _as_index_array(indices):
     return indices if isinstance(indices, DeviceNDArray) else np.asarray(indices)
 
 
 @implements("take_along_axis")
 def take_along_axis(arr, indices, axis=-1) -> DeviceNDArray:
-    indices = _given(indices)
-    a, axis = _along(arguments.array(arr), indices, axis)
+    indices = _as_index_array(indices)
+    a, axis = _arguments_along_axis(arguments.array(arr), indices, axis)
     shape, strides, index = _selection(a, indices, axis)
     made = arguments.empty(shape, a.dtype, a)
     if made.size:
@@ -144,9 +144,9 @@ def take_along_axis(arr, indices, axis=-1) -> DeviceNDArray:
 
 @implements("put_along_axis")
 def put_along_axis(arr, indices, values, axis) -> None:
-    arr = arguments.written("put_along_axis", arr)
-    indices = _given(indices)
-    a, axis = _along(arr, indices, axis)
+    arr = arguments.array_to_modify("put_along_axis", arr)
+    indices = _as_index_array(indices)
+    a, axis = _arguments_along_axis(arr, indices, axis)
     shape, strides, index = _selection(a, indices, axis)
     values = indexing.like(values, a)
     of = indexing._spread(values, shape)
@@ -206,9 +206,9 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
         a, axis = arguments.flat(a), 0
-    a = a if a.ndim else arguments.reshaped(a, (1,))
+    a = a if a.ndim else arguments.reshape(a, (1,))
     if type(repeats) is int:
-        return _each(a, repeats, shapes.axis_number(axis, a.ndim))
+        return _repeat_each(a, repeats, shapes.axis_number(axis, a.ndim))
     axis = shapes.axis_number(axis, a.ndim)
     length = a.shape[axis]
     if not isinstance(repeats, DeviceNDArray):
@@ -221,7 +221,7 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
     if repeats.ndim > 1:
         raise ValueError("object too deep for desired array")
     if repeats.size == 1:
-        return _each(a, int(repeats.reshape(-1)[0].item()), axis)
+        return _repeat_each(a, int(repeats.reshape(-1)[0].item()), axis)
     if repeats.size != length:
         raise ValueError(
             f"operands could not be broadcast together with shape ({length},) ({repeats.size},)"
@@ -230,16 +230,16 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
         repeats = repeats.copy_to_host()
     if repeats.size and repeats.min() < 0:
         raise ValueError("repeats may not contain negative values.")
-    return indexing.get(a, _at(axis, np.repeat(np.arange(length), repeats)))
+    return indexing.get(a, _key_at_axis(axis, np.repeat(np.arange(length), repeats)))
 
 
-def _each(a, count, axis):
+def _repeat_each(a, count, axis):
     if count < 0:
         raise ValueError("repeats may not contain negative values.")
     before, length, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
     spread = (*before, length, count, *behind)
     steps = (*a.strides[: axis + 1], 0, *a.strides[axis + 1 :])
-    return arguments.arranged(a, (*before, length * count, *behind), spread, steps)
+    return arguments.copy_of_view(a, (*before, length * count, *behind), spread, steps)
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")
@@ -292,7 +292,7 @@ def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     if mode == "linear_ramp":
         _ramp(made, pairs, middle, keywords.get("end_values", 0))
     elif mode in _STATISTICS:
-        _surround(made, pairs, middle, mode, keywords.get("stat_length"))
+        _fill_border(made, pairs, middle, mode, keywords.get("stat_length"))
     return made
 
 
@@ -310,7 +310,7 @@ def _widths(given, ndim):
     widths = np.asarray(given)
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
-    widths = _pairs(widths, ndim)
+    widths = _broadcast_to_pairs(widths, ndim)
     if (widths < 0).any():
         raise ValueError("index can't contain negative values")
     return [tuple(map(int, pair)) for pair in widths]
@@ -356,7 +356,7 @@ def _middle(a, pairs):
     return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
 
 
-def _pairs(value, ndim):
+def _broadcast_to_pairs(value, ndim):
     try:
         return np.broadcast_to(value, (ndim, 2))
     except ValueError:
@@ -374,13 +374,15 @@ def _fill_around(made, pairs, values):
     if values.ndim == 0:
         made.fill(values[()])
         return
-    for axis, (pair, ends) in enumerate(zip(pairs, _pairs(values, made.ndim), strict=True)):
+    for axis, (pair, ends) in enumerate(
+        zip(pairs, _broadcast_to_pairs(values, made.ndim), strict=True)
+    ):
         for width, value, part in (
             (pair[0], ends[0], slice(None, pair[0])),
             (pair[1], ends[1], slice(made.shape[axis] - pair[1], None)),
         ):
             if width:
-                made[_at(axis, part)] = value
+                made[_key_at_axis(axis, part)] = value
 
 
 def _steps_outwards(made, pairs, middle):
@@ -395,33 +397,33 @@ def _steps_outwards(made, pairs, middle):
 
 def _put_outside(region, axis, inside, before, behind):
     if inside.start:
-        region[_at(axis, slice(None, inside.start))] = before
+        region[_key_at_axis(axis, slice(None, inside.start))] = before
     if inside.stop < region.shape[axis]:
-        region[_at(axis, slice(inside.stop, None))] = behind
+        region[_key_at_axis(axis, slice(inside.stop, None))] = behind
 
 
 def _ramp(made, pairs, middle, ends):
-    ends = _pairs(np.asarray(ends), made.ndim).tolist()
+    ends = _broadcast_to_pairs(np.asarray(ends), made.ndim).tolist()
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
         sides = []
         for place, width, end in (
             (inside.start, pair[0], ends[axis][0]),
             (inside.stop - 1, pair[1], ends[axis][1]),
         ):
-            edge = region[_at(axis, slice(place, place + 1))].squeeze(axis)
+            edge = region[_key_at_axis(axis, slice(place, place + 1))].squeeze(axis)
             sides.append(
                 np.linspace(end, edge, num=width, endpoint=False, dtype=made.dtype, axis=axis)
             )
         _put_outside(region, axis, inside, sides[0], np.flip(sides[1], axis))
 
 
-def _surround(made, pairs, middle, mode, lengths):
+def _fill_border(made, pairs, middle, mode, lengths):
     if lengths is None:
         lengths = max(made.shape, default=0)
     lengths = np.round(lengths).astype(np.intp)
     if (lengths < 0).any():
         raise ValueError("index can't contain negative values")
-    lengths = _pairs(lengths, made.ndim).tolist()
+    lengths = _broadcast_to_pairs(lengths, made.ndim).tolist()
     for axis, _, inside, region in _steps_outwards(made, pairs, middle):
         left, right = (min(one, inside.stop - inside.start) for one in lengths[axis])
         if mode in ("maximum", "minimum") and 0 in (left, right):
@@ -431,7 +433,7 @@ def _surround(made, pairs, middle, mode, lengths):
             slice(inside.start, inside.start + left),
             slice(inside.stop - right, inside.stop),
         ):
-            value = _STATISTICS[mode](region[_at(axis, part)], axis=axis, keepdims=True)
+            value = _STATISTICS[mode](region[_key_at_axis(axis, part)], axis=axis, keepdims=True)
             sides.append(np.round(value) if made.dtype.kind in "iu" else value)
         _put_outside(region, axis, inside, *sides)
 
@@ -450,8 +452,8 @@ def _padded_by_slabs(a, pairs, mode):
         sides = slice(None, inside.start), slice(inside.stop, None)
         for width, side, of in zip(pair, sides, _slabs(mode, inside, pair), strict=True):
             if width:
-                target = region._part(_at(axis, side))
-                source = region._part(_at(axis, of))
+                target = region._part(_key_at_axis(axis, side))
+                source = region._part(_key_at_axis(axis, of))
                 assign.copy(assign.spread(source, target.shape), target, apart=True)
     return made
 
@@ -487,5 +489,5 @@ def _padded_by_places(a, pairs, mode):
     if moved == list(range(moved[0], moved[-1] + 1)):
         return indexing.get(a, tuple(key))
     for axis in moved:  # slices between them would change the order of the axes
-        a = indexing.get(a, _at(axis, places[axis]))
+        a = indexing.get(a, _key_at_axis(axis, places[axis]))
     return a

@@ -27,7 +27,7 @@ def _closest(n, q):
     return np.where((place == lower) & (lower % 2 == 1), lower, lower + 1)
 
 
-def _place(alpha, beta):
+def _position_of_quantile(alpha, beta):
     return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
@@ -41,12 +41,12 @@ _WHOLE = {
 """The methods whose quantiles are elements: which one of n."""
 _BETWEEN = {
     "averaged_inverted_cdf": lambda n, q: n * q - 1,
-    "interpolated_inverted_cdf": _place(0, 1),
-    "hazen": _place(0.5, 0.5),
-    "weibull": _place(0, 0),
+    "interpolated_inverted_cdf": _position_of_quantile(0, 1),
+    "hazen": _position_of_quantile(0.5, 0.5),
+    "weibull": _position_of_quantile(0, 0),
     "linear": lambda n, q: (n - 1) * q,
-    "median_unbiased": _place(1 / 3.0, 1 / 3.0),
-    "normal_unbiased": _place(3 / 8.0, 3 / 8.0),
+    "median_unbiased": _position_of_quantile(1 / 3.0, 1 / 3.0),
+    "normal_unbiased": _position_of_quantile(3 / 8.0, 3 / 8.0),
     "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
 }
 """The methods that interpolate: indices with a fraction."""
@@ -60,14 +60,14 @@ def _rows(a, axes):
     count = 1
     for k in axes:
         count *= a.shape[k]
-    return arguments.reshaped(a.transpose((*kept, *axes)), (*(a.shape[k] for k in kept), count))
+    return arguments.reshape(a.transpose((*kept, *axes)), (*(a.shape[k] for k in kept), count))
 
 
 def _axes(axis, ndim):
     return tuple(range(ndim)) if axis is None else tuple(sorted(axes_of(axis, ndim)))
 
 
-def _sorted(a, axis):
+def _sort_rows(a, axis):
     """(sorted rows, the axes)"""
     axes = _axes(axis, a.ndim)
     rows = _rows(a, axes)
@@ -102,7 +102,7 @@ def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims=False) -> Any:
     a = arguments.array(a)
     with arguments.on_device_of(a):
-        rows, axes = _sorted(a, axis)
+        rows, axes = _sort_rows(a, axis)
         return _result("median", _middle(rows), a, axes, keepdims, out)
 
 
@@ -133,9 +133,9 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims=np
     if not _may_be_nan(a):
         return median(a, axis, out, overwrite_input, keepdims)
     with arguments.on_device_of(a):
-        rows, axes = _sorted(a, axis)
+        rows, axes = _sort_rows(a, axis)
         n = _counts(rows)
-        low, high = _taken(rows, np.maximum(n - 1, 0) // 2), _taken(rows, n // 2)
+        low, high = _take_from_rows(rows, np.maximum(n - 1, 0) // 2), _take_from_rows(rows, n // 2)
         made = np.where(n % 2 == 1, low, np.mean(np.stack([low, high]), axis=0))
         return _result("nanmedian", made, a, axes, keepdims, out)
 
@@ -161,7 +161,7 @@ def _between_two(rows, n, q, method, is_weak):
     t = float(part) if is_weak else arguments.array(np.full((1,) * low.ndim, part))
     if _may_be_nan(rows):
         return _interpolated_if_numbers(low, high, t, rows[..., -1])
-    return _interpolated(low, high, t)
+    return _interpolate(low, high, t)
 
 
 def _between(rows, n, q, method, is_weak):
@@ -181,7 +181,7 @@ def _between(rows, n, q, method, is_weak):
         part = np.where(part == 0, number(0.5), number(1))
     elif method == "midpoint":
         part = np.where(place % 1 == 0, number(0), number(0.5))
-    both = _taken(rows, np.stack([before, after]))
+    both = _take_from_rows(rows, np.stack([before, after]))
     low, high = both[0, ...], both[1, ...]
     if isinstance(part, _core.DeviceArray):
         t = part.astype(rows.dtype) if is_weak else part
@@ -189,11 +189,11 @@ def _between(rows, n, q, method, is_weak):
         t = float(part)
     else:
         t = arguments.array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
-    return _interpolated(low, high, t)
+    return _interpolate(low, high, t)
 
 
 @fuse
-def _interpolated(low, high, t):
+def _interpolate(low, high, t):
     width = high - low
     return np.where(t >= 0.5, high - width * (1 - t), low + width * t)
 
@@ -206,7 +206,7 @@ def _interpolated_if_numbers(low, high, t, last):
     return np.where(np.isnan(last), last, made)
 
 
-def _taken(rows, indices):
+def _take_from_rows(rows, indices):
     """Returns the elements of each row at these positions, whose axes come first in the result.
 
     Positions are equal for all rows, or an array on the device with the rows' shape after its own axes.
@@ -228,7 +228,7 @@ def _at_places(rows, n, q, method, is_weak):
     if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
         return _between(rows, n, q, method, is_weak)
     place = (_WHOLE.get(method) or _BETWEEN[method])(n, q)
-    return _taken(rows, np.clip(place, 0, n - 1))
+    return _take_from_rows(rows, np.clip(place, 0, n - 1))
 
 
 def _nan_at_places(rows, q, method, is_weak):
@@ -245,7 +245,7 @@ def _nan_at_places(rows, q, method, is_weak):
     return rows_first.copy("C").transpose((*range(n.ndim, made.ndim), *range(n.ndim)))
 
 
-def _weighted(a, weights, axes, q, passes_nan):
+def _weighted_quantiles(a, weights, axes, q, passes_nan):
     """(quantiles by weights, sorted rows)"""
     rows = _rows(a, axes)
     order = sorting.argsort(rows, rows.ndim - 1)
@@ -268,7 +268,7 @@ def _weighted(a, weights, axes, q, passes_nan):
     flat = arguments.array(q.reshape(-1, 1))
     index = np.sum(np.less(sums[..., None, :], flat), axis=-1)
     index = np.moveaxis(np.minimum(index, n - 1), -1, 0)
-    return _taken(rows, index.reshape((*q.shape, *rows.shape[:-1]))), rows
+    return _take_from_rows(rows, index.reshape((*q.shape, *rows.shape[:-1]))), rows
 
 
 def _checked_weights(weights, a, axis, method):
@@ -307,7 +307,7 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
             raise ValueError("q must be a scalar or 1d")
         rows = None
         if weights is None:
-            rows, _ = _sorted(a, axis)
+            rows, _ = _sort_rows(a, axis)
             is_number = q.ndim == 0 and q.dtype.kind == "f" and method in _BETWEEN
             if is_number and not passes_nan and a.size and rows.is_c_contiguous():
                 made = _between_two(
@@ -317,7 +317,7 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
         if a.size == 0 and 0 in (a.shape[k] for k in axes):
             raise IndexError("index -1 is out of bounds for axis 0 with size 0")
         if rows is None:
-            made, rows = _weighted(a, weights, axes, q, passes_nan)
+            made, rows = _weighted_quantiles(a, weights, axes, q, passes_nan)
         elif passes_nan and _may_be_nan(a):
             made = _nan_at_places(rows, q, method, is_weak)
         else:

@@ -167,10 +167,10 @@ def _mean(a, axis, dtype, where, out):
     count = _count(a, axis, where)
     total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
-    return divided(total, count, out), count
+    return divide_by_count(total, count, out), count
 
 
-def divided(total: Any, count: Any, out: Any = None) -> Any:
+def divide_by_count(total: Any, count: Any, out: Any = None) -> Any:
     """total / count in the dtype of the total, or in that of `out`, as NumPy; 0 / 0 is NaN."""
     if out is not None:
         total = total.astype(out.dtype, copy=False)
@@ -179,16 +179,18 @@ def divided(total: Any, count: Any, out: Any = None) -> Any:
     return np.true_divide(total, count, out=total, casting="unsafe")
 
 
-def shaped(name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any) -> Any:
+def finish_result(
+    name: str, made: Any, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
+) -> Any:
     """Converts a result with kept axes to the requested dtype and shape, or copies it to `out`."""
     if keepdims is _NO_VALUE or not keepdims:
-        made = made._geometry(*_left(made, operands.axes_of(axis, a.ndim)))
+        made = made._geometry(*_remaining_layout(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
         return outputs.into(name, out, made, "unsafe")
     return made if dtype is None or made.dtype == dtype else made.astype(dtype)
 
 
-def _left(array, axes):
+def _remaining_layout(array, axes):
     return operands.without(array.shape, axes), operands.without(array.strides, axes)
 
 
@@ -266,7 +268,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
     if out is not None:
         outputs.check("mean", out)
     made, _ = _mean(a, axis, wide, where, out)
-    return shaped("mean", made, a, axis, result, out, keepdims)
+    return finish_result("mean", made, a, axis, result, out, keepdims)
 
 
 @implements("average")
@@ -389,7 +391,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
         degrees = count - ddof if count > ddof else 0
     else:
         degrees = np.maximum(np.subtract(count, ddof), 0)
-    return divided(total, degrees, out), result
+    return divide_by_count(total, degrees, out), result
 
 
 def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
@@ -413,7 +415,7 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
         is_kept = keepdims is not _NO_VALUE and keepdims
         is_number = not is_kept and len(operands.axes_of(axis, a.ndim)) == a.ndim
         made = root(made, is_number and out is None)
-    return shaped("std" if is_root else "var", made, a, axis, result, out, keepdims)
+    return finish_result("std" if is_root else "var", made, a, axis, result, out, keepdims)
 
 
 def root(variance: Any, is_number: bool) -> Any:

@@ -30,18 +30,18 @@ def _line(a, dtype=None):
 
 def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
     """`searchsorted` of device arrays."""
-    return _searched("nl_search", np.int64, a, v, int(side == "right"), (sorter,))
+    return _run_search("nl_search", np.int64, a, v, int(side == "right"), (sorter,))
 
 
 def contains(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
     """Is each value of `v` in the sorted array `a`? With `inverts`: is it not? NaN equals NaN."""
-    return _searched("nl_contains", np.bool_, a, v, int(inverts))
+    return _run_search("nl_contains", np.bool_, a, v, int(inverts))
 
 
-def _searched(name, dtype, a, v, option, sorters=()):
+def _run_search(name, dtype, a, v, option, sorters=()):
     """Returns the results of a kernel of search.cuh for the values `v` in the sorted array `a`."""
     common = np.promote_types(a.dtype, v.dtype)
-    how = order.of(common)
+    how = order.order_of(common)
     a, v = _line(a, common), _line(v, common)
     found = arguments.empty(v.shape, dtype, v)
     if v.size:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _places(a, as_rows):
+def _indices_of_mask(a, as_rows):
     with arguments.on_device_of(a):
         mask = masks.flags(a)
         return selecting.indices_of(mask, int(np.count_nonzero(mask)), as_rows)
@@ -37,7 +37,7 @@ def nonzero(a) -> tuple[DeviceNDArray, ...]:
             "instead. If the context of this error is of the form `arr[nonzero(cond)]`, just use "
             "`arr[cond]`."
         )
-    found = _places(a, False)
+    found = _indices_of_mask(a, False)
     return tuple(found[i] for i in range(a.ndim))
 
 
@@ -55,7 +55,7 @@ def argwhere(a) -> DeviceNDArray:
     a = arguments.array(a)
     if a.ndim == 0:
         return arguments.empty((int(np.count_nonzero(a)), 0), np.intp, a)
-    return _places(a, True)
+    return _indices_of_mask(a, True)
 
 
 @implements("compress")
@@ -97,11 +97,11 @@ def _values(values, a):
 
 @implements("place")
 def place(arr, mask, vals) -> None:
-    arr, mask = arguments.arrays_of((arguments.written("place", arr), mask))
+    arr, mask = arguments.arrays_of((arguments.array_to_modify("place", arr), mask))
     values = _values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
-    mask = masks.flags(arguments.reshaped(mask, arr.shape))
+    mask = masks.flags(arguments.reshape(mask, arr.shape))
     if values.size:
         masks.assign(arr, mask, values)
     elif np.any(mask):
@@ -110,11 +110,11 @@ def place(arr, mask, vals) -> None:
 
 @implements("putmask")
 def putmask(a, /, mask, values) -> None:
-    a, mask = arguments.arrays_of((arguments.written("putmask", a), mask))
+    a, mask = arguments.arrays_of((arguments.array_to_modify("putmask", a), mask))
     values = _values(values, a)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
     if not (values.size and a.size):
         return
-    mask = masks.flags(arguments.reshaped(mask, a.shape))
+    mask = masks.flags(arguments.reshape(mask, a.shape))
     masks.assign(a, mask, values, in_order=False)

@@ -38,7 +38,7 @@ def _convolution(a, v, out, first):
     """
 
 
-def _convolved(a, v, mode):
+def _convolve_directly(a, v, mode):
     """Direct convolution: one product per result element and weight."""
     if not isinstance(mode, (str, int)):
         raise TypeError(f"mode must be a str or an int, not {type(mode).__name__}")
@@ -55,7 +55,7 @@ def _convolved(a, v, mode):
     if v.size > a.size:
         a, v = v, a
     dtype = np.result_type(a.dtype, v.dtype)
-    a, v = arguments.converted(a, dtype), arguments.converted(v, dtype)
+    a, v = arguments.convert(a, dtype), arguments.convert(v, dtype)
     count = {"full": a.size + v.size - 1, "same": a.size, "valid": a.size - v.size + 1}[mode]
     first = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}[mode]
     out = arguments.empty((count,), dtype, a)
@@ -68,7 +68,7 @@ def _convolved(a, v, mode):
 def convolve(a, v, mode: str | int = "full") -> DeviceNDArray:
     """``numbalite.cuda.libs.cufft.fftconvolve`` is faster for long ``v``."""
     a, v = arguments.arrays_of((a, v))
-    return _convolved(a, v, mode)
+    return _convolve_directly(a, v, mode)
 
 
 @implements("correlate")
@@ -78,7 +78,7 @@ def correlate(a, v, mode: str | int = "valid") -> DeviceNDArray:
         raise ValueError("object of too small depth for desired array")
     if v.size > a.size:
         return _conjugate(np.flip(correlate(v, a, mode)))
-    return _convolved(a, np.flip(_conjugate(v)), mode)
+    return _convolve_directly(a, np.flip(_conjugate(v)), mode)
 
 
 def _conjugate(a):
@@ -286,7 +286,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     for name, one in (("x", x), ("xp", xp)):
         if one.dtype.kind == "c":
             raise TypeError(f"interp: {name} is complex, real numbers are expected")
-    x, xp = arguments.converted(x, np.float64), arguments.converted(xp, np.float64)
+    x, xp = arguments.convert(x, np.float64), arguments.convert(xp, np.float64)
     if period is not None:
         x, xp = x % period, xp % period
         order = np.argsort(xp)
@@ -302,7 +302,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     with arguments.on_device_of(x):
         for at_nan, part in enumerate(parts):
             ends = [0.0 if one is None else float(getattr(one, part)) for one in (left, right)]
-            values = arguments.converted(getattr(fp, part), np.float64)
+            values = arguments.convert(getattr(fp, part), np.float64)
             _interpolation.forall(line.size, arguments.THREADS)(
                 x,
                 xp,

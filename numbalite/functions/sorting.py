@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KINDS = "qhsmQHSM"  # NumPy reads only the first letter
 
 
-def checked(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
+def check_arguments(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
     """Returns the record fields that `order` names. Checks the other arguments, with NumPy's
     exceptions."""
     if kind is not None:
@@ -51,7 +51,7 @@ def checked(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
 @implements("sort")
 def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
     a = arguments.array(a)
-    fields = checked(a, kind, order, stable)
+    fields = check_arguments(a, kind, order, stable)
     with assign.on_device_of(a):
         return sorting.sort(*sorting.axis_of(a, axis), False, fields)
 
@@ -59,11 +59,11 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 @implements("argsort")
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
     a = arguments.array(a)
-    fields = checked(a, kind, order, stable)
-    return _places(a, axis, fields)
+    fields = check_arguments(a, kind, order, stable)
+    return _sorting_indices(a, axis, fields)
 
 
-def _places(a, axis, fields, descending=False, stream=0):
+def _sorting_indices(a, axis, fields, descending=False, stream=0):
     """Returns the sorting indices along an axis; for a 0-dimensional array, one index."""
     if a.ndim == 0:
         a = a._reshaped((1,), "C", False)
@@ -85,7 +85,7 @@ def sort_in_place(
     descending: bool = False,
     stream=0,
 ) -> None:
-    fields = checked(a, kind, order, stable)
+    fields = check_arguments(a, kind, order, stable)
     if a.readonly:
         raise ValueError("sort array is read-only")
     axis = shapes.axis_number(axis, a.ndim)
@@ -104,7 +104,7 @@ def places_of(
     descending: bool = False,
     stream=0,
 ) -> DeviceNDArray:
-    return _places(a, axis, checked(a, kind, order, stable), descending, stream)
+    return _sorting_indices(a, axis, check_arguments(a, kind, order, stable), descending, stream)
 
 
 @implements("ndarray.partition")

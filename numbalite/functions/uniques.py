@@ -91,7 +91,7 @@ def _in_order(a, needs_order, equal_nan):
         order = sorting.lexsort(keys, 0) if keys else sorting.argsort(a[:, :0].sum(1), 0)
     elif needs_order:
         order = sorting.argsort(a, 0)
-    line = sorting.sort(a, 0) if order is None else _taken(a, order)
+    line = sorting.sort(a, 0) if order is None else _take_elements(a, order)
     return line, order, _begins(line, equal_nan) if line.shape[0] else None
 
 
@@ -101,14 +101,14 @@ def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_coun
     starts, n = ends[:-1], line.shape[0]
     index = inverse = counts = None
     if needs_index:
-        index = _taken(order, starts)
+        index = _take_elements(order, starts)
     if needs_inverse:
         groups = np.cumsum(begins[:n], dtype=np.int32 if n < 1 << 31 else np.int64)
         inverse = arguments.empty((n,), np.int64, line)
         _run(_inverse, n, order, groups, inverse)
     if needs_counts:
         counts = ends[1:] - starts
-    return _taken(line, starts), index, inverse, counts
+    return _take_elements(line, starts), index, inverse, counts
 
 
 def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
@@ -121,7 +121,7 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
 
 
-def _taken(a, indices):
+def _take_elements(a, indices):
     """Returns the elements, or the rows of a table, at these indices."""
     if a.ndim == 1:
         return sorting.take_along(a, indices, 0, 0)
@@ -151,7 +151,7 @@ def unique(
             values, inverse_shape = found.values, ar.shape
         else:
             moved = np.moveaxis(ar, axis, 0)
-            table = arguments.reshaped(moved, (moved.shape[0], _rest(moved.shape)))
+            table = arguments.reshape(moved, (moved.shape[0], _rest(moved.shape)))
             found = _unique(table, *needs, False)  # as in NumPy, rows with NaN are never equal
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
@@ -174,7 +174,7 @@ def _rest(shape):
     return size
 
 
-def _named(name, *made):
+def _as_named_tuple(name, *made):
     """Returns the results as NumPy's named tuple of this name; a plain tuple if NumPy has none."""
     kind = (
         getattr(np.lib._arraysetops_impl, name, None)
@@ -186,17 +186,17 @@ def _named(name, *made):
 
 @implements("unique_all")
 def unique_all(x) -> Any:
-    return _named("UniqueAllResult", *unique(x, True, True, True, equal_nan=False))
+    return _as_named_tuple("UniqueAllResult", *unique(x, True, True, True, equal_nan=False))
 
 
 @implements("unique_counts")
 def unique_counts(x) -> Any:
-    return _named("UniqueCountsResult", *unique(x, return_counts=True, equal_nan=False))
+    return _as_named_tuple("UniqueCountsResult", *unique(x, return_counts=True, equal_nan=False))
 
 
 @implements("unique_inverse")
 def unique_inverse(x) -> Any:
-    return _named("UniqueInverseResult", *unique(x, return_inverse=True, equal_nan=False))
+    return _as_named_tuple("UniqueInverseResult", *unique(x, return_inverse=True, equal_nan=False))
 
 
 @implements("unique_values")

@@ -88,7 +88,7 @@ def reasons_of_image(data: bytes, checked: bool) -> list[str]:
     """Why a compiled image of the simulator is not accepted: it needs other functions than kernels have, or contains
     code that runs when it is loaded. Images with checks have such code of their own; they are the second to be compiled."""
     code = bytes(shared_object(data))
-    names = [name for name in elf.undefined(code) if not _is_allowed(name)]
+    names = [name for name in elf.undefined_symbols(code) if not _is_allowed(name)]
     found = [f"{name} is a function of the host" for name in names]
     if not checked and elf.constructors(code):
         found.append(

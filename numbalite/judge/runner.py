@@ -82,7 +82,10 @@ def kernel_of(submission: dict) -> Any:
         chosen = name if name in names or len(names) != 1 else names[0]
         return cuda.jit(source=text, name=chosen)
     definition = Definition(
-        name, submission["parameters"], linemap.plain(text, submission["path"]), capture.Scope()
+        name,
+        submission["parameters"],
+        linemap.consecutive_text(text, submission["path"]),
+        capture.Scope(),
     )
     given = signatures.signatures(submission["signature"])
     return body_kernel(definition, options.parse({}), given)
@@ -124,9 +127,9 @@ class Submission:
 
 def _opened(submission, given):
     """Compiles the submission."""
-    from numbalite.compilers.slipwarnings import collected
+    from numbalite.compilers.slipwarnings import collect_slips
 
-    with collected() as slips:
+    with collect_slips() as slips:
         submission.kernel()
     return {"slips": [f"{slip.file}:{slip.line}: {slip.text}" for slip in slips]}, []
 

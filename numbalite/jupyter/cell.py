@@ -87,7 +87,7 @@ class CudaCell(Magics):
         wanted = [_wanted(name) for name in given.names]
         if given.module is not None and not given.module.isidentifier():
             raise UsageError(f"--module {given.module}: that is no name for a Python variable")
-        text = linemap.plain(cell, *_origin(self.shell, cell))
+        text = linemap.consecutive_text(cell, *_origin(self.shell, cell))
         made = self._make(text, wanted, given)
         for name in made:
             if not name.isidentifier():
@@ -125,7 +125,7 @@ class CudaCell(Magics):
         made = {}
         if kernels:
             before, refused = builder.scope_source(_definition("cell", text, scope))
-            before = linemap.plain(_macros(given.define) + before.value, before.label)
+            before = linemap.consecutive_text(_macros(given.define) + before.value, before.label)
             module = Module(
                 text, parsed, [e for _, e in instances], given.module or "the cell",
                 before=before if before.value else None, refused=refused,

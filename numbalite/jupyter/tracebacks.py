@@ -12,7 +12,7 @@ import os
 import re
 import traceback
 
-from numbalite.compilers.hostlog import places
+from numbalite.compilers.hostlog import texts_by_line
 from numbalite.cxx import linemap
 from numbalite.errors import users_frames
 from numbalite.jupyter import session
@@ -77,7 +77,7 @@ def _with_sources(lines, source, paint):
             f"{paint(found['kind'], _BOLD)}: {found['text']}"
         )
         if not lines[at + 1 : at + 2] or not lines[at + 1].startswith(" "):
-            known = places(source) if known is None else known
+            known = texts_by_line(source) if known is None else known
             text = known.get((found["file"], int(found["line"])), "")
             if text.strip():
                 yield f"  {text}"

@@ -32,7 +32,7 @@ from numbalite.cxx import reserved, scanner
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.definition import INCLUDES, Definition, linked_of
 from numbalite.cxx.freenames import free_names
-from numbalite.cxx.linemap import Text, plain, quote
+from numbalite.cxx.linemap import Text, consecutive_text, quote
 from numbalite.cxx.scanner import directive_word, tokenize
 from numbalite.cxx.slip import Lines, Slip
 from numbalite.kernels import macros
@@ -177,7 +177,7 @@ class Builder:
             included = "".join(f"{line}\n" for _, line, _ in self.includes)
             known = {key: fields[key] for key in ("headers", "options") if key in fields}
             name = fields.get("name", self.file)
-            texts += headers.texts(Source(text=included, name=name, **known))
+            texts += headers.included_texts(Source(text=included, name=name, **known))
         given = macros.defined((), fields.get("options", ()))
         found = macros.defined(texts) | given
 
@@ -358,8 +358,8 @@ class Builder:
             return namespace
         if function.definition.is_python:
             return self.add_instances(function)
-        plain = re.sub(r"\W+", "_", ascii_name(function.name)).strip("_")  # "f<float>"
-        namespace = f"f{len(self.functions) + 1}_{plain}"
+        plain_name = re.sub(r"\W+", "_", ascii_name(function.name)).strip("_")  # "f<float>"
+        namespace = f"f{len(self.functions) + 1}_{plain_name}"
         self.functions[function] = namespace
         self.unfinished.append(function)
         if function.options:
@@ -382,8 +382,8 @@ class Builder:
         instances = function.definition.instances(function)
         number_type = function.number_type
         inner = [self.add_function(self.with_numbers(i, number_type)) for i in instances]
-        plain, name = ascii_name(function.name), function.cxx_name
-        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{plain}"
+        plain_name, name = ascii_name(function.name), function.cxx_name
+        namespace = self.functions[function] = f"f{len(self.functions) + 1}_{plain_name}"
         using = "".join(f"using {of}::{name};\n" for of in inner)
         self.write(f"namespace {namespace} {{\n{using}}} // namespace {namespace}\n\n")
         return namespace
@@ -596,7 +596,7 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     pieces += [text.numbered() for text in builder.links()]
     pieces += filter(None, builder.pieces)
     value = "\n".join(pieces) if any(kinds) else ""
-    return plain(value, "<names of the Python scope>"), builder.refused
+    return consecutive_text(value, "<names of the Python scope>"), builder.refused
 
 
 _SCOPE = "from_python"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from numbalite import types
 from numbalite.cxx import capture
 from numbalite.cxx.definition import Definition
-from numbalite.cxx.linemap import plain
+from numbalite.cxx.linemap import consecutive_text
 from numbalite.errors import SignatureError
 from numbalite.kernels import options
 from numbalite.kernels.builder import DECLARATION
@@ -105,10 +105,10 @@ def declare_device(
     parsed = options.parse({"device": True, "link": link}, "cuda.declare_device")
     _check(name, signature)
     declaration, body = _TEXTS[abi](name, signature)
-    link = (*parsed.link, plain(declaration, DECLARATION))
+    link = (*parsed.link, consecutive_text(declaration, DECLARATION))
     parsed = parsed.replace(link=link, cooperative=bool(use_cooperative) or None)
     parameters = [f"nl_{i}" for i in range(len(signature.args))]
-    text = plain(body, f"<call of {name}>")
+    text = consecutive_text(body, f"<call of {name}>")
     definition = Definition(name, parameters, text, capture.Scope())
     return ForeignFunction(definition, (signature,), parsed)
 

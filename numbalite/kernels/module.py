@@ -561,7 +561,7 @@ def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
     """Returns the Text of a source given as a string, or as the path of a file."""
     if isinstance(code, os.PathLike):
         path = os.fspath(code)
-        return linemap.plain(files.text(path), path)
+        return linemap.consecutive_text(files.read_text(path), path)
     if not isinstance(code, str):
         raise TypeError(f"a source is a string (or the path of a file), not {type(code).__name__}")
     if _FILE_NAME.fullmatch(code):

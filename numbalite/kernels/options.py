@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from numbalite import config
 from numbalite.compilers import files
 from numbalite.compilers.linking import SUFFIXES, Binary
-from numbalite.cxx.linemap import Text, plain
+from numbalite.cxx.linemap import Text, consecutive_text
 from numbalite.errors import DeprecationError, InvalidConfigWarning, warn
 
 if TYPE_CHECKING:
@@ -346,17 +346,17 @@ def _linked(item):
     if data is None:
         path = os.fspath(item)
         if path.endswith(_SOURCES):
-            return plain(files.text(path), path)
+            return consecutive_text(files.read_text(path), path)
         kind = SUFFIXES.get(os.path.splitext(path)[1])
         if kind is None:
             raise ValueError(
                 f"link={path}: the name does not say what it is; known are {', '.join(_SOURCES)}, "
                 f"{', '.join(SUFFIXES)}"
             )
-        return Binary(kind, path, files.read(path))
+        return Binary(kind, path, files.read_bytes(path))
     if kind == "CUSource":
         text = data.decode() if isinstance(data, bytes) else data
-        return plain(text, getattr(item, "name", None) or "<linked source>")
+        return consecutive_text(text, getattr(item, "name", None) or "<linked source>")
     if kind not in _CLASSES:
         raise TypeError(f"link= takes paths, CUSource, {', '.join(_CLASSES)}, not {kind}")
     data = data.encode() if isinstance(data, str) else bytes(data)

@@ -59,7 +59,7 @@ class Project(NamedTuple):
 
 class _Header:
     def __init__(self, path, text):
-        self.path, self.file = path, hostcode.read(text)
+        self.path, self.file = path, hostcode.read_declarations(text)
         self.name = ""
 
 
@@ -72,11 +72,11 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     before = _before("\n".join(header.file.text for header in reader.headers))
     if not reader.has_host_code:
         return Project(_after(before, text), (), ())
-    chosen = hostcode.kept([h.file for h in reader.headers], _names(names))
+    chosen = hostcode.declarations_to_compile([h.file for h in reader.headers], _names(names))
     made, left_out = [], []
     for number, header in enumerate(reader.headers):
-        value, dropped = hostcode.without(header.file, chosen[number])
-        made.append(reader.with_includes(hostcode.announced(value), header.path))
+        value, dropped = hostcode.blank_other_declarations(header.file, chosen[number])
+        made.append(reader.with_includes(hostcode.replace_host_functions(value), header.path))
         label = os.path.basename(header.path) if number else os.path.basename(text.label)
         gone = [*header.file.members, *((d.title, d.line) for d in dropped if d.title)]
         left_out += [f"{title} ({label}:{line + 1})" for title, line in gone]
@@ -147,7 +147,7 @@ class _Reader:
         files = [header.file for header in self.headers]
         return self.has_missing or any(
             file.members
-            or hostcode.announced(file.text) != file.text
+            or hostcode.replace_host_functions(file.text) != file.text
             or any(hostcode.is_for_the_host(d) for d in file.declarations)
             for file in files
         )
@@ -162,7 +162,7 @@ class _Reader:
                 self.has_missing |= name == _CUB
                 real = path and os.path.realpath(path)
                 if real and real not in self.known:
-                    inside = files.text(path, "surrogateescape")
+                    inside = files.read_text(path, "surrogateescape")
                     header = self.known[real] = _Header(path, inside)
                     header.name = f"project/{len(self.headers)}/{os.path.basename(path)}"
                     self.headers.append(header)

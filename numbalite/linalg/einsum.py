@@ -301,8 +301,8 @@ def _product(a, b, kept):
     stack = [length[one] for one in stacked]
     left = a.array.transpose([a.labels.index(one) for one in (*stacked, *rows, *contracted)])
     right = b.array.transpose([b.labels.index(one) for one in (*stacked, *contracted, *columns)])
-    left = arguments.reshaped(left, (*stack, counts[0], counts[1]))
-    right = arguments.reshaped(right, (*stack, counts[1], counts[2]))
+    left = arguments.reshape(left, (*stack, counts[0], counts[1]))
+    right = arguments.reshape(right, (*stack, counts[1], counts[2]))
     return _Term(matmul.matmul(left, right).reshape([length[one] for one in labels]), labels)
 
 

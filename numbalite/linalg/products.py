@@ -74,8 +74,8 @@ def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None)
         depth *= a.shape[i]
     shape = [a.shape[i] for i in free_a] + [b.shape[j] for j in free_b]
     rows, columns = _count(a, free_a), _count(b, free_b)
-    left = arguments.reshaped(a.transpose([*free_a, *of_a]), (rows, depth))
-    right = arguments.reshaped(b.transpose([*of_b, *free_b]), (depth, columns))
+    left = arguments.reshape(a.transpose([*free_a, *of_a]), (rows, depth))
+    right = arguments.reshape(b.transpose([*of_b, *free_b]), (depth, columns))
     if out is None:
         return _matmul.dot(left, right).reshape(shape)
     _matmul.dot(left, right, out.reshape(rows, columns))
@@ -234,6 +234,6 @@ def kron(a, b) -> Any:
     count = max(a.ndim, b.ndim)
     of_a = (1,) * (count - a.ndim) + a.shape
     of_b = (1,) * (count - b.ndim) + b.shape
-    left = arguments.reshaped(a, [n for length in of_a for n in (length, 1)])
-    right = arguments.reshaped(b, [n for length in of_b for n in (1, length)])
+    left = arguments.reshape(a, [n for length in of_a for n in (length, 1)])
+    right = arguments.reshape(b, [n for length in of_b for n in (1, length)])
     return np.multiply(left, right).reshape([n * m for n, m in zip(of_a, of_b, strict=True)])

@@ -10,7 +10,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite.compilers import compile_source, profiled
+from numbalite.compilers import compile_source, profiled_launch
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.profiler import machinecode
 
@@ -85,7 +85,7 @@ class Compiled(NamedTuple):
 def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
     """Returns the compiled kernel of a launch, found by the checksum of the image that it ran and the kernel's name
     there, or a sentence that explains why it is not available."""
-    found = profiled(image)
+    found = profiled_launch(image)
     if found is None:
         return "the source of the kernel is not available"
     try:

@@ -98,7 +98,7 @@ def reread(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
     """Returns a Function from the text of its lines and the values of its scope."""
-    whole = linemap.parsed(textwrap.dedent(text))
+    whole = linemap.parse_source(textwrap.dedent(text))
     ast.increment_lineno(whole, first - 1)
     nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
     node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)

@@ -208,7 +208,7 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
     if dtype is not None and dense.dtype != dtype:
         dense = dense.astype(dtype)
     stored_dtype(name, dense.dtype)
-    dense = arguments.converted(dense, dense.dtype)
+    dense = arguments.convert(dense, dense.dtype)
     rows, _ = dense.shape
     places = np.flatnonzero(dense)
     data = arguments.empty(places.shape, dense.dtype, dense)

@@ -481,7 +481,7 @@ def _sorted_keys(numbers, indices, lines, length):
     keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
     order = arguments.empty(numbers.shape, np.int64, numbers)
     kernels.make_keys.forall(keys.size)(numbers, indices, length, keys)
-    radix.sort_rows(orders.of(kind), keys, made, order, 1, keys.size, 0)
+    radix.sort_rows(orders.order_of(kind), keys, made, order, 1, keys.size, 0)
     return made, order
 
 

@@ -74,7 +74,7 @@ class Derivative(DeviceFunction):
                 "derivatives are of a function with one"
             )
         names = names or [f"x{i + 1}" for i in range(count)]
-        text = linemap.plain("", function.definition.text.label)
+        text = linemap.consecutive_text("", function.definition.text.label)
         name = f"{element.plain_name(function)}_{order.last or 'derivative'}"
         definition = Definition(name, names, text, capture.Scope(), module=function.__module__)
         super().__init__(definition, (), function.options)
@@ -315,7 +315,7 @@ class _Text:
                 scope[_INNER] = self.inner.with_numbers(self.type_of("{}", self.levels))
             text = self.text()
         definition = Definition(
-            derivative.name, names, linemap.plain(text, f"<{derivative.name}>"),
+            derivative.name, names, linemap.consecutive_text(text, f"<{derivative.name}>"),
             capture.Scope(scope), module=derivative.__module__,
         )  # fmt: skip
         return DeviceFunction(definition, (self.signature,), derivative.options)

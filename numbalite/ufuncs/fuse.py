@@ -457,7 +457,10 @@ def _function(trace, kinds, results):
     text = trace.body(names if len(results) == 1 else f"make_tuple({names})")
     name = trace.name if trace.name.isidentifier() else "fused"
     definition = Definition(
-        name, parameters, linemap.plain(text, f"<{name}, fused>"), capture.Scope(trace.functions)
+        name,
+        parameters,
+        linemap.consecutive_text(text, f"<{name}, fused>"),
+        capture.Scope(trace.functions),
     )
     returned = to[0] if len(to) == 1 else types.Tuple(to)
     return DeviceFunction(definition, (), None), types.Signature(returned, of), text

@@ -194,7 +194,7 @@ class GeneralFamily:
         scope = capture.Scope({_INNER: inner.with_numbers(numbers)})
         name = f"{element.plain_name(self.made.function)}_{kind}"
         definition = Definition(
-            name, names, linemap.plain(text, f"<{name}>"), scope,
+            name, names, linemap.consecutive_text(text, f"<{name}>"), scope,
             module=self.made.function.__module__,
         )  # fmt: skip
         function = DeviceFunction(definition, (), self.made.function.options)

@@ -143,7 +143,7 @@ def _of_counts(function, signature):
     name = f"{ascii_name(element.plain_name(function))}_of_times"
     names = [f"x{k}" for k in range(len(signature.args))]
     give = "" if signature.return_type is types.void else "return "
-    text = linemap.plain(f"{give}{name}({', '.join(names)});", function.name)
+    text = linemap.consecutive_text(f"{give}{name}({', '.join(names)});", function.name)
     scope = Scope({name: element.typed(function, signature)})
     definition = Definition(function.name, names, text, scope, module=function.__module__)
     return DeviceFunction(definition, (), function.options, function._py_func)

@@ -176,7 +176,7 @@ def test_invalid_arguments_raise():
         (lambda: np.sort(device, axis=2), np.exceptions.AxisError, "axis 2 is out of bounds"),
         (lambda: np.lexsort(device[:0]), TypeError, "need sequence of keys"),
         (lambda: np.lexsort((device, device[0])), ValueError, "same shape"),
-        (lambda: order.of(np.dtype("S3")), TypeError, "elements of dtype"),
+        (lambda: order.order_of(np.dtype("S3")), TypeError, "elements of dtype"),
     ):
         with pytest.raises(error, match=words):
             call()

@@ -9,7 +9,7 @@ from numbalite import cuda
 from numbalite.course import counters, judge
 from numbalite.course.arguments import Arguments
 from numbalite.course.catalogue import find
-from numbalite.course.checked import elsewhere
+from numbalite.course.checked import run_in_other_process
 from numbalite.course.referee import Referee
 from numbalite.judge.verdict import Failed
 
@@ -132,16 +132,18 @@ def test_a_limit_names_the_line_that_contributes_most():
     total = {"load_sectors_per_request": 5.1}
     limit = counters.Limit("load_sectors_per_request", most=5, hint="Read rows.")
     with pytest.raises(Failed) as failed:
-        counters.check((limit,), counters.Counted(total, rows), "9 rows")
+        counters.check((limit,), counters.CallCounters(total, rows), "9 rows")
     assert failed.value.case.startswith("k.py, line 4: b\n")
     assert failed.value.case.endswith("16\nRead rows.")
     kept = counters.Limit("load_sectors_per_request", most=5.2)
-    assert "5.1 (at most 5.2)" in counters.check((kept,), counters.Counted(total, rows), "9 rows")
+    assert "5.1 (at most 5.2)" in counters.check(
+        (kept,), counters.CallCounters(total, rows), "9 rows"
+    )
 
 
 def test_a_launch_is_counted_by_another_process():
     arguments = np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
     task = _rotate(32, True), (2, 2), (32, 32), 0, arguments
-    found = elsewhere(task, counters.count_launch)
+    found = run_in_other_process(task, counters.count_launch)
     assert found.total["bank_conflicts"] == 31 * 32 * 4
     assert any("= tile[x][y]" in line["text"] for line in found.lines)

@@ -125,7 +125,7 @@ def test_a_kernel_in_a_cell_that_never_ends(tmp_path, monkeypatch):
     waits.specialize(x)
     monkeypatch.setattr(timeouts, "CELL_LIMIT", 0.5)
     with pytest.raises(timeouts.Endless, match=r"The cell was not done"):
-        with timeouts.limited(timeouts.CELL_LIMIT, "The cell"):
+        with timeouts.time_limit(timeouts.CELL_LIMIT, "The cell"):
             waits[1, 1](x)
             cuda.synchronize()
 

@@ -423,12 +423,12 @@ def test_an_answer_that_is_given_up(monkeypatch):
     monkeypatch.setattr(timeouts, "GRACE", 0.1)
     monkeypatch.setattr("numbalite._core.give_up", lambda: given_up.append(1))
     with pytest.raises(Failed, match="It never ends.* restart the notebook's kernel"):
-        timeouts.apart(lambda: done.wait(60))
+        timeouts.run_in_thread(lambda: done.wait(60))
     done.set()
     monkeypatch.setattr(timeouts, "LIMIT", 60)
-    assert given_up == [1] and timeouts.apart(lambda: 5) == 5
+    assert given_up == [1] and timeouts.run_in_thread(lambda: 5) == 5
     with pytest.raises(KeyError):
-        timeouts.apart(lambda: {}["x"])
+        timeouts.run_in_thread(lambda: {}["x"])
 
 
 def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
@@ -442,7 +442,7 @@ def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
     monkeypatch.setattr(timeouts, "LIMIT", 0.5)
     begin = time.perf_counter()
     with pytest.raises(errors.KernelTimeout) as raised:
-        timeouts.apart(lambda: waits[2, 32](x))
+        timeouts.run_in_thread(lambda: waits[2, 32](x))
     assert time.perf_counter() - begin < 0.5 + timeouts.GRACE
     failed = mistakes.explain(raised.value)
     assert failed.reason == mistakes.ENDLESS and "waits" in failed.case
@@ -457,7 +457,7 @@ def test_a_kernel_that_cannot_be_stopped_is_reported(monkeypatch):
         raise errors.KernelTimeout("the time limit has passed: the kernel runs on, because ...")
 
     with pytest.raises(timeouts.Failed, match="It never ends.* restart the notebook's kernel"):
-        timeouts.apart(question)
+        timeouts.run_in_thread(question)
 
 
 def test_a_loop_of_python_that_never_ends(monkeypatch):
@@ -472,7 +472,7 @@ def test_a_loop_of_python_that_never_ends(monkeypatch):
     with pytest.raises(
         timeouts.Failed, match=r"It never ends: .*\(It was not done.*seconds.\)$"
     ) as failed:
-        timeouts.apart(lambda: endless(2))
+        timeouts.run_in_thread(lambda: endless(2))
     assert "while True" in failed.value.case or "pass" in failed.value.case
     handler = signal.getsignal(signal.SIGALRM)
     verdict = judge("bank_conflicts", endless)

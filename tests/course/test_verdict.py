@@ -6,7 +6,7 @@ import pytest
 
 from numbalite.course import Verdict, assess, tolerance
 from numbalite.course.verdict import duration
-from numbalite.course.work import HostArray, OnTheHost, Work, guarded, plain
+from numbalite.course.work import HostArray, OnTheHost, Work, guard_array, plain_array
 from numbalite.judge.compare import mismatch, row
 from numbalite.types.tolerance import Tolerance
 
@@ -96,8 +96,8 @@ def test_launches_and_copies_are_formatted():
 
 
 def test_host_arrays_refuse_numpy():
-    x = guarded(np.arange(3.0))
-    assert isinstance(x, HostArray) and type(plain(x)) is np.ndarray
+    x = guard_array(np.arange(3.0))
+    assert isinstance(x, HostArray) and type(plain_array(x)) is np.ndarray
     for work in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: np.add(1, x)):
         with pytest.raises(OnTheHost):
             work()

@@ -95,10 +95,10 @@ def code(data):
     tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
     for question in (scanner.strip, scanner.scan, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.broken_string,
-                     freenames.free_names, translation.translate, hostlog.places, hostlog.messages):  # fmt: skip
+                     freenames.free_names, translation.translate, hostlog.texts_by_line, hostlog.messages):  # fmt: skip
         attempt(question, text)
-    attempt(lambda: translation.translate(text, spared=divisions.spared([text])))
-    attempt(linemap.plain(text, "a.py").numbered)
+    attempt(lambda: translation.translate(text, spared=divisions.unmarked_macros([text])))
+    attempt(linemap.consecutive_text(text, "a.py").numbered)
     attempt(irpatch.patch, text)
     attempt(irpatch.patch, text, checks=("memory", "unwritten", "nan"))
 
@@ -239,7 +239,7 @@ def images(data):
         head = 16 + 64 + 56 * count  # numbalite's magic, the ELF header, the program headers
         raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
     attempt(elf.thread_locals, raw[16:])
-    attempt(elf.undefined, raw[16:])
+    attempt(elf.undefined_symbols, raw[16:])
     module, problem = attempt(_core.Module, raw)
     if module is not None:
         attempt(module.function, "nl_sim_kernel_0", "k", [])

@@ -19,7 +19,7 @@ class Thread:
     `end`: "ret", "exit", or None."""
 
     def __init__(self, ptx, flag):
-        (self.function,) = ptxreader.read(ptx).functions
+        (self.function,) = ptxreader.read_ptx(ptx).functions
         self.labels = {
             name: index
             for (_, name), label in self.function.labels.items()

@@ -521,4 +521,4 @@ def test_messages_are_about_the_users_text():
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="Linux alone has it")
 def test_unreadable_files_are_reported():
     with pytest.raises(OSError, match="'/proc/self/mem'"):
-        files.read("/proc/self/mem")
+        files.read_bytes("/proc/self/mem")

@@ -241,7 +241,7 @@ def test_other_strings_have_the_name_of_the_kernel():
 
 
 def definition(body, parameters=("x",), name="kernel", **values):
-    text = linemap.plain(body, "lesson.py", 10)
+    text = linemap.consecutive_text(body, "lesson.py", 10)
     return Definition(name, parameters, text, Scope({}, values))
 
 
@@ -356,7 +356,7 @@ def test_non_ascii_names_are_encoded():
 
 def test_unit_source_includes_needed_headers():
     text = builder.unit_source(
-        linemap.plain("complex64 z;", "a.cu"), [linemap.plain("int h;", "h")]
+        linemap.consecutive_text("complex64 z;", "a.cu"), [linemap.consecutive_text("int h;", "h")]
     )
     assert '#include "numbalite/complex.cuh"' in text and "using namespace numbalite;" in text
     assert text.index("int h;") < text.index('#line 1 "a.cu"\ncomplex64 z;')
@@ -400,10 +400,12 @@ def test_hint_about_dimensions_and_raw_strings():
 
     log = "error: expression must have pointer-to-object type but it has type float"
     problem = explain(CompileError(log, log=log), "k", {}, [("x", float32[:])],
-                      linemap.plain('a;\nprintf("a\n");', "lesson.py", 10))  # fmt: skip
+                      linemap.consecutive_text('a;\nprintf("a\n");', "lesson.py", 10))  # fmt: skip
     assert "x is float32[:]" in str(problem) and 'r"""' in str(problem)
     assert "line 11" in str(problem)
-    problem = explain(CompileError(log, log=log), "k", {}, (), linemap.plain("if (a {\n}", "l", 3))
+    problem = explain(
+        CompileError(log, log=log), "k", {}, (), linemap.consecutive_text("if (a {\n}", "l", 3)
+    )
     assert "the { on line 3" not in str(problem) and "the ( on line 3 has no partner" in str(
         problem
     )

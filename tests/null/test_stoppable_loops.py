@@ -110,7 +110,7 @@ def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
 
 def counted(body):
     """Returns the counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
-    (function,) = ptxreader.read(HEAD + body + "\nret;\n}\n").functions
+    (function,) = ptxreader.read_ptx(HEAD + body + "\nret;\n}\n").functions
     (loop,) = ptxloops.find(function)
     found = loop.counted
     return found and (found.goes_on, found.step, found.bound, found.most)

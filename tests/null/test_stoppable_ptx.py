@@ -159,9 +159,9 @@ def test_debugged_kernels_and_those_with_options_for_the_assembler_compile():
 def test_shared_arrays_are_aligned_where_there_is_room():
     """Otherwise the assembler does not combine loads: a tiled product took 1.26 times as long."""
     text = b".shared .align 4 .b8 _ZZ1kvE1s[%d];\n.shared .align 4 .b8 t[20];\n.extern .shared .align 4 .b8 d[];\n"
-    assert linking._aligned(text % 1024) == (text % 1024).replace(
+    assert linking._align_shared_arrays(text % 1024) == (text % 1024).replace(
         b"align 4 .b8 _", b"align 16 .b8 _"
     )
-    assert linking._aligned(text % 49104) == text % 49104
+    assert linking._align_shared_arrays(text % 49104) == text % 49104
     wide = b".shared .align 128 .b8 s[1024];\n"
-    assert linking._aligned(wide) == wide
+    assert linking._align_shared_arrays(wide) == wide

@@ -54,13 +54,13 @@ def units(root: str, each: int) -> list:
 def _read(path):
     from numbalite.compilers import files
 
-    return files.text(path, "replace")
+    return files.read_text(path, "replace")
 
 
 def source_of(path: str):
     """What compilers get of a file."""
     from numbalite.cxx import scanner
-    from numbalite.cxx.linemap import plain
+    from numbalite.cxx.linemap import consecutive_text
     from numbalite.kernels import module, options
 
     text = _read(path)
@@ -73,7 +73,7 @@ def source_of(path: str):
     folders = [os.path.dirname(path), *include_folders(path)]
     flags = [*_compile_flags(path), *(f"-I{folder}" for folder in folders)]
     parsed = options.parse({"options": flags})
-    given, parsed, _ = module.device_part(plain(text, path), parsed, names)
+    given, parsed, _ = module.device_part(consecutive_text(text, path), parsed, names)
     made = module.Module(given, parsed, sorted(set(names)), "unit")
     return made._images.source._replace(describe=False, opt=0)
 

@@ -43,7 +43,7 @@ def covered(tmp_path):
             command, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == status, done.stderr
-        found = data.read(str(tmp_path / data.FOLDER))
+        found = data.read_coverage(str(tmp_path / data.FOLDER))
         return {os.path.relpath(path, tmp_path): one for path, one in found.items()}
 
     return run
@@ -360,7 +360,7 @@ def test_damaged_data_are_ignored(covered, tmp_path):
     folder = tmp_path / data.FOLDER
     (folder / "x.4096.cov").write_bytes(b"\0" * 4096 + b"{")
     (folder / "y.cov").write_bytes(b"")
-    assert [os.path.basename(path) for path in data.read(str(folder))] == ["program.py"]
+    assert [os.path.basename(path) for path in data.read_coverage(str(folder))] == ["program.py"]
 
 
 @pytest.mark.parametrize(

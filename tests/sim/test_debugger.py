@@ -307,7 +307,7 @@ def test_gdb_attaches_to_a_running_program(tmp_path):
 
 def test_pieces_of_a_source():
     source = 'before\n#line 3 "a\\\\b \\"c\\".py"\none\ntwo\n#line 9 "<cell 1>"\nthree\n#line 7 "<cell 1>"\nfour'
-    assert debugger.pieces(source) == {
+    assert debugger.texts_by_label(source) == {
         'a\\b "c".py': {3: "one", 4: "two"},
         "<cell 1>": {9: "three", 7: "four"},
     }

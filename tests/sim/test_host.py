@@ -142,7 +142,7 @@ def test_host_image_has_names_and_descriptions(compiled):
         "int32",
     )
     assert describe.variable(image.descriptions["c"]) == ("int32", (3,))
-    wanted = elf.undefined(image.data[16:])
+    wanted = elf.undefined_symbols(image.data[16:])
     assert not [
         name for name in wanted if name.startswith(("_Z", "__cxa_", "printf", "malloc", "nl_"))
     ]
@@ -175,7 +175,7 @@ def test_nvrtc_options_are_translated():
     options = ("-DA=2", "-D", "B", "--define-macro=C(x)=x", "-UD", "-I/one", "--include-path=/two", "-I", "/three",
                "--std=c++20", "--fmad=false", "-lineinfo", "--use_fast_math", "-arch=sm_80", "--maxrregcount=32",
                "--pre-include=x.h", "-default-device", "--ptxas-options=-O1")  # fmt: skip
-    read = hostoptions.read(Source("", options=options, debug=True))
+    read = hostoptions.read_options(Source("", options=options, debug=True))
     assert read.before.splitlines() == [
         "#define NUMBALITE_DEBUG 1", "#define A 2", "#define B 1", "#define C(x) x", "#undef D", '#include "x.h"',
     ]  # fmt: skip
@@ -188,7 +188,7 @@ def test_nvrtc_options_are_translated():
         True,
     )
     with pytest.raises(CompileError, match="lacks its value"):
-        hostoptions.read(Source("", options=("-I",)))
+        hostoptions.read_options(Source("", options=("-I",)))
 
 
 def test_options_reach_the_source(compiled, tmp_path):
@@ -472,7 +472,7 @@ def test_the_optimization_level_of_the_environment(monkeypatch, level, expected)
         monkeypatch.setenv("NUMBALITE_CPU_OPT", level)
 
     def levels(source, kind, checks=()):
-        options = hostoptions.read(source)
+        options = hostoptions.read_options(source)
         flags = host.flags("clang", options, source.opt, kind, checks)
         return [flag for flag in flags if flag.startswith("-O")]
 

@@ -266,7 +266,7 @@ def test_the_log_is_kept(compiled):
 
 
 def test_lines_of_a_source():
-    found = hostlog.places('#line 7 "a.py"\none\ntwo\n#line 3\nthree\n# 9 "b\\"c"\nfour')
+    found = hostlog.texts_by_line('#line 7 "a.py"\none\ntwo\n#line 3\nthree\n# 9 "b\\"c"\nfour')
     assert found == {
         ("a.py", 7): "one",
         ("a.py", 8): "two",

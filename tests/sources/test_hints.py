@@ -138,7 +138,7 @@ def test_the_time_for_hints_grows_linearly(unit):
         value = unit * count + "\nundefined_x;\n"
         log = 'a.cu(1): error: identifier "undefined_x" is undefined'
         problem = errors.CompileError(log, log=log, source=value)
-        return lambda: hints.explain(problem, "k", {}, (), linemap.plain(value, "a.cu"))
+        return lambda: hints.explain(problem, "k", {}, (), linemap.consecutive_text(value, "a.cu"))
 
     assert grows_linearly(run, 20_000 // len(unit), 160_000 // len(unit))
 

@@ -27,7 +27,7 @@ def warned(target_of_each):
         given = options.parse(more, "cuda.module")
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            Module(linemap.plain(source, "user.cu"), given)._images.image(target_of_each)
+            Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)
         return [one for one in found if one.category is KernelWarning]
 
     return compile

@@ -19,7 +19,7 @@ def verdict(target_of_each):
     def compile(source, **more):
         given = options.parse(more, "cuda.module")
         try:
-            Module(linemap.plain(source, "user.cu"), given)._images.image(target_of_each)
+            Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)
         except CompileError as problem:
             return str(problem)
         return ""

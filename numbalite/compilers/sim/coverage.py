@@ -42,7 +42,7 @@ _SANITIZER = "%handler."  # the blocks that report a sanitizer's errors
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     file: str
     line: int
     column: int
@@ -54,7 +54,7 @@ class _Block:
         self.start = self.end = 0  # the lines of its instructions
         self.last = 0  # the first line of its terminator
         self.places: dict[tuple, None] = {}  # (file, line)
-        self.branch: Place | None = None
+        self.branch: Position | None = None
         self.targets: list[str] = []
 
 
@@ -62,20 +62,21 @@ def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
     """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)``: is the coverage
     of the file requested?"""
     head, functions = syntax.functions(ir)
-    places = _Places(ir, is_users)
-    made = _Made(
+    places = _Positions(ir, is_users)
+    made = _Flags(
         "ptr" if re.search(r"^define [^\n]*\bptr\b|\bload [^\n]*, ptr ", ir, re.M) else "i8*"
     )
     functions = [_function(text, places, made) for text in functions]
     return _with_variables("".join([head, *functions]), made)
 
 
-class _Places:
+class _Positions:
     """The source position of each debug location of a module, if it is the user's."""
 
     def __init__(self, ir, is_users):
         files = {
-            name: _path(_text(file), _text(folder)) for name, file, folder in _FILE.findall(ir)
+            name: _path(_unescape(file), _unescape(folder))
+            for name, file, folder in _FILE.findall(ir)
         }
         wanted = {name: file for name, file in files.items() if is_users(file)}
         self._files = {name: wanted.get(_number("file", text)) for name, text in _SCOPE.findall(ir)}
@@ -85,9 +86,9 @@ class _Places:
             file = self._files.get(_number("scope", text))
             line = int(_number("line", text) or 0)
             if file and line and "isImplicitCode: true" not in text:
-                self._found[name] = Place(file, line, int(_number("column", text) or 0))
+                self._found[name] = Position(file, line, int(_number("column", text) or 0))
 
-    def of(self, instruction: str) -> Place | None:
+    def of(self, instruction: str) -> Position | None:
         found = _OF.search(instruction)
         return self._found.get(found[1]) if found else None
 
@@ -104,7 +105,7 @@ def _number(name, text):
     return found[1] if found else None
 
 
-def _text(quoted):
+def _unescape(quoted):
     return (
         _ESCAPE.sub(lambda m: chr(int(m[1], 16)), quoted)
         .encode("latin-1", "replace")
@@ -121,7 +122,7 @@ def _path(file, folder):
     return file
 
 
-class _Made:
+class _Flags:
     """The flags of a module, and their lines and branches."""
 
     def __init__(self, pointer):
@@ -263,16 +264,16 @@ def _with_variables(ir, made):
     values = {
         FLAGS: f"hidden global [{size} x i8] zeroinitializer, align {_PAGE}",
         SIZES: f"hidden constant [2 x i64] [i64 {size}, i64 {len(table)}], align 16",
-        **{n: f"hidden constant [{len(t)} x i8] c\"{_quoted(t)}\", align 1" for n, t in texts.items()},
+        **{n: f"hidden constant [{len(t)} x i8] c\"{_escape_bytes(t)}\", align 1" for n, t in texts.items()},
     }  # fmt: skip
     ir = ir.replace("[NL x i8]", f"[{size} x i8]")
     for variable, value in values.items():
-        ir = _defined(ir, variable, value)
+        ir = _define_variable(ir, variable, value)
     # The simulator copies variables of one name between the images of a kernel with different checks.
     return ir.replace(f"@{FLAGS}", f"@{FLAGS}.{cache.digest(table).hex()}")
 
 
-def _defined(ir, name, value):
+def _define_variable(ir, name, value):
     """Returns the IR in which a declared variable is defined with this value."""
     declared = re.compile(rf"^@{name} = external [^\n]*?(\[\d+ x i\d+\])[^\n]*$", re.M)
     found = declared.search(ir)
@@ -286,5 +287,5 @@ def _defined(ir, name, value):
     return re.sub(rf"\({old}, ({re.escape(new[0])}\*|ptr) @{name}\b", rf"({new[0]}, \1 @{name}", ir)
 
 
-def _quoted(data):
+def _escape_bytes(data):
     return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)

@@ -54,7 +54,7 @@ def run_gdb(arguments) -> int:
 # -------------------------------------------------------------------------
 
 
-def pieces(source: str) -> dict:
+def texts_by_label(source: str) -> dict:
     """{label: {line: text}} of the texts from other origins in a generated source, by its #line directives."""
     found: dict[str, dict[int, str]] = {}
     lines, number = None, 0
@@ -71,7 +71,7 @@ def pieces(source: str) -> dict:
 
 def keep_texts(source: str) -> str | None:
     """Writes the texts that are not in a file. Returns their folder, None if there are none."""
-    texts = {label: lines for label, lines in pieces(source).items() if _is_no_file(label)}
+    texts = {label: lines for label, lines in texts_by_label(source).items() if _is_no_file(label)}
     if not texts:
         return None
     folder = _folder(source)

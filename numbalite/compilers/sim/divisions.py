@@ -27,7 +27,7 @@ _UNARY = frozenset(("(", "+", "-", "!", "~", "*", "&", "::"))
 _PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
 
 
-def spared(texts) -> frozenset | None:
+def unmarked_macros(texts) -> frozenset | None:
     """Returns the macros of a unit (its source and headers) whose divisions are not marked; None:
     no division is marked."""
     if not any(_DIVISION.search(text) for text in texts):
@@ -76,12 +76,12 @@ def edits(tokens, partner):
         at += 1
 
 
-def plain(text: str) -> str:
+def remove_marks(text: str) -> str:
     """Returns a text without its marks."""
     return _MARK.sub("", text)
 
 
-def unmarked(line: str, below: str) -> str:
+def marker_line_without_marks(line: str, below: str) -> str:
     """Returns a compiler's marker line for a source line with marks, adapted to the line without
     marks."""
     tokens = scanner.tokenize(line)

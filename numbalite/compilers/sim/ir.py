@@ -40,7 +40,7 @@ def first_line(function: str) -> str:
     return function.partition("\n")[0]
 
 
-def defined(ir: str) -> set[str]:
+def defined_symbols(ir: str) -> set[str]:
     """Returns the symbols of the functions that a module defines."""
     return {found[1] for found in DEFINED.finditer(ir)}
 

@@ -142,7 +142,7 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     head, functions = syntax.functions(ir)
     if not functions:
         return ir
-    defined = syntax.defined(ir) if "nan" in checks else ()
+    defined = syntax.defined_symbols(ir) if "nan" in checks else ()
     if spins and "volatile " in ir and _VOLATILE.search(ir):
         functions = _tell_volatile(functions)
     if "unwritten" in checks:
@@ -190,10 +190,10 @@ def _without_unasked(head, functions):
             continue
         if not any(mark in x for x in head.split("\n") if not _LISTS.match(x)):
             idle[name] = own[0]
-    return _without(head, functions, idle)
+    return _remove_functions(head, functions, idle)
 
 
-def _without(head, functions, idle):
+def _remove_functions(head, functions, idle):
     """Removes functions, and their entries in llvm.used; idle: symbol -> text of the function."""
     if not idle:
         return head, functions

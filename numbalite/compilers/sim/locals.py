@@ -74,7 +74,7 @@ class Locals:
         self._structs = dict(_STRUCT.findall(ir))
         self._sizes: dict = {}
         self._checked = syntax.sanitized_groups(ir)
-        self._defined = syntax.defined(ir)
+        self._defined = syntax.defined_symbols(ir)
         self._strings: dict = {}
         self.is_typed = re.search(r"\bi8\*", ir) is not None
         self.bytes_pointer = "i8*" if self.is_typed else "ptr"
@@ -161,7 +161,7 @@ def _bits(type_):
     return int(vector[1]) * _bits(vector[2]) if vector else 0
 
 
-def _ones(type_):
+def _nonzero_constant(type_):
     """Returns the text of a constant of the type whose bytes are all nonzero."""
     if re.fullmatch(r"i\d+", type_):
         return "-1"
@@ -456,7 +456,7 @@ class _Function:
             self._fill(root, -1, self._length(root), out)
             return
         value = found["what"][len(type_) + 1 :]
-        value = _twin(value) if value in self.second else _ones(type_)
+        value = _twin(value) if value in self.second else _nonzero_constant(type_)
         out.append(f"  store {type_} {value}, {found['pointer']} {_twin(found['at'])}, align 1")
 
     def _move(self, line, found, out):

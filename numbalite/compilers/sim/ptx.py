@@ -18,7 +18,15 @@ from numbalite.compilers.sim.ptxasync import Asynchronous
 from numbalite.compilers.sim.ptxbits import Bits
 from numbalite.compilers.sim.ptxmatrix import Matrices
 from numbalite.compilers.sim.ptxmemory import Memory
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, pieces, size_of, split, type_of
+from numbalite.compilers.sim.ptxtext import (
+    PTX,
+    TYPES,
+    UnknownInstruction,
+    size_of,
+    split,
+    split_template,
+    type_of,
+)
 from numbalite.compilers.sim.ptxthreads import Threads
 from numbalite.cxx.scanner import Token
 
@@ -103,7 +111,7 @@ def _template(tokens):
         elif token.text == "#" or (before is not None and before.text == "#"):
             continue  # a stringized macro argument, such as the cache operator in "ld." #op ".u32"
         else:
-            raise Unknown(f"with the macro {token.text} in its text")
+            raise UnknownInstruction(f"with the macro {token.text} in its text")
     return _COMMENT.sub(" ", "".join(out))
 
 
@@ -115,23 +123,23 @@ def _operands(tokens, text, is_output):
             at += 1
             continue
         if tokens[at].text == "[":
-            raise Unknown("with named operands, which NVRTC does not read,")
+            raise UnknownInstruction("with named operands, which NVRTC does not read,")
         constraint = tokens[at].text.strip('"') if at < len(tokens) else ""
         opening = at + 1
         if opening >= len(tokens) or tokens[opening].text != "(":
-            raise Unknown("with operands that are not written out")
+            raise UnknownInstruction("with operands that are not written out")
         depth, closing = 0, opening
         for closing in range(opening, len(tokens)):
             depth += (tokens[closing].text in "([{") - (tokens[closing].text in ")]}")
             if depth == 0:
                 break
-        expression = _joined(tokens[opening + 1 : closing])
+        expression = _join_tokens(tokens[opening + 1 : closing])
         found.append((constraint, expression, is_output))
         at = closing + 1
     return found
 
 
-def _joined(tokens):
+def _join_tokens(tokens):
     """Returns the text of the tokens, with a blank only between tokens that are apart in the source (`>>` is two
     tokens)."""
     out = ""
@@ -160,7 +168,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 before.append(f"auto nl_{i} = {PTX}operand({expression});")  # a macro's parameter
                 continue
             if letter not in _CONSTRAINTS:
-                raise Unknown(f"with the constraint {constraint!r}")
+                raise UnknownInstruction(f"with the constraint {constraint!r}")
             kind = _CONSTRAINTS[letter]
             if is_output and "+" not in constraint:
                 before.append(f"{kind} nl_{i}; __builtin_memset(&nl_{i}, 0, sizeof nl_{i});")
@@ -178,7 +186,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         """Translates the instructions of a template in order."""
         out, heads, at = [], [], 0
         self.registers.append({})
-        for piece in pieces(text):
+        for piece in split_template(text):
             if piece == "{":
                 self.registers.append({})
                 out.append("{")
@@ -221,7 +229,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         if re.match(r"[%A-Za-z_$]", operand) and operand not in _SPECIAL:
             is_predicate = self.register(operand)[1] == "bool"
             if is_predicate != (kind == "bool"):
-                raise Unknown(
+                raise UnknownInstruction(
                     f"with the operand {operand}, which is {'a' if is_predicate else 'no'} predicate,"
                 )
         return f"{PTX}as<{kind}>({self.plain(operand)})"
@@ -259,7 +267,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         for scope in reversed(self.registers):
             if special in scope:
                 return scope[special]
-        raise Unknown(f"with the operand {operand}")
+        raise UnknownInstruction(f"with the operand {operand}")
 
     def set(self, operand, value):
         """Returns a C++ statement that writes a register."""
@@ -271,7 +279,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         """Returns the C++ expression for the address [register + offset], as an integer."""
         inner = operand.strip()
         if not (inner.startswith("[") and inner.endswith("]")):
-            raise Unknown(f"with the address {operand}")
+            raise UnknownInstruction(f"with the address {operand}")
         base, sign, offset = re.fullmatch(
             r"\s*([^+\-]+?)\s*(?:([+-])\s*([\w%+\-\s]+))?", inner[1:-1]
         ).groups()
@@ -308,15 +316,15 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             elif found := _VIDEO.fullmatch(name):
                 done = self.video(found[1], found[2], modifiers, operands)
             else:
-                raise Unknown(opcode)
+                raise UnknownInstruction(opcode)
         except (IndexError, ValueError, KeyError, AttributeError, TypeError, StopIteration):
-            raise Unknown(opcode) from None
+            raise UnknownInstruction(opcode) from None
         return f"{guard}{{ {done} }}"
 
     def directive(self, text):
         found = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text, re.S)
         if not found or found[1] not in TYPES:
-            raise Unknown(text.split()[0])
+            raise UnknownInstruction(text.split()[0])
         kind, out = TYPES[found[1]], []
         for name in found[2].split(","):
             name = name.strip().replace("%%", "%")
@@ -333,7 +341,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         """Returns the C++ statement for an instruction d = name(a, b, c) with operands and result of one type."""
         kind = type_of(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
-            raise Unknown(".".join([name, *modifiers]))
+            raise UnknownInstruction(".".join([name, *modifiers]))
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):
             return self.sixteen(name, kind, modifiers, operands)
         if kind == "f32x2":
@@ -364,7 +372,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 else f"{PTX}saturate({result})"
             )
         if "relu" in modifiers:
-            raise Unknown(".".join([name, *modifiers]))
+            raise UnknownInstruction(".".join([name, *modifiers]))
         if "cc" in modifiers:
             self.uses_carry = True
             return self.set(
@@ -376,7 +384,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         """Returns the C++ statement for an instruction on 16-bit numbers, or pairs of them."""
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
-            raise Unknown(".".join([name, *modifiers]))
+            raise UnknownInstruction(".".join([name, *modifiers]))
         values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
         nan = "_nan" if "NaN" in modifiers else ""
         result = f"{PTX}{kind}::{name}{nan}({values})"
@@ -430,12 +438,12 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         to, source = operands
         if source.startswith("{"):
             parts = split(source[1:-1])
-            piece = _whole(size_of(kind) // len(parts))
+            piece = _integer_type(size_of(kind) // len(parts))
             values = ", ".join(self.value(one, piece) for one in parts)
-            return self.set(to, f"{PTX}packed<{_whole(size_of(kind))}, {piece}>({values})")
+            return self.set(to, f"{PTX}packed<{_integer_type(size_of(kind))}, {piece}>({values})")
         if to.startswith("{"):
             parts = split(to[1:-1])
-            piece, whole = _whole(size_of(kind) // len(parts)), _whole(size_of(kind))
+            piece, whole = _integer_type(size_of(kind) // len(parts)), _integer_type(size_of(kind))
             out = [f"{whole} nl_whole = {self.value(source, whole)};"]
             out += [
                 self.set(one, f"{PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
@@ -511,7 +519,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 or rounding != "rn"
                 or "relu" in modifiers
             ):
-                raise Unknown("cvt." + ".".join(modifiers))
+                raise UnknownInstruction("cvt." + ".".join(modifiers))
             a, b = (self.value(one, "float") for one in operands[1:])
             return self.set(operands[0], f"{PTX}{to}::both({b}, {a})")
         value = self.value(operands[1], TYPES[source])
@@ -519,10 +527,10 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             value, source = f"{PTX}{source}::real({value})", "f32"
         if to in ("f16", "bf16"):
             if rounding != "rn":
-                raise Unknown("cvt." + ".".join(modifiers))
+                raise UnknownInstruction("cvt." + ".".join(modifiers))
             return self.set(operands[0], f"{PTX}{to}::from(static_cast<float>({value}))")
         if to in ("f16x2", "bf16x2") or source in ("f16x2", "bf16x2"):
-            raise Unknown("cvt." + ".".join(modifiers))
+            raise UnknownInstruction("cvt." + ".".join(modifiers))
         a, b = TYPES[to], TYPES[source]
         if to in ("f32", "f64"):
             if source in ("f32", "f64") and rounding.endswith("i"):
@@ -534,7 +542,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 named = {"rz": "rz", "rm": "rd", "rp": "ru"}[rounding]
                 result = f"__double2float_{named}({value})"
             else:
-                raise Unknown("cvt." + ".".join(modifiers))
+                raise UnknownInstruction("cvt." + ".".join(modifiers))
             if "sat" in modifiers:
                 result = f"{PTX}saturate({result})"
         elif source in ("f32", "f64"):
@@ -557,7 +565,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         if to == "f16x2" and source in _PAIRS and rest == {"rn"}:
             value = self.value(operands[1], "unsigned short")
             return self.set(operands[0], f"{PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})")
-        raise Unknown("cvt." + ".".join(modifiers))
+        raise UnknownInstruction("cvt." + ".".join(modifiers))
 
     def do_createpolicy(self, modifiers, operands):
         return self.set(operands[0], "0")
@@ -593,7 +601,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return "__brkpt();"
 
     def do_ret(self, modifiers, operands):
-        raise Unknown("ret")
+        raise UnknownInstruction("ret")
 
     def do_nanosleep(self, modifiers, operands):
         return f"__nanosleep({self.value(operands[0], 'unsigned')});"
@@ -613,7 +621,7 @@ _WIDER = {"u16": "unsigned", "s16": "int", "u32": "unsigned long long", "s32": "
           "u64": "unsigned __int128", "s64": "__int128"}  # fmt: skip
 
 
-def _whole(size):
+def _integer_type(size):
     kinds = {
         1: "unsigned char",
         2: "unsigned short",

@@ -3,7 +3,7 @@ cuda_src/sim/mbarrier.h."""
 
 from __future__ import annotations
 
-from numbalite.compilers.sim.ptxtext import Unknown
+from numbalite.compilers.sim.ptxtext import UnknownInstruction
 
 _SIM = "::numbalite_sim::"
 _MBARRIER = f"{_SIM}mbarrier::"
@@ -60,7 +60,7 @@ class Asynchronous:
         if modifiers[0] == "reduce":
             return self.bulk_reduction(modifiers[1:], operands)
         if modifiers[0] != "async" or "tensor" in modifiers:
-            raise Unknown("cp." + ".".join(modifiers))
+            raise UnknownInstruction("cp." + ".".join(modifiers))
         if modifiers[1] == "bulk":
             return self.bulk(modifiers[2:], operands)
         if modifiers[1] == "mbarrier":
@@ -106,7 +106,7 @@ class Asynchronous:
         modifiers are the address spaces."""
         spaces = [m for m in modifiers if m in ("global", "shared::cluster", "shared::cta")]
         if len(spaces) != 2 or "cp_mask" in modifiers:
-            raise Unknown("cp.async.bulk." + ".".join(modifiers))
+            raise UnknownInstruction("cp.async.bulk." + ".".join(modifiers))
         to, source = (
             self.address(operand, [space])
             for operand, space in zip(operands[:2], spaces, strict=True)
@@ -115,7 +115,7 @@ class Asynchronous:
 
     def bulk_reduction(self, modifiers, operands):
         if modifiers[:2] != ["async", "bulk"] or "tensor" in modifiers:
-            raise Unknown("cp.reduce." + ".".join(modifiers))
+            raise UnknownInstruction("cp.reduce." + ".".join(modifiers))
         to, source, size = self.ends(modifiers, operands)
         kind = next(_TYPES[m] for m in reversed(modifiers) if m in _TYPES)
         function = next(_REDUCTIONS[m] for m in modifiers if m in _REDUCTIONS)

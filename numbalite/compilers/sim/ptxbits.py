@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, type_of
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, type_of
 
 _SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
 
@@ -54,7 +54,7 @@ class Bits:
 
     def do_prmt(self, modifiers, operands):
         if len(modifiers) > 1:
-            raise Unknown("prmt." + ".".join(modifiers))
+            raise UnknownInstruction("prmt." + ".".join(modifiers))
         values = ", ".join(self.value(one, "unsigned") for one in operands[1:])
         return self.set(operands[0], f"__byte_perm({values})")
 

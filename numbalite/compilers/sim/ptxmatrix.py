@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from numbalite.compilers.sim.ptxtext import Unknown, listed
+from numbalite.compilers.sim.ptxtext import UnknownInstruction, registers_of
 
 _MATRIX = "::numbalite_sim::matrix::"
 # mma: the shapes of each type of a, the types of its results.
@@ -29,7 +29,7 @@ _BITS = {
 }  # fmt: skip
 
 
-def _word(kind):
+def _register_type(kind):
     return "unsigned long long" if kind == "f64" else "unsigned"
 
 
@@ -75,10 +75,12 @@ class Matrices:
                 "cab", (operands[3], *operands[1:3]), (c, a, b), counts, strict=True
             )
         ]
-        to = listed(operands[0])
+        to = registers_of(operands[0])
         expected = (4 if d == "f16" else 8) if quads else _registers(d, m * n)
         if len(to) != expected:
-            raise Unknown(f"mma with {len(to)} registers of the result instead of {expected}")
+            raise UnknownInstruction(
+                f"mma with {len(to)} registers of the result instead of {expected}"
+            )
         if quads:
             rows = ", ".join(str(one == "row").lower() for one in layouts)
             function, more = f"mma_of_quads<{rows}, {_MATRIX}{c}, {_MATRIX}{d}>", ""
@@ -89,7 +91,7 @@ class Matrices:
         return " ".join(
             (
                 *lists,
-                f"{_word(d)} nl_d[{len(to)}];",
+                f"{_register_type(d)} nl_d[{len(to)}];",
                 f"{_MATRIX}{function}(nl_d, nl_a, nl_b, nl_c{more}, __builtin_FILE(), __builtin_LINE());",
                 *(self.set(one, f"nl_d[{i}]") for i, one in enumerate(to)),
             )
@@ -97,11 +99,13 @@ class Matrices:
 
     def words(self, name, operand, kind, count):
         """Returns the C++ declaration of an array with the registers of an operand."""
-        given = listed(operand)
+        given = registers_of(operand)
         if len(given) != count:
-            raise Unknown(f"mma with {len(given)} registers of {name[-1]} instead of {count}")
-        values = ", ".join(self.value(one, _word(kind)) for one in given)
-        return f"const {_word(kind)} {name}[] = {{{values}}};"
+            raise UnknownInstruction(
+                f"mma with {len(given)} registers of {name[-1]} instead of {count}"
+            )
+        values = ", ".join(self.value(one, _register_type(kind)) for one in given)
+        return f"const {_register_type(kind)} {name}[] = {{{values}}};"
 
     def matrices(self, modifiers, registers):
         """Returns the text of the template arguments of ldmatrix and stmatrix: the number of matrices, and whether they
@@ -112,11 +116,13 @@ class Matrices:
         if len(counts) != 1 or set(modifiers) - known - set(counts) or needed - set(modifiers):
             raise ValueError
         if len(registers) != int(counts[0][1]):
-            raise Unknown(f"ldmatrix or stmatrix with {len(registers)} registers for .{counts[0]}")
+            raise UnknownInstruction(
+                f"ldmatrix or stmatrix with {len(registers)} registers for .{counts[0]}"
+            )
         return f"{counts[0][1]}, {str('trans' in modifiers).lower()}"
 
     def do_ldmatrix(self, modifiers, operands):
-        to = listed(operands[0])
+        to = registers_of(operands[0])
         function = f"{_MATRIX}load<{self.matrices(modifiers, to)}>"
         out = (
             f"unsigned nl_to[{len(to)}]; {function}(nl_to, {self.address(operands[1], modifiers)});"
@@ -124,7 +130,7 @@ class Matrices:
         return out + " ".join(self.set(one, f"nl_to[{i}]") for i, one in enumerate(to))
 
     def do_stmatrix(self, modifiers, operands):
-        given = listed(operands[1])
+        given = registers_of(operands[1])
         function = f"{_MATRIX}store<{self.matrices(modifiers, given)}>"
         values = ", ".join(self.value(one, "unsigned") for one in given)
         return (

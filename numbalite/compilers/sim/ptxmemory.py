@@ -3,7 +3,14 @@ spaces."""
 
 from __future__ import annotations
 
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, listed, size_of, type_of
+from numbalite.compilers.sim.ptxtext import (
+    PTX,
+    TYPES,
+    UnknownInstruction,
+    registers_of,
+    size_of,
+    type_of,
+)
 from numbalite.compilers.sim.ptxthreads import fence
 
 _ATOMICS = {"add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr",
@@ -55,7 +62,7 @@ class Memory:
         kind = type_of(modifiers)
         to, at = operands[0], self.address(operands[1], modifiers)
         access = _access(modifiers)
-        parts = listed(to)
+        parts = registers_of(to)
         out = [f"{_scope(modifiers)}unsigned long long nl_at = {at};"]
         if len(parts) > 1:
             out.append(f"{TYPES[kind]} nl_parts[{len(parts)}]; {PTX}load_all(nl_parts, nl_at);")
@@ -71,7 +78,7 @@ class Memory:
     def do_st(self, modifiers, operands):
         kind = type_of(modifiers)
         at, source, access = self.address(operands[0], modifiers), operands[1], _access(modifiers)
-        parts = listed(source)
+        parts = registers_of(source)
         if "async" in modifiers:
             return self.store_async(TYPES[kind], size_of(kind), operands, parts)
         values = [self.value(one, TYPES[kind]) for one in parts]
@@ -86,7 +93,7 @@ class Memory:
 
     def do_red(self, modifiers, operands):
         if "async" in modifiers:
-            raise Unknown("red.async")
+            raise UnknownInstruction("red.async")
         return self.atomic(modifiers, operands, "_")
 
     def atomic(self, modifiers, operands, to):

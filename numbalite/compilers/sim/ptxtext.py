@@ -16,7 +16,7 @@ TYPES = {
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "16x2": 4, "32x2": 8, "128": 16}
 
 
-class Unknown(Exception):
+class UnknownInstruction(Exception):
     """The statement has no C++ equivalent: an instruction, as text."""
 
 
@@ -32,7 +32,7 @@ def split(text):
     return [part.strip() for part in parts if part.strip()]
 
 
-def pieces(text):
+def split_template(text):
     """Yields the texts of the instructions of an inline assembly template, and the braces of its blocks."""
     start, depth = 0, 0
     for i, sign in enumerate(text):
@@ -59,7 +59,7 @@ def pieces(text):
         yield text[start:]
 
 
-def listed(operand):
+def registers_of(operand):
     """Returns the list of registers of an operand; several are in braces."""
     return split(operand[1:-1]) if operand.startswith("{") else [operand]
 

@@ -3,7 +3,7 @@ barriers, and exchanges between the lanes of a warp."""
 
 from __future__ import annotations
 
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, Unknown, type_of
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, type_of
 
 
 def fence(modifiers):
@@ -40,7 +40,7 @@ class Threads:
         if modifiers[0] == "arrive":
             barrier, count = (self.value(one, "unsigned") for one in operands)
             return f"__barrier_arrive({barrier}, {count});"
-        raise Unknown("bar." + ".".join(modifiers))
+        raise UnknownInstruction("bar." + ".".join(modifiers))
 
     do_barrier = do_bar
 

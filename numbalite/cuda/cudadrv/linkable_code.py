@@ -64,7 +64,7 @@ class LinkableCode:
         suffix = os.path.splitext(os.fspath(path))[1][1:]
         for kind in (CUSource, PTXSource, Cubin, Fatbin, Archive, Object, LTOIR):
             if suffix in kind.suffixes:
-                return kind(files.read(path), name=os.path.basename(path))
+                return kind(files.read_bytes(path), name=os.path.basename(path))
         raise RuntimeError(f"Don't know how to link file with extension {suffix!r}: {path}")
 
     @classmethod
