@@ -37,7 +37,7 @@ def expected(x, y):
 
 
 def where(*arrays):
-    """(the worker, its device) of a task; the arrays are copied to that device."""
+    """Returns (the worker, its device) of a task; the arrays are copied to that device."""
     number = cuda.get_current_device().id
     assert all(array.device == number for array in arrays)
     return get_worker().name, number

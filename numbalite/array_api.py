@@ -107,7 +107,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceNDArray:
 
 
 def broadcast_arrays(*arrays: Any) -> list[DeviceNDArray]:
-    """Views of the arrays with a common shape."""
+    """Returns views of the arrays with a common shape."""
     return list(cuda.broadcast_arrays(*arrays))
 
 

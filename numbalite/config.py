@@ -429,7 +429,8 @@ def driver() -> str:
 
 
 def describe() -> list[Any]:
-    """(variable, text) of the variables set in the environment, for `python -m numbalite info`."""
+    """Returns (variable, text) of the variables set in the environment, for `python -m numbalite
+    info`."""
     names = []
     for row in _TABLE:
         names.append("NUMBALITE_" + row.name)

@@ -168,7 +168,7 @@ def live():
 
 
 def nvrtc_version():
-    """(major, minor) of the NVRTC that compiles for the GPU."""
+    """Returns (major, minor) of the NVRTC that compiles for the GPU."""
     from numbalite.compilers import nvrtc
 
     return nvrtc.open_library()[1]

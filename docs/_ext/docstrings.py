@@ -15,7 +15,8 @@ CONFIG = Config(napoleon_use_rtype=False)
 
 
 def with_programs(lines):
-    """The lines with a directive before each indented paragraph that follows an empty line."""
+    """Returns the lines with a directive before each indented paragraph that follows an empty
+    line."""
     out, previous, inside = [], "", False
     for i, line in enumerate(lines):
         indented = line.startswith("    ")
@@ -35,7 +36,8 @@ def with_programs(lines):
 
 
 def split_sections(lines):
-    """(the text before the first section, the sections): a section's title is underlined."""
+    """Returns (the text before the first section, the sections): a section's title is
+    underlined."""
     for i, line in enumerate(lines[1:], 1):
         if UNDERLINE.match(line) and lines[i - 1].strip():
             return lines[: i - 1], lines[i - 1 :]

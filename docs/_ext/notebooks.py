@@ -12,7 +12,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def fenced(text, language):
-    """A block of code, with a fence longer than any in it."""
+    """Returns a block of code, with a fence longer than any in it."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -20,7 +20,8 @@ def fenced(text, language):
 
 
 def language(source):
-    """The language for the highlighting of a code cell; IPython's commands are no Python."""
+    """Returns the language for the highlighting of a code cell; IPython's commands are no
+    Python."""
     first = source.lstrip().partition("\n")[0]
     if first.startswith("%%cuda"):
         return "cuda"
@@ -29,18 +30,18 @@ def language(source):
 
 
 def picture(data, said):
-    """An image of a notebook, in the page itself."""
+    """Returns an image of a notebook, in the page itself."""
     source = "".join(data).replace("\n", "")
     return f'<img class="result" alt="{html.escape(said)}" src="data:image/png;base64,{source}">'
 
 
 def with_pictures(text, attachments):
-    """A text cell, with its attached pictures."""
+    """Returns a text cell, with its attached pictures."""
     return ATTACHED.sub(lambda found: picture(attachments[found[2]]["image/png"], found[1]), text)
 
 
 def result(output):
-    """The output of a cell: a picture, a table or box in HTML, or text."""
+    """Returns the output of a cell: a picture, a table or box in HTML, or text."""
     data = output.get("data", {})
     if "image/png" in data:
         return picture(data["image/png"], "the figure that this program draws")
@@ -52,7 +53,7 @@ def result(output):
 
 
 def markdown(book):
-    """The text of a notebook, from its JSON."""
+    """Returns the text of a notebook, from its JSON."""
     pieces = []
     for cell in book["cells"]:
         source = "".join(cell["source"]).strip("\n")

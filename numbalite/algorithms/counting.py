@@ -52,7 +52,7 @@ def dtype_of(weights: Any) -> np.dtype:
 
 
 def blocks_of(count: int) -> tuple[int, int]:
-    """(blocks, threads) for this number of elements."""
+    """Returns (blocks, threads) for this number of elements."""
     if count <= _FEW_THREADS * _EACH * _MAX_BLOCKS // 4:
         return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
     return min(-(-count // (_THREADS * _EACH)), _MAX_BLOCKS), _THREADS

@@ -143,7 +143,7 @@ class Given:
     def output(
         self, out: Any, shape: tuple, dtype: np.dtype, in_place: bool = False
     ) -> tuple[Any, Any]:
-        """(array to return, device array to write to): new ones if `out` is None.
+        """Returns (array to return, device array to write to): new ones if `out` is None.
 
         They differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`: it may be the
         array itself.

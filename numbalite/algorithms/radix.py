@@ -75,8 +75,8 @@ def _short(order, source, target, indices, rows, n, stream):
 
 
 def _block_of_row(order, n, has_places, device):
-    """(kernel, threads, bytes of shared memory) that sort a row by one block, digit by digit; None for other
-    lengths."""
+    """Returns (kernel, threads, bytes of shared memory) that sort a row by one block, digit by
+    digit; None for other lengths."""
     first = _FIRST_ROW if order.digits > 2 else _FIRST_ROW // 2
     if n <= first or order.digits > _MAX_ROW_DIGITS:
         return None
@@ -141,7 +141,8 @@ def _two_buffers(passes, size, dtype, stream, target=None):
 
 @functools.lru_cache(256)
 def _passes(order, value_size, count, device):
-    """(kernel of a pass over one digit, its threads, elements per tile, bytes of shared memory)"""
+    """Returns (kernel of a pass over one digit, its threads, elements per tile, bytes of shared
+    memory)"""
     threads, items, together = _tile_shape(order.itemsize, value_size, device)
     tile = threads * items
     value = _CXX[value_size] if value_size else f"{_SPACE}no_value"
@@ -175,7 +176,8 @@ def _count(order, source, rows, n, count, work, stream):
 
 @functools.lru_cache(256)
 def _counter(order, count, is_many, device):
-    """(kernel that counts digits, its threads, bytes of shared memory, maximum number of blocks)"""
+    """Returns (kernel that counts digits, its threads, bytes of shared memory, maximum number of
+    blocks)"""
     threads, room, most, many = _COUNTING_MANY if is_many else _COUNTING
     if room > 1 << 15:
         room = min(room, _core.device_attribute(device, SHARED_MEMORY_OF_BLOCK))

@@ -26,7 +26,7 @@ class _Choice(Operation):
     way: str
 
     def _run(self, array, out, count, stream):
-        """(the array's call, the written elements, the array that contains their number)"""
+        """Returns (the array's call, the written elements, the array that contains their number)"""
         given = Given(array, self, stream)
         x = given.array
         with given.device:

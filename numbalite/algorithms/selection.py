@@ -113,7 +113,7 @@ def _is_packed(what, array, mask):
 
 
 def _plan(what, array, mask, out, steps):
-    """(schedule, plan of the kernel, whether it has the larger capacity)"""
+    """Returns (schedule, plan of the kernel, whether it has the larger capacity)"""
     masks = (0,) * array.ndim if mask is None else mask.strides
     apart = steps[1] if steps else 0
     dims = [

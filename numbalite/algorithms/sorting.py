@@ -26,7 +26,7 @@ def _is_dense(a):
 
 
 def _rows(a, axis, stream):
-    """(contiguous array with the axis last, whether it is a copy)"""
+    """Returns (contiguous array with the axis last, whether it is a copy)"""
     if axis == a.ndim - 1:
         return (a, False) if _is_dense(a) else (a.copy(stream=stream), True)
     others = [k for k in range(a.ndim) if k != axis]
@@ -165,7 +165,7 @@ def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any)
 
 
 def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
-    """(the array, the axis counted from the front); None: all elements as a 1-D array."""
+    """Returns (the array, the axis counted from the front); None: all elements as a 1-D array."""
     if axis is None:
         return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
     return a, shapes.axis_number(axis, a.ndim)

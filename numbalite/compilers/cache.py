@@ -209,13 +209,13 @@ def _remove(path):
 
 
 def _entries(folder):
-    """(date of last use, size, path) of each file whose name is one of the cache's."""
+    """Returns (date of last use, size, path) of each file whose name is one of the cache's."""
     return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
             if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
 def _preludes(folder):
-    """(date, path) of the folders of precompiled headers and of texts."""
+    """Returns (date, path) of the folders of precompiled headers and of texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
             if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
 
@@ -277,7 +277,7 @@ def trim(limit: int) -> int:
 
 
 def usage() -> tuple:
-    """(number of images, total bytes) of the cache."""
+    """Returns (number of images, total bytes) of the cache."""
     folder = directory()
     if not folder:
         return 0, 0

@@ -38,12 +38,12 @@ def constructors(data: bytes) -> int:
 
 
 def thread_locals(data: bytes) -> list[tuple]:
-    """(name, size) of the thread-local variables."""
+    """Returns (name, size) of the thread-local variables."""
     return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
 
 
 def objects(data: bytes) -> list[tuple]:
-    """(name, size) of the variables that are not thread-local."""
+    """Returns (name, size) of the variables that are not thread-local."""
     return [
         (name, size)
         for name, info, index, size in _symbols(data, _SYMTAB)
@@ -52,7 +52,8 @@ def objects(data: bytes) -> list[tuple]:
 
 
 def _symbols(data, kind):
-    """(name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian ELF.
+    """Yields (name, info, section, size) of each symbol in tables of a kind; 64-bit little-endian
+    ELF.
 
     Raises ValueError if the file is truncated.
     """

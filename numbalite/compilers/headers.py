@@ -104,7 +104,7 @@ _DIRECTIVE = re.compile(
 
 
 def includes(text: str) -> list:
-    """(name, quoted) for each header that a text includes or tests with __has_include.
+    """Returns (name, quoted) for each header that a text includes or tests with __has_include.
 
     The name is "" if it depends on the preprocessor (a macro, #include_next).
     """

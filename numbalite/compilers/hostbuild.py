@@ -101,7 +101,7 @@ def identify(compiler) -> Identity:
 
 
 def describe() -> str:
-    """One line for ``python -m numbalite info``."""
+    """Returns one line for ``python -m numbalite info``."""
     compiler = host.find()
     return f"{identify(compiler).title} ({' '.join(compiler.command)})"
 

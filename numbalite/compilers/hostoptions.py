@@ -91,7 +91,7 @@ def read_options(source) -> Options:
 
 
 def _split(option, rest, text):
-    """(meaning, value) of an option; takes a separate value from `rest`."""
+    """Returns (meaning, value) of an option; takes a separate value from `rest`."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]

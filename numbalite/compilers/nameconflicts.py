@@ -55,8 +55,8 @@ def compile(source, run, texts):
 
 
 def _namesakes(log, hidden):
-    """Names of numbalite that a compiler reports as ambiguous; in later rounds also those that it reports as
-    redeclared."""
+    """Returns names of numbalite that a compiler reports as ambiguous; in later rounds also those
+    that it reports as redeclared."""
     found = {name for match in _AMBIGUOUS.finditer(log) for name in match.groups() if name}
     if hidden:
         for match in _DECLARED.finditer(log):

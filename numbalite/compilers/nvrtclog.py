@@ -51,7 +51,7 @@ def worth_reading(found, directories) -> list[str]:
 
 
 def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
-    """(number, text, file, line, shown source lines) of each warning."""
+    """Returns (number, text, file, line, shown source lines) of each warning."""
     found = []
     for message in messages(log):
         match = _WARNING.match(message)
@@ -122,7 +122,8 @@ def at_the_users_line(message: str, files=(), directories=()) -> str:
 
 
 def _split(message):
-    """(the message without its notes, its notes). A note ends after the line that it shows."""
+    """Returns (the message without its notes, its notes). A note ends after the line that it
+    shows."""
     body: list[str] = []
     notes: list[list[str]] = []
     of_note = False

@@ -298,8 +298,8 @@ class _Counting:
         return self.graph.uses().get(register) == indices
 
     def _comparisons(self, is_negated, predicate):
-        """(index of a setp, index of the and.pred or or.pred with its result, or None): if it is false, the loop
-        ends."""
+        """Yields (index of a setp, index of the and.pred or or.pred with its result, or None): if
+        it is false, the loop ends."""
         index = self._only(predicate)
         if index is None or not self._is_used_by(predicate, {index, self.latch.number}):
             return
@@ -344,7 +344,8 @@ class _Counting:
         return None
 
     def _stepped(self, compare, tested, width):
-        """(register with the counter at the beginning of an iteration, step) of a register that a setp reads."""
+        """Returns (register with the counter at the beginning of an iteration, step) of a register
+        that a setp reads."""
         index = self._only(tested)
         added = None if index is None else _ADDED.fullmatch(self.statements[index].text)
         if added is None or added[2] != width or self.order[index] > self.order[compare]:

@@ -298,7 +298,7 @@ def _warn(warning, slip):
 
 
 def _module_of(file):
-    """(name, warning registry) of the module of a file."""
+    """Returns (name, warning registry) of the module of a file."""
     name = None
     if file.startswith(("<", "Cell ")):
         name = "__main__"

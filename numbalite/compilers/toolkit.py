@@ -253,7 +253,7 @@ def _choose(driver):
 
 
 def _folders_near(path):
-    """Candidates for the include folders that belong to the NVRTC library at `path`."""
+    """Yields candidates for the include folders that belong to the NVRTC library at `path`."""
     if path:
         for real in dict.fromkeys((path, os.path.realpath(path))):
             home = os.path.dirname(os.path.dirname(real))
@@ -264,7 +264,7 @@ def _folders_near(path):
 
 
 def _folders_of_other_toolkits():
-    """Candidates for include folders of other toolkits, nearest first."""
+    """Yields candidates for include folders of other toolkits, nearest first."""
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
         targets = os.path.join(root, "targets")
@@ -296,7 +296,7 @@ _PART_PACKAGES = {
 
 
 def missing_parts(directories, major: int = 13) -> list:
-    """(part, pip package) of the toolkit parts that none of the directories has."""
+    """Returns (part, pip package) of the toolkit parts that none of the directories has."""
     return [
         (part, _PART_PACKAGES[part][major == 12])
         for part, header in _PARTS
@@ -364,7 +364,8 @@ def include_directories(path: str | None = None) -> tuple:
 
 
 def headers_version(directories) -> tuple | None:
-    """(major, minor) of the toolkit headers in these folders; None if they do not declare it."""
+    """Returns (major, minor) of the toolkit headers in these folders; None if they do not declare
+    it."""
     for folder in directories:
         try:
             with open(f"{folder}/cuda_runtime_api.h", encoding="utf-8", errors="replace") as file:

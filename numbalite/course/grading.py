@@ -180,7 +180,7 @@ def serve():
 
 
 def _result(learner, name, speed, referee):
-    """(arguments of Result, can the process judge another answer?)"""
+    """Returns (arguments of Result, can the process judge another answer?)"""
     from .judging import judge
     from .learner import Missing
 

@@ -278,7 +278,7 @@ class _Judge:
         arguments.check_untouched(self.exercise.said(drawn.n))
 
     def _run(self, n):
-        """(arguments as NumPy has them, results) of a call at size n."""
+        """Returns (arguments as NumPy has them, results) of a call at size n."""
         arguments = Arguments(self.exercise, self.referee.draw(n).data, MARGIN)
         returned = self.exercise.call(self.solution, *arguments.passed)
         return arguments.given(), arguments.results(returned)
@@ -473,7 +473,8 @@ class _Judge:
         return run_in_other_process((self.solution, *launch.seen), counters.count_launch)
 
     def _needed_bytes(self, arguments, returned):
-        """(to the device, to the host): the bytes that a call must copy for its host arrays."""
+        """Returns (to the device, to the host): the bytes that a call must copy for its host
+        arrays."""
         if not self.exercise.host_arrays:
             return 0, 0
         arrays = [value for value in arguments.given() if isinstance(value, np.ndarray)]
@@ -539,7 +540,7 @@ class _TimedSolution:
         self._sources = [Arguments(exercise, each.data, 0) for each in sets]
 
     def call(self, which):
-        """(what the solution returns, seconds) of one call, on the data of a set."""
+        """Returns (what the solution returns, seconds) of one call, on the data of a set."""
         from numbalite.judge.fresh import once
 
         self.arguments.copy(self._sources[which])

@@ -71,7 +71,7 @@ def explain(error) -> Failed:
 
 
 def _describe_error(error):
-    """(reason, case) of a KernelError."""
+    """Returns (reason, case) of a KernelError."""
     if error.kind != "race" or error.other_thread is None:
         return "The kernel makes a mistake:", _short(str(error))
     what = error.array or "a variable"

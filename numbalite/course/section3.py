@@ -123,7 +123,7 @@ class _Products(_Shared):
     limit = 1.5
 
     def others(self, n):
-        """(rows of the other matrix, columns of both)"""
+        """Returns (rows of the other matrix, columns of both)"""
         return n if n > 1000 else max(1, n // 2), _widths(n)
 
     def said(self, n):

@@ -59,7 +59,7 @@ def _required_exercises(asked, section):
 
 
 def _files(path):
-    """(what a learner is called, the file) of a file, or of each in a folder."""
+    """Returns (what a learner is called, the file) of a file, or of each in a folder."""
     top = pathlib.Path(path)
     if top.is_file():
         return [(top.stem, top)]

@@ -31,7 +31,7 @@ class Verdict(verdict.Verdict):
 
 
 def duration(seconds) -> str:
-    """Seconds in words: "41.3 µs"."""
+    """Returns seconds in words: "41.3 µs"."""
     unit, scale = ("s", 1) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
     value = seconds * scale
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"

@@ -30,7 +30,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def counts(files: Iterable[FileCoverage]) -> tuple[int, int, int, int]:
-    """(lines, lines that have not run, branches, branches that were not taken)."""
+    """Returns (lines, lines that have not run, branches, branches that were not taken)."""
     total = [0, 0, 0, 0]
     for one in files:
         ways = [way for each in one.branches.values() for way in each]

@@ -262,7 +262,8 @@ def _check_given(text):
 
 
 def _options(given):
-    """(options.Options, parallel, nogil); raises TypeError for an option that does not exist."""
+    """Returns (options.Options, parallel, nogil); raises TypeError for an option that does not
+    exist."""
     if "target" in given and given.pop("target") != "cpu":
         raise TypeError(
             "jit compiles for the CPU: write cuda.jit for a kernel or a device function"
@@ -446,8 +447,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         }
 
     def _sources(self, lists):
-        """(the Translated for these lists of argument types, its Builder). A Python body that is in the disk cache is
-        not translated: None instead of the Builder."""
+        """Returns (the Translated for these lists of argument types, its Builder). A Python body
+        that is in the disk cache is not translated: None instead of the Builder."""
         definition, options = self._function.definition, self._all_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")
         key, made = translations.find(contents)

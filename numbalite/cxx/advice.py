@@ -15,7 +15,7 @@ _MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\([^(){};]*\)\s*(?:->\s*int\s*
 
 
 def advice(text: str) -> Iterator[tuple[int, str]]:
-    """(index of a line, a sentence about it) for a source."""
+    """Yields (index of a line, a sentence about it) for a source."""
     if "main" in text and (found := _MAIN.search(scanner.strip(text))):
         yield (
             text.count("\n", 0, found.start()),
@@ -35,7 +35,8 @@ def _about(names):
 
 
 def _same_memory(text):
-    """(name, (other name, (its type, its line))) of two dynamic shared arrays of one function."""
+    """Yields (name, (other name, (its type, its line))) of two dynamic shared arrays of one
+    function."""
     tokens = scanner.tokenize(text)
     scopes, outside, depth = {}, {}, []
     for i, token in enumerate(tokens):
@@ -64,7 +65,8 @@ _NAMESPACES = frozenset(('"C"', '"C++"', "namespace"))
 
 
 def _dynamic_shared_array(tokens, at):
-    """(name, (type, index of the line)) of a declaration `extern __shared__ T name[];`, else None."""
+    """Returns (name, (type, index of the line)) of a declaration `extern __shared__ T name[];`,
+    else None."""
     end = at
     while end < len(tokens) and tokens[end].text not in (";", "{", "}", "="):
         end += 1

@@ -42,7 +42,7 @@ class Scope:
         self.globals = {} if globals_ is None else globals_
 
     def find(self, name):
-        """(True, value) or (False, None)"""
+        """Returns (True, value) or (False, None)"""
         for place in (self.locals, self.globals):
             if name in place:
                 return True, place[name]
@@ -420,7 +420,7 @@ def constant_type(value):
 
 
 def literal(value) -> tuple[str, str]:
-    """(C++ type, C++ expression) of a number or a tuple of them."""
+    """Returns (C++ type, C++ expression) of a number or a tuple of them."""
     t = constant_type(value)
     if t is None:
         raise OverflowError(f"{value} does not fit in 64 bits")

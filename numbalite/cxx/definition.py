@@ -201,8 +201,8 @@ def linked_of(definition: Definition, options=None) -> tuple:
 
 
 def _without_includes(text: Text, members=()):
-    """(the text with blank #include lines, ASCII names and generated names of members, [(line number,
-    #include)])"""
+    """Returns (the text with blank #include lines, ASCII names and generated names of members,
+    [(line number, #include)])"""
     value, includes = text.value, []
     tokens = tokenize(value)
     taken = {member.start: member for member in members}

@@ -59,7 +59,8 @@ _DIRECTIVE = re.compile(r'#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
 
 
 def positions(source: str) -> list[tuple[str, int]]:
-    """(file, line) of each line of a source with #line directives; a directive itself has line 0 of its file."""
+    """Returns (file, line) of each line of a source with #line directives; a directive itself has
+    line 0 of its file."""
     found: list[tuple[str, int]] = []
     file, number = "", 0
     for text in source.split("\n"):
@@ -252,7 +253,8 @@ def of_source(value: str, name: str, frame=None) -> Text:
 
 
 def _find_literal(tree, value, lineno):
-    """(literal, number of its first lines that the value lacks), the nearest to the call."""
+    """Returns (literal, number of its first lines that the value lacks), the nearest to the
+    call."""
     wanted, leading = _trim_lines(value)
     if not wanted:
         return None
@@ -274,7 +276,8 @@ def _find_literal(tree, value, lineno):
 
 
 def _trim_lines(text):
-    """(lines without indentation and without blank ones around, number of blank ones before)"""
+    """Returns (lines without indentation and without blank ones around, number of blank ones
+    before)"""
     lines = [line.strip() for line in text.split("\n")]
     leading = 0
     while lines and not lines[0]:
@@ -390,7 +393,7 @@ def _literal_lines(literal, source):
 
 
 def _characters(text, row):
-    """(is it a newline?, its line in the file) for the characters of one string token."""
+    """Yields (is it a newline?, its line in the file) for the characters of one string token."""
     quote_at = min(at for at in (text.find("'"), text.find('"')) if at >= 0)
     raw = "r" in text[:quote_at].lower()
     width = 3 if text[quote_at : quote_at + 3] in ("'''", '"""') else 1

@@ -192,7 +192,8 @@ _UNROLLED = re.compile(r"^\s*unroll\b[\s(]*([^\W\d]\w*)")
 
 
 def directive_names(text: str) -> tuple[str, list[str], list[str]]:
-    """(directive, names that a #define defines or has as parameters, names that the line uses)."""
+    """Returns (directive, names that a #define defines or has as parameters, names that the line
+    uses)."""
     text = _remove_line_splices(text)
     word = directive_word(text)
     body = text[text.index(word) + len(word) :] if word else ""
@@ -277,8 +278,8 @@ def functions(text: str) -> dict[str, frozenset]:
 
 
 def declarations(text: str) -> list[tuple[int, int]]:
-    """(start, end) in the text of each declaration at namespace scope, in order; of functions and classes
-    including their bodies."""
+    """Returns (start, end) in the text of each declaration at namespace scope, in order; of
+    functions and classes including their bodies."""
     return _reader_of(text).declaration_spans
 
 
@@ -303,7 +304,8 @@ def reachable_text(text: str, function: str) -> list[str]:
 
 
 def _calls(text, function):
-    """(name without namespaces, names in it) of a function and of the functions of the source that it may call."""
+    """Yields (name without namespaces, names in it) of a function and of the functions of the
+    source that it may call."""
     bodies = {}
     for name, names in functions(text).items():
         base = name.rpartition("::")[2]
@@ -417,7 +419,8 @@ class _Reader:
                 )
 
     def block(self, at, path):
-        """(first, closing brace, path) if a namespace or an extern "C" block starts here."""
+        """Returns (first, closing brace, path) if a namespace or an extern "C" block starts
+        here."""
         tokens, start = self.tokens, at
         if tokens[at].text == "inline" and self.text(at + 1) == "namespace":
             at += 1
@@ -602,7 +605,7 @@ class _Reader:
         return end
 
     def declarator(self, at, end):
-        """(first token of the function's name, its opening parenthesis)"""
+        """Returns (first token of the function's name, its opening parenthesis)"""
         tokens = self.tokens
         while at < end:
             text = tokens[at].text
@@ -647,7 +650,7 @@ class _Reader:
         return ", ".join(texts)
 
     def listed(self, at, end):
-        """(first token, end) of each parameter of a list."""
+        """Returns (first token, end) of each parameter of a list."""
         found, first, depth = [], at, 0
         while at < end:
             text = self.tokens[at].text

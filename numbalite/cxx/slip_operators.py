@@ -93,8 +93,8 @@ class Operators(Search):
             )
 
     def _divisor(self, at):
-        """(index after the divisor that begins at `at`, its value, or None for an integer variable); None for
-        any other divisor."""
+        """Returns (index after the divisor that begins at `at`, its value, or None for an integer
+        variable); None for any other divisor."""
         code = self.code
         token = code.tokens[at]
         if token.kind == "number":

@@ -156,8 +156,8 @@ class Search:
         return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
 
     def segment(self, at):
-        """(first, last) around a token, delimited by a comma, semicolon, bracket, assignment, && or ||. Both
-        are `at` if the delimiter is far away, as in generated text."""
+        """Returns (first, last) around a token, delimited by a comma, semicolon, bracket,
+        assignment, && or ||. Both are `at` if the delimiter is far away, as in generated text."""
         code = self.code
         first, count = at, 0
         while first > 0 and code.text(first - 1) not in _BEGIN:

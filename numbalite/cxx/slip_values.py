@@ -184,7 +184,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _compared(self, first, last):
-        """(operand, sign, number) of a comparison with a number; None for any other."""
+        """Returns (operand, sign, number) of a comparison with a number; None for any other."""
         code = self.code
         signs = [i for i in code.top(first, last) if code.text(i) in COMPARISONS]
         if len(signs) != 1:

@@ -59,7 +59,8 @@ def _geometry(array, axes):
 
 
 def _inner(shape, strides):
-    """(embed, stride) of the dimensions that are transformed. The stride of one element is free."""
+    """Returns (embed, stride) of the dimensions that are transformed. The stride of one element is
+    free."""
     stride = strides[-1] if shape[-1] > 1 else 1
     embed, step = [], stride
     for n, outer, outer_stride in zip(shape[:0:-1], shape[-2::-1], strides[-2::-1], strict=True):

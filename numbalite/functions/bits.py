@@ -44,7 +44,8 @@ def _unpack(bytes, flags, big):
 
 
 def _three_axes(a, axis):
-    """(the array as three axes with `axis` in the middle, the shape before the axis, the shape after it)"""
+    """Returns (the array as three axes with `axis` in the middle, the shape before the axis, the
+    shape after it)"""
     if axis is None:
         a, axis = arguments.flat(a), 0
     elif a.ndim == 0:

@@ -23,7 +23,7 @@ def _key_at_axis(axis, what):
 
 
 def _line_or_axis(arr, axis):
-    """(array, axis number); for axis None, the flattened array and axis 0."""
+    """Returns (array, axis number); for axis None, the flattened array and axis 0."""
     a = arguments.array(arr)
     if axis is None:
         return arguments.flat(a), 0
@@ -40,7 +40,7 @@ def _whole_number(obj):
 
 
 def _indices(obj):
-    """Indices as an array, on the host or the device."""
+    """Returns indices as an array, on the host or the device."""
     if isinstance(obj, DeviceNDArray):
         return obj
     indices = np.asarray(obj)

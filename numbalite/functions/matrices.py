@@ -78,7 +78,8 @@ def _repeat_cyclically(values, first, count):
 
 
 def _coordinates(rows, columns, k, like):
-    """(row numbers plus k, as a column; column numbers): views of one array, which one launch creates."""
+    """Returns (row numbers plus k, as a column; column numbers): views of one array, which one
+    launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
     # indices of 32 bits take half the memory and instructions

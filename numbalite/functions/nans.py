@@ -193,7 +193,7 @@ def _check_dtypes(name, a, dtype, out):
 
 
 def _mean(a, axis, dtype, where, out=None):
-    """(mean with the axes kept, dtype of the result)"""
+    """Returns (mean with the axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     total = _total(np.add, 0, a, axis, wide, where)
     reductions.warn_of_complex(a.dtype, wide)
@@ -210,7 +210,8 @@ def _squares(number, real):
 
 
 def _variance(a, axis, dtype, ddof, where, mean, correction, out):
-    """(variance with the axes kept, dtype of the result); NaN where no degrees of freedom are left."""
+    """Returns (variance with the axes kept, dtype of the result); NaN where no degrees of freedom
+    are left."""
     ddof = reductions.degrees_taken(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:

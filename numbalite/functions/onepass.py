@@ -32,7 +32,7 @@ def cxx(dtype: Any) -> str:
 
 
 def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str, int]:
-    """(C++ accumulator type for sums of numbers in ``wide``, its size in bytes).
+    """Returns (C++ accumulator type for sums of numbers in ``wide``, its size in bytes).
 
     Its error is far below one rounding of the result. It is ``wide`` itself if the result has less precision, or for
     integers that float64 represents exactly; otherwise a type of reduce_operators.cuh.

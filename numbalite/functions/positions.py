@@ -93,7 +93,8 @@ def put(a, ind, v, mode: str = "raise") -> None:
 
 
 def _arguments_along_axis(a, indices, axis):
-    """(array, indices on the device, axis) of take_along_axis, with NumPy's exceptions for invalid arguments."""
+    """Returns (array, indices on the device, axis) of take_along_axis, with NumPy's exceptions for
+    invalid arguments."""
     if axis is None:
         if indices.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
@@ -108,7 +109,7 @@ def _arguments_along_axis(a, indices, axis):
 
 
 def _selection(a, indices, axis):
-    """(the shape of the result, the array's strides in that shape, the index)"""
+    """Returns (the shape of the result, the array's strides in that shape, the index)"""
     others = [n for i, n in enumerate(a.shape) if i != axis]
     theirs = [n for i, n in enumerate(indices.shape) if i != axis]
     try:

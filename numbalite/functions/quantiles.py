@@ -68,7 +68,7 @@ def _axes(axis, ndim):
 
 
 def _sort_rows(a, axis):
-    """(sorted rows, the axes)"""
+    """Returns (sorted rows, the axes)"""
     axes = _axes(axis, a.ndim)
     rows = _rows(a, axes)
     return sorting.sort(rows, rows.ndim - 1), axes
@@ -246,7 +246,7 @@ def _nan_at_places(rows, q, method, is_weak):
 
 
 def _weighted_quantiles(a, weights, axes, q, passes_nan):
-    """(quantiles by weights, sorted rows)"""
+    """Returns (quantiles by weights, sorted rows)"""
     rows = _rows(a, axes)
     order = sorting.argsort(rows, rows.ndim - 1)
     rows = sorting.take_along(rows, order, rows.ndim - 1, 0)

@@ -163,7 +163,7 @@ def _count(a, axis, where):
 
 
 def _mean(a, axis, dtype, where, out):
-    """(sum / count, count), with the axes kept; `dtype` is the accumulator's."""
+    """Returns (sum / count, count), with the axes kept; `dtype` is the accumulator's."""
     count = _count(a, axis, where)
     total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
@@ -195,7 +195,8 @@ def _remaining_layout(array, axes):
 
 
 def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:
-    """(accumulator dtype, result dtype) of means: float16 is added as float32, integers as float64."""
+    """Returns (accumulator dtype, result dtype) of means: float16 is added as float32, integers as
+    float64."""
     if asked is not None:
         asked = np.dtype(asked)
         return (np.dtype("f4") if asked.char == "e" else asked), asked
@@ -353,7 +354,7 @@ def _sum_of_squares(number, real):
 
 
 def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
-    """(dtype of the differences from the mean, dtype of the sum of their squares)"""
+    """Returns (dtype of the differences from the mean, dtype of the sum of their squares)"""
     number = np.result_type(a.dtype, mean.dtype)
     if number.char == "e":
         number = np.dtype("f4")
@@ -371,7 +372,7 @@ def degrees_taken(ddof: Any, correction: Any) -> Any:
 
 
 def _variance(a, axis, dtype, ddof, correction, mean, where, out):
-    """(variance with the axes kept, the dtype of the result)"""
+    """Returns (variance with the axes kept, the dtype of the result)"""
     ddof = degrees_taken(ddof, correction)
     wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:

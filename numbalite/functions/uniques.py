@@ -84,7 +84,8 @@ class _Found(NamedTuple):
 
 @traced
 def _in_order(a, needs_order, equal_nan):
-    """(the sorted array or table rows, the sorting indices or None, the result of `_begins`)"""
+    """Returns (the sorted array or table rows, the sorting indices or None, the result of
+    `_begins`)"""
     order = None
     if a.ndim > 1:
         keys = [a[:, k] for k in range(a.shape[1])][::-1]
@@ -97,7 +98,8 @@ def _in_order(a, needs_order, equal_nan):
 
 @traced
 def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
-    """(values, first indices, inverse, counts) of groups of equal elements; None for unrequested results."""
+    """Returns (values, first indices, inverse, counts) of groups of equal elements; None for
+    unrequested results."""
     starts, n = ends[:-1], line.shape[0]
     index = inverse = counts = None
     if needs_index:

@@ -54,7 +54,7 @@ def sizes(task: Task) -> list[tuple]:
 
 
 def plan(task: Task) -> list[tuple]:
-    """(size, kind of the data) of all cases, the smallest first."""
+    """Returns (size, kind of the data) of all cases, the smallest first."""
     chosen = sizes(task)
     cases = [(size, "normal") for size in chosen if prod(size) <= _SMALL for _ in range(_DRAWS)]
     cases += [(size, "normal") for size in chosen if prod(size) > _SMALL]

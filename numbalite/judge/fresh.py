@@ -30,8 +30,8 @@ def loaded_anew(solution: Any) -> Any:
 
 
 def once(f: Any) -> tuple[Any, float]:
-    """(result, seconds) of one call, when the device is done: by events where a GPU has the result, else by the
-    clock."""
+    """Returns (result, seconds) of one call, when the device is done: by events where a GPU has the
+    result, else by the clock."""
     start, end = cuda.event(), cuda.event()
     cuda.synchronize()
     begin = time.perf_counter()

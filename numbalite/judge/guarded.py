@@ -91,8 +91,8 @@ def _bits(dtype):
 
 
 def _poison(dtype):
-    """The contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is computed from it, or from
-    anything else, is a quiet one."""
+    """Returns the contents of `unwritten` arrays. Floats hold a signalling NaN: whatever is
+    computed from it, or from anything else, is a quiet one."""
     if dtype.kind in "fc":
         return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]
     return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False

@@ -240,7 +240,7 @@ class Runner(Process):
         return self._asked("call", {**given, "checks": checks}, case)[1]
 
     def time(self, task: Task, case: Any, gpu: str | None) -> tuple[dict, list]:
-        """(times, as `call`)"""
+        """Returns (times, as `call`)"""
         given = self._given(task, case, MARGIN, 3 * _LIMIT)
         header, returned = self._asked(
             "time", {**given, "simulated": self.simulated, "gpu": gpu}, case

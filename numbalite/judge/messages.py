@@ -31,8 +31,9 @@ def send(pipe: Connection, message: Any, arrays: Sequence[np.ndarray] = ()) -> N
 
 
 def receive(pipe: Connection, limit: int = ARRAY_LIMIT) -> tuple[Any, list[np.ndarray]]:
-    """(message, arrays) that `send` has sent, with ``limit`` as the largest size of an array in bytes. Raises any
-    exception if the sender is a submission, which may send other bytes."""
+    """Returns (message, arrays) that `send` has sent, with ``limit`` as the largest size of an
+    array in bytes. Raises any exception if the sender is a submission, which may send other
+    bytes."""
     header = json.loads(pipe.recv_bytes(TEXT_LIMIT))
     message, objects = header["message"], header["objects"]
     if len(objects) > _MAX_ARRAYS:

@@ -48,7 +48,7 @@ def serve() -> None:
 
 
 def _caught(function, *arguments):
-    """(header, arrays) of a request; the error in the header if it fails."""
+    """Returns (header, arrays) of a request; the error in the header if it fails."""
     from numbalite import errors
     from numbalite.judge import refusal
 
@@ -135,7 +135,8 @@ def _opened(submission, given):
 
 
 def _put(given):
-    """(arguments, whole arrays) on the device, at addresses that differ from call to call."""
+    """Returns (arguments, whole arrays) on the device, at addresses that differ from call to
+    call."""
     from numbalite import cuda
 
     spacer = cuda.device_array(256 * (1 + os.urandom(1)[0]), np.uint8)

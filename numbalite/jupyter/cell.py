@@ -198,7 +198,7 @@ def _macros(definitions):
 
 
 def _wanted(text):
-    """(Python name or None, name expression) of an argument such as ``f=saxpy<float>``"""
+    """Returns (Python name or None, name expression) of an argument such as ``f=saxpy<float>``"""
     name, equals, expression = text.strip("\"'").partition("=")
     return (name, expression) if equals else (None, name)
 

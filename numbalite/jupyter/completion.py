@@ -72,7 +72,8 @@ def matcher(context):
 
 
 def complete(text, before, scope):
-    """(the word before the cursor, its completions), or None if the cursor is not in C++."""
+    """Returns (the word before the cursor, its completions), or None if the cursor is not in
+    C++."""
     inside = _cxx(text, before)
     if inside is None:
         return None

@@ -112,7 +112,7 @@ def _numbers(overload):
 
 
 def occupancy(overload, block, shared=0):
-    """(blocks of a multiprocessor, the part of its threads that they are), or None."""
+    """Returns (blocks of a multiprocessor, the part of its threads that they are), or None."""
     return _asked(_occupancy, overload, block, shared)
 
 

@@ -215,7 +215,7 @@ def _nothing():
 
 
 def _once(run, loops, clock):
-    """(time on the device, of the host until all was enqueued, of both) in seconds"""
+    """Returns (time on the device, of the host until all was enqueued, of both) in seconds"""
     run(loops, clock.begin, clock.end)
     return clock.device, clock.host, max(clock.device, clock.host)
 

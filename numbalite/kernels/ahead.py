@@ -132,7 +132,7 @@ def _target(cc, given):
 
 
 def _ahead(what, sig, device, name, abi_info, given):
-    """(Source, return type, function that explains its errors)"""
+    """Returns (Source, return type, function that explains its errors)"""
     from numbalite.kernels import module as modules
 
     if isinstance(what, Dispatcher):

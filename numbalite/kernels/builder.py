@@ -502,7 +502,7 @@ def kernel_source(
 
 
 def _kernel_parameters(builder, names, args):
-    """(the parameter list of a kernel, the declarations before the user's lines).
+    """Returns (the parameter list of a kernel, the declarations before the user's lines).
 
     A 0-dimensional array is a reference in the body. A kernel cannot have a reference parameter, so the kernel gets a
     pointer and declares the reference. A dtype argument becomes a type alias.

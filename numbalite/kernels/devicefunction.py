@@ -95,7 +95,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         return DeviceFunction(self.definition, found, self.options, self._py_func)
 
     def typed(self, signature) -> tuple:
-        """(the function as C++ for these argument types, the signature with the type of its result)"""
+        """Returns (the function as C++ for these argument types, the signature with the type of its
+        result)"""
         if not self.definition.is_python:
             return self, signature
         given = DeviceFunction(self.definition, [signature], self.options, self._py_func)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def source(
     function: DeviceFunction, signature: Signature, exported: str, options: Options
 ) -> tuple:
-    """(Source, return type, function that explains its errors); ``exported`` is its C name."""
+    """Returns (Source, return type, function that explains its errors); ``exported`` is its C
+    name."""
     if not function.definition.is_unit:
         check_count(signature, function.definition)
     if options.linked:
@@ -46,7 +47,8 @@ def source(
 
 
 def _text(function, signature, exported, options):
-    """(the C++ text, the return type). A Python body that is in the disk cache is not translated."""
+    """Returns (the C++ text, the return type). A Python body that is in the disk cache is not
+    translated."""
     definition = function.definition
     types_of_call = *signature.args, signature.return_type
     contents = definition.device_contents(function, [types_of_call], options, exported)

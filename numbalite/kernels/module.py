@@ -393,7 +393,7 @@ class Module:
 
 
 def device_part(text: linemap.Text, options: Options, names: Iterable[str]) -> tuple:
-    """(text, options, removed code) of a file of a CUDA project without its host code."""
+    """Returns (text, options, removed code) of a file of a CUDA project without its host code."""
     from numbalite.kernels import project
 
     folder = os.path.dirname(os.path.abspath(text.label))

@@ -93,7 +93,7 @@ class Options(NamedTuple):
 
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
-    """Options from keyword arguments. Raises TypeError or ValueError for an invalid one."""
+    """Returns options from keyword arguments. Raises TypeError or ValueError for an invalid one."""
     known = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):
@@ -111,7 +111,7 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
 
 
 def changed(options: Options, given: dict) -> Options:
-    """Options with other values, which are checked like those of cuda.jit."""
+    """Returns options with other values, which are checked like those of cuda.jit."""
     return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
 

@@ -97,7 +97,8 @@ def _names(expressions):
 
 
 def _before(text):
-    """Declarations that nvcc's implicit headers would have contained, for the names that occur."""
+    """Returns declarations that nvcc's implicit headers would have contained, for the names that
+    occur."""
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
     lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]

@@ -52,7 +52,7 @@ class BodySource:
         return self._kernel_of(found, args, (definition, builder))
 
     def _translated(self, args):
-        """(the Definition in C++, the Builder, the Translated) for these argument types."""
+        """Returns (the Definition in C++, the Builder, the Translated) for these argument types."""
         options = self.options
         definition = self.definition.typed(args, options.debug and not options.fastmath)
         signature = Signature(types.void, self._declared(args, definition.read_only))

@@ -32,7 +32,8 @@ class Translated(NamedTuple):
 
 
 def find(contents: tuple | None) -> tuple:
-    """(key, what `keep` stored in an earlier process or None). Issues the warnings of the stored translation."""
+    """Returns (key, what `keep` stored in an earlier process or None). Issues the warnings of the
+    stored translation."""
     key = key_of(contents)
     found = cache.load_as(_unpickled, key, cache.TRANSLATION)
     if found is None or contents is None:

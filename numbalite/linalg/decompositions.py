@@ -88,7 +88,7 @@ def _q(factors, scales, columns, batch):
 
 
 def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> tuple:
-    """(u, s, vh) as in NumPy; u and vh are None without ``vectors``. Waits."""
+    """Returns (u, s, vh) as in NumPy; u and vh are None without ``vectors``. Waits."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     is_wide, k = n >= m, min(m, n)
     # A wide row-major matrix is a tall column-major one, its transpose, which cuSOLVER supports.

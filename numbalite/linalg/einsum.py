@@ -79,7 +79,8 @@ def _view_of(term, result):
 
 
 def _read(operands):
-    """([(operand, its labels, where "..." is one label)], the labels of the result or None)"""
+    """Returns ([(operand, its labels, where "..." is one label)], the labels of the result or
+    None)"""
     if not operands:
         raise ValueError(
             "must specify the einstein sum subscripts string and at least one operand, or at least one operand and its corresponding subscripts list"

@@ -325,7 +325,8 @@ def _polar_svd(stack, full):
 
 
 def _polar(stack, full):
-    """(columns of U, singular values, columns of V^H, infos, perturbations), the last valid after a wait."""
+    """Returns (columns of U, singular values, columns of V^H, infos, perturbations), the last valid
+    after a wait."""
     count, n, m = stack.shape
     values = empty_like(stack, (count, n), real_of(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)

@@ -37,7 +37,8 @@ _SINGULAR = "Singular matrix"
 
 
 def _right_side(a, b):
-    """(b, with a column axis for a vector; is b a vector?). Checks b's shape against a's."""
+    """Returns (b, with a column axis for a vector; is b a vector?). Checks b's shape against
+    a's."""
     is_vector = b.ndim == 1
     if b.ndim == 0 or b.shape[-1 if is_vector else -2] != a.shape[-1]:
         raise ValueError(
@@ -78,7 +79,7 @@ def solve(a, b) -> Any:
 
 
 def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
-    """(the inverses of an array of matrices, infos)"""
+    """Returns (the inverses of an array of matrices, infos)"""
     lus = stack(a, dtype)
     if lapack.is_small(lus, lapack.TINY) and lus.size:
         return lapack.inverse(lus)
@@ -130,7 +131,7 @@ def tensorsolve(a, b, axes=None) -> Any:
 
 
 def _diagonals(a, dtype):
-    """(diagonals of LU, pivots, 1-based row numbers, infos)"""
+    """Returns (diagonals of LU, pivots, 1-based row numbers, infos)"""
     lus = stack(a, dtype)
     count, n, _ = lus.shape
     pivots, infos = lapack.lu(lus)

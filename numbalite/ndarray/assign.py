@@ -319,8 +319,8 @@ def _have_same_order(source, target):
 
 
 def _words(host, target):
-    """Views of a small host array and a device array as integers with the bits of their elements; None for too
-    many axes."""
+    """Returns views of a small host array and a device array as integers with the bits of their
+    elements; None for too many axes."""
     shape, size = target.shape, target.itemsize
     low = target._address % 16
     word = copyplan.word_of(shape, size, (*target.strides, low))

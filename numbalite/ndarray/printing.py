@@ -77,7 +77,7 @@ def _dtype(dtype):
 
 
 def _printable(array, while_copied):
-    """(state, None, {}), or (None, elements, options): see `_printed`."""
+    """Returns (state, None, {}), or (None, elements, options): see `_printed`."""
     try:
         if array._in_capture() or _torch_captures():
             return IN_CAPTURE, None, {}
@@ -101,7 +101,7 @@ def _explain(error):
 
 
 def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
-    """(a NumPy array whose text is that of the device array, options of `array2string`)."""
+    """Returns (a NumPy array whose text is that of the device array, options of `array2string`)."""
     options = np.get_printoptions()
     if array.size <= options["threshold"] or not array.ndim:
         return array.copy_to_host(), {}

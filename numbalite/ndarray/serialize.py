@@ -44,7 +44,7 @@ def _size_of(array):
 
 
 def to_device_frames(array: Any) -> Any:
-    """(header, [the bytes as an array on the device])"""
+    """Returns (header, [the bytes as an array on the device])"""
     array = array._dense()
     header = {
         "shape": array.shape,
@@ -65,7 +65,7 @@ def from_device_frames(header: Any, frames: Any) -> Any:
 
 
 def to_host_frames(array: Any) -> Any:
-    """(header, [the bytes in host memory])"""
+    """Returns (header, [the bytes in host memory])"""
     header, frames = to_device_frames(array)
     return header, [memoryview(frame.copy_to_host()) for frame in frames]
 

@@ -315,7 +315,7 @@ def _check_shape(source, channels, layered, cubemap):
 
 
 def _extents(shape, channels, layered, cubemap):
-    """(width, height, depth) of the driver's array descriptor."""
+    """Returns (width, height, depth) of the driver's array descriptor."""
     shape = shape[:-1] if channels > 1 else shape
     if layered and not cubemap and len(shape) == 2:
         return shape[1], 0, shape[0]

@@ -48,7 +48,8 @@ def copied(source: Any, target: Any, stream: Any) -> bool:
 
 
 def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
-    """(shape, source strides, target strides) as a stack of matrices, or None if the layouts are not transposed.
+    """Returns (shape, source strides, target strides) as a stack of matrices, or None if the
+    layouts are not transposed.
 
     Rows are contiguous in the source. Columns are contiguous in the target, or have small strides there."""
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]

@@ -29,7 +29,7 @@ _ALONE = frozenset("-b -bb -B -d -E -i -I -O -OO -P -q -s -S -u -v -x".split())
 
 
 def _options(arguments):
-    """(Python's own options at the beginning, the other arguments)"""
+    """Returns (Python's own options at the beginning, the other arguments)"""
     at = 0
     while at < len(arguments):
         option = arguments[at]

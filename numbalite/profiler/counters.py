@@ -241,8 +241,8 @@ class _WithLines(Counters):
         return tuple(self._lines[key] for key in sorted(self._lines) if self._lines[key].is_used)
 
     def line(self, number: int, file: str | None = None) -> Line:
-        """One line of the user's file; ``file``, or the end of its path, if the kernels are in
-        several files."""
+        """Returns one line of the user's file; ``file``, or the end of its path, if the kernels are
+        in several files."""
         found = [
             line
             for line in self.lines

@@ -124,7 +124,8 @@ def parse(text: str, symbol: str) -> MachineCode:
 
 
 def _rows_of(lines, symbol):
-    """(Instruction, its index) and (label, the index of the following instruction) of one kernel."""
+    """Returns (Instruction, its index) and (label, the index of the following instruction) of one
+    kernel."""
     start = f".text.{symbol}:"
     at = next((at for at, line in enumerate(lines) if line.strip() == start), None)
     if at is None:

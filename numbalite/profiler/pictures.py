@@ -73,7 +73,7 @@ KINDS = ("global_load", "global_store", "shared_load", "shared_store")
 
 
 def samples(records: tuple):
-    """(kind, Sample) of the simulator's records (bytes of a lane, mask, addresses)."""
+    """Yields (kind, Sample) of the simulator's records (bytes of a lane, mask, addresses)."""
     for kind, (size, mask, addresses) in zip(KINDS, records, strict=False):
         if mask:
             active = (at if mask >> lane & 1 else None for lane, at in enumerate(addresses))
@@ -99,8 +99,8 @@ def cost(sample: Sample) -> float:
 
 
 def sectors(line: Line, sample: Sample) -> Picture:
-    """One access of a warp to global memory: a row for each cache line of 128 bytes, with its 4 sectors of 32 bytes as
-    squares of 8 words. Words that lanes access are dark."""
+    """Returns one access of a warp to global memory: a row for each cache line of 128 bytes, with
+    its 4 sectors of 32 bytes as squares of 8 words. Words that lanes access are dark."""
     touched: dict = {}
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):
@@ -161,8 +161,9 @@ def _legend(x, y, entries):
 
 
 def banks(line: Line, sample: Sample) -> Picture:
-    """One access of a warp to shared memory: a column for each of the 32 banks, with a square for
-    each requested word of 4 bytes. Words above the first one of a column have to wait."""
+    """Returns one access of a warp to shared memory: a column for each of the 32 banks, with a
+    square for each requested word of 4 bytes. Words above the first one of a column have to
+    wait."""
     columns: list = [[] for _ in range(BANKS)]
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):

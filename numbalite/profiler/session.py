@@ -155,7 +155,7 @@ class profile:
         return self._all().lines
 
     def line(self, number: int, file: str | None = None) -> Any:
-        """One line, with the counters of all kernels."""
+        """Returns one line, with the counters of all kernels."""
         return self._all().line(number, file)
 
     @property

@@ -222,7 +222,7 @@ def _decide(launch, units):
 
 
 def _dram_range(launch):
-    """Seconds: at the bandwidth of the data sheet, and at the bandwidth of copies."""
+    """Returns seconds: at the bandwidth of the data sheet, and at the bandwidth of copies."""
     gpu, size = launch.gpu, launch.dram_bytes
     return Range(
         size.low / gpu.dram_bytes_per_second,

@@ -96,7 +96,7 @@ def _operand(value: Value, t: Any) -> Value:
 
 
 def alike(a: Value, b: Value, t: Any) -> Any:
-    """(a, b, their C++ type) for the two branches of a conditional expression of type t."""
+    """Returns (a, b, their C++ type) for the two branches of a conditional expression of type t."""
     if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
         c = rules.promoted(a.cxx, b.cxx)
         if a.cxx == b.cxx:

@@ -521,8 +521,8 @@ def _plain(name):
 
 
 def _declared(of, node, function, given):
-    """(argument types, return type) of the signature that matches these types; the types themselves if none is
-    declared."""
+    """Returns (argument types, return type) of the signature that matches these types; the types
+    themselves if none is declared."""
     if not function.signatures:
         return given, None
     for signature in function.signatures:

@@ -250,7 +250,7 @@ def _held(of, node, over, bound):
 
 
 def _nth(of, node, over, k):
-    """(number of items, function that returns item number k)"""
+    """Returns (number of items, function that returns item number k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items

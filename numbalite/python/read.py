@@ -107,7 +107,7 @@ def reread(
 
 
 def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
-    """(True, value) of a name that is no local variable, or (False, None)."""
+    """Returns (True, value) of a name that is no local variable, or (False, None)."""
     known, value = scope.find(name)
     if not known and hasattr(builtins, name):
         return True, getattr(builtins, name)

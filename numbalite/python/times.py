@@ -78,7 +78,7 @@ def converted(value: Value, t: Any) -> Value | None:
 
 
 def _pair(a, b):
-    """(a, b, their unit), converted to a common unit; or None."""
+    """Returns (a, b, their unit), converted to a common unit; or None."""
     unit = _common(a.type, b.type)
     if unit is None:
         return None

@@ -263,7 +263,7 @@ class Variables:
         return within(self.ranges.get(definition), t)
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:
-        """Variables to declare before a statement."""
+        """Returns variables to declare before a statement."""
         return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
     def clash(self, block: Any) -> bool:

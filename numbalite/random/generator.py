@@ -312,7 +312,7 @@ class Generator:
         self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """Numbers whose logarithm is normally distributed."""
+        """Returns numbers whose logarithm is normally distributed."""
         return self._draw("lognormal", size, dtype, out, stream, mean, sigma)
 
     def standard_exponential(

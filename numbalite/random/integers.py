@@ -90,5 +90,5 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
 
 
 def _wrapped(values):
-    """Python ints in an array as 64 bits each."""
+    """Returns Python ints in an array as 64 bits each."""
     return np.asarray(np.asarray(values) % 2**64).astype(np.uint64)

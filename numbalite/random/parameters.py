@@ -126,7 +126,8 @@ def spread(
 
 
 def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
-    """(shape of the output, the kernel's argument for each parameter), if at least one is an array."""
+    """Returns (shape of the output, the kernel's argument for each parameter), if at least one is
+    an array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
     values = [

@@ -292,7 +292,8 @@ class display:
 
 
 def instrumented(image: bytes, mask: int) -> bytes:
-    """Another image of the same source, for the checks in ``mask`` (0: none). Called by the driver."""
+    """Returns another image of the same source, for the checks in ``mask`` (0: none). Called by the
+    driver."""
     from numbalite import compilers
 
     source = compilers.source_of(image)

@@ -276,7 +276,7 @@ class Context:
     def get_max_potential_block_size(
         self, func: Any, b2d_func: Any, memsize: int, blocksizelimit: int, flags: Any = None
     ) -> Any:
-        """(grid, block) for a kernel: the block size with the best occupancy.
+        """Returns (grid, block) for a kernel: the block size with the best occupancy.
 
         b2d_func(block) returns the bytes of dynamic shared memory for a block size; None: `memsize`.
         """

@@ -76,7 +76,7 @@ def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
 
 
 def device_extents(obj: Any) -> tuple:
-    """(first, last + 1): the addresses of the allocation that the memory is in."""
+    """Returns (first, last + 1): the addresses of the allocation that the memory is in."""
     base, size = _core.memory_range(device_pointer(obj))
     return base, base + size
 
@@ -115,7 +115,7 @@ def _address(array):
 
 
 def host_memory_extents(obj: Any) -> tuple:
-    """(first, last + 1): the addresses that a host array's elements are within."""
+    """Returns (first, last + 1): the addresses that a host array's elements are within."""
     array = _host_view(obj, True)
     low = high = _address(array)
     if array.size == 0:

@@ -53,7 +53,7 @@ class CudaPythonModule:
         return CudaPythonFunction(self, name, signature)
 
     def get_global_symbol(self, name: str) -> Any:
-        """(MemoryPointer, size) of a __device__ or __constant__ variable."""
+        """Returns (MemoryPointer, size) of a __device__ or __constant__ variable."""
         with self.context:
             variable = self._loaded().variable(name, "u1", None)
         pointer = MemoryPointer(self.context, variable.address, variable.size, owner=variable)
@@ -163,7 +163,8 @@ def active_blocks(function: Any, block: Any, shared: int) -> int:
 
 
 def best_block(function: Any, shared_of_block: Any, shared: int, limit: int) -> tuple:
-    """(grid, block): the block with the best occupancy, and the grid that fills the device."""
+    """Returns (grid, block): the block with the best occupancy, and the grid that fills the
+    device."""
     kernel = _kernel(function)
     if shared_of_block is None and not limit:
         return kernel.max_block_size(int(shared))

@@ -157,7 +157,7 @@ def dtype_of_indices(largest: int) -> np.dtype:
 
 
 def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
-    """(data, indices, indptr) on the device."""
+    """Returns (data, indices, indptr) on the device."""
     with arguments.on_device_of(*given):
         data = vector(name, "data", given[0], dtype)
         indices, indptr = (
@@ -199,7 +199,7 @@ def ends_of(counts: Any) -> Any:
 
 
 def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:
-    """(data, indices, indptr, shape) of the nonzero elements of a dense array. Waits."""
+    """Returns (data, indices, indptr, shape) of the nonzero elements of a dense array. Waits."""
     dense = arguments.array(dense, "the dense array")
     if dense.ndim != 2:
         raise ValueError(

@@ -146,7 +146,7 @@ class Compressed(SparseArray):
         kernels.times_rows.forall(made.size)(*args)
 
     def _lines(self):
-        """(number of compressed rows or columns, length of each)"""
+        """Returns (number of compressed rows or columns, length of each)"""
         return self.shape if self._by_rows else self.shape[::-1]
 
     def _as_rows(self):

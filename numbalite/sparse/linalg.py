@@ -116,7 +116,7 @@ def _begin(x0, b):
 
 
 def _operator(given, name, n):
-    """(a function that multiplies the matrix by a vector, the dtypes of the matrix)"""
+    """Returns (a function that multiplies the matrix by a vector, the dtypes of the matrix)"""
     if callable(given) and not hasattr(given, "shape"):
         return given, []
     matrix = given if issparse(given) else arguments.array(given, name)

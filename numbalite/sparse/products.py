@@ -405,7 +405,7 @@ def _check_short(lines, length, count):
 
 
 def transposed(a: Any) -> tuple:
-    """(data, indices, indptr) of a csr array converted to csc, and vice versa."""
+    """Returns (data, indices, indptr) of a csr array converted to csc, and vice versa."""
     with arguments.on_device_of(a.data):
         lines, length = _bounded(a)._lines()
         count, kind = a.nnz, a.indices.dtype
@@ -435,7 +435,8 @@ def _turned_by_places(a):
 
 
 def compressed(a: Any) -> tuple:
-    """(data, indices, indptr) of a coo array as csr, sorted and without duplicates. Waits."""
+    """Returns (data, indices, indptr) of a coo array as csr, sorted and without duplicates.
+    Waits."""
     with arguments.on_device_of(a.data):
         rows, columns = a.shape
         if a.nnz:
@@ -451,8 +452,9 @@ def _have_equal(a, b):
 
 
 def _canonical(data, numbers, indices, indptr, lines, length):
-    """(data, indices, indptr) of the elements in rows or columns (lines) with these numbers, sorted by line and index,
-    with summed duplicates. ``indptr`` is that of the elements if they are in the order of their lines, else None."""
+    """Returns (data, indices, indptr) of the elements in rows or columns (lines) with these
+    numbers, sorted by line and index, with summed duplicates. ``indptr`` is that of the elements if
+    they are in the order of their lines, else None."""
     keys, order = _sorted_keys(numbers, indices, lines, length)
     data = taken(data, order)
     indices = arguments.empty((data.size,), indices.dtype, data)
@@ -472,7 +474,8 @@ def _canonical(data, numbers, indices, indptr, lines, length):
 
 
 def _sorted_keys(numbers, indices, lines, length):
-    """(keys, order): line * length + index of each element, sorted, and the positions of the elements before."""
+    """Returns (keys, order): line * length + index of each element, sorted, and the positions of
+    the elements before."""
     if lines * length >= 2**63:
         raise ValueError(f"an array of {lines} x {length} has too many positions to sort: 2**63")
     kind = np.min_scalar_type(
@@ -512,7 +515,8 @@ def gathered(rows: Any, lines: Any) -> Any:
 
 
 def canonical(parts: tuple, lines: int, length: int) -> tuple:
-    """(data, indices, indptr) with sorted indices and summed duplicates in each row or column. Waits."""
+    """Returns (data, indices, indptr) with sorted indices and summed duplicates in each row or
+    column. Waits."""
     data, indices, indptr = parts
     if not data.size:
         return parts

@@ -100,7 +100,7 @@ class Operator:
             rule(self).register(library)
 
     def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
-        """Another operator, whose name begins with the name of this one."""
+        """Returns another operator, whose name begins with the name of this one."""
         return Operator(_unused(f"{self.name}_{suffix}"), described, rule=rule)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:

@@ -369,7 +369,7 @@ class TunedLauncher:
         kernel[self.configuration(args, constants)](*args)
 
     def configuration(self, args: tuple, constants: dict) -> tuple:
-        """(grid, block, ...) for the arguments and constants."""
+        """Returns (grid, block, ...) for the arguments and constants."""
         if not callable(self._given):
             return self._given
         values = {**dict(zip(self._tuned._names, args)), **constants}

@@ -254,8 +254,8 @@ def parameters(text: str) -> list:
 
 
 def variable(text: str) -> tuple:
-    """(dtype, shape) of a variable from its description: dtype is NumPy's name, or "V<bytes>" for a class
-    without a NumPy name; shape is () for a single value."""
+    """Returns (dtype, shape) of a variable from its description: dtype is NumPy's name, or
+    "V<bytes>" for a class without a NumPy name; shape is () for a single value."""
     code, itemsize, ctype, *extents = _arguments(_text(text), "variable")
     dtype = _dtype(int(code), _plain(ctype), int(itemsize)) or f"V{itemsize}"
     return dtype, tuple(int(re.sub(r"[lL]+$", "", n)) for n in extents)

@@ -42,7 +42,7 @@ def parse_type(text: str, names=None) -> Type:
 
 
 def signature(what, names=None) -> Signature:
-    """One signature from text, a Signature, or a tuple or list of types."""
+    """Returns one signature from text, a Signature, or a tuple or list of types."""
     if isinstance(what, Signature):
         return what
     if isinstance(what, str):

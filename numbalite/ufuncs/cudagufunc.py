@@ -113,7 +113,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     # --- derivatives
 
     def jvp(self, primals: Any, tangents: Any) -> tuple:
-        """(f(x...), its derivative at x... in the direction of the tangents): see numbalite.ufuncs.differentiation."""
+        """Returns (f(x...), its derivative at x... in the direction of the tangents): see
+        numbalite.ufuncs.differentiation."""
         from . import differentiation
 
         return differentiation.jvp(self, primals, tangents)
@@ -215,7 +216,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         )
 
     def _compile(self, device, chosen, dims, wide, values, staged, loaded, is_long, fixed):
-        """(the kernel on the current device, its block size, whether it stages cores in shared memory)"""
+        """Returns (the kernel on the current device, its block size, whether it stages cores in
+        shared memory)"""
         with self._lock:
             plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
             special = self._with_fixed(chosen, plan, fixed)

@@ -49,7 +49,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
             self._compile_plans(map(self._shown, self._given))
 
     def _counts(self, nout):
-        """(number of inputs, number of outputs)"""
+        """Returns (number of inputs, number of outputs)"""
         if self._given:
             nin = len(self._given[0].args)
             return nin, len(self._loops[0]) - nin

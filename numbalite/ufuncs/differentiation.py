@@ -33,7 +33,7 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
 
 
 def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
-    """(f(x...), the derivative of f at x... in the direction of the tangents).
+    """Returns (f(x...), the derivative of f at x... in the direction of the tangents).
 
     ``tangents`` has an array or number for each of the ``primals``, None for 0; those of integers are None. Both
     are broadcast. Where the ufunc has several results, both items are tuples.

@@ -100,7 +100,7 @@ class Fused:
         return _core.call_for_owners(program, args, out, stream)
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        """(f(x...), its derivative in the direction of the tangents), as for ufuncs.
+        """Returns (f(x...), its derivative in the direction of the tangents), as for ufuncs.
 
         Raises TypeError for a function whose last step is a reduction other than a sum.
         """
@@ -448,7 +448,7 @@ def _program(function, kinds):
 
 
 def _function(trace, kinds, results):
-    """(DeviceFunction, signature) of the generated body."""
+    """Returns (DeviceFunction, signature) of the generated body."""
     parameters = [f"x{i}" for i in range(len(kinds))]
     parameters += [f"c{i}" for i in range(len(trace.constants))]
     of = [types.scalar(_dtype(kind)) for kind in (*kinds, *map(_type_of, trace.constants))]

@@ -58,7 +58,7 @@ def ufunc_loops(function, signatures, target, options) -> list:
 
 
 def _ufunc_source(function, signatures, options):
-    """(the builder of the loops of these signatures, their names)"""
+    """Returns (the builder of the loops of these signatures, their names)"""
     rows = [(s.args, element.returned(s)) for s in signatures]
     builder, names = _builder(function)
     calls = []

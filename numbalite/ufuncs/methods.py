@@ -41,7 +41,8 @@ class ReductionMethods:
         return loops
 
     def _reduction_loops_for(self, stored, loop):
-        """(the kernels of a reduction that reads dtype `stored`, their accumulator dtype)"""
+        """Returns (the kernels of a reduction that reads dtype `stored`, their accumulator
+        dtype)"""
         return self._reduction_loops, loop
 
     def _function_for(self, dtype):

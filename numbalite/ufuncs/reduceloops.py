@@ -363,7 +363,7 @@ class Loops:
         return function
 
     def _images(self, builder, function, kernels, loop):
-        """(the images of kernels, the files of the user's lines)"""
+        """Returns (the images of kernels, the files of the user's lines)"""
         definition, suffix = function.definition, kernels[0].removeprefix("nl")
         source = builder.source(definition, self.options, kernels, suffix=suffix)
         explain = element.explainer(function, f"{self.name}({loop}, {loop})")
@@ -424,7 +424,8 @@ class Loops:
         return found
 
     def _kernel(self, dtypes, kind, last, reads, writes, masked, wide, exclusive, cached, vec):
-        """(the kernel, the dtype of its plan argument). The planner in C calls this for each launch that it plans."""
+        """Returns (the kernel, the dtype of its plan argument). The planner in C calls this for
+        each launch that it plans."""
         loop = dtypes[1]
         kernel = self.loop(
             kind, dtypes[reads], loop, dtypes[writes], masked, wide and not last,

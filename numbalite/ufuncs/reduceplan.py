@@ -80,7 +80,7 @@ def plan_size(wide, itemsize=1) -> int:
 def packed_plan(
     schedule, kept, reduced, *, initial=None, is_last=True, results=0, itemsize=1, merges=0
 ):
-    """(the plan as a record, whether it has the larger capacity).
+    """Returns (the plan as a record, whether it has the larger capacity).
 
     merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 for the product of the kept dimensions.
     """

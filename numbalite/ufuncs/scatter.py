@@ -260,7 +260,7 @@ def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: 
 
 
 def _nature(loops, loop):
-    """(may the updates run in any order?, is the function a sum?)"""
+    """Returns (may the updates run in any order?, is the function a sum?)"""
 
     found = loops.natures.get(loop.num)
     if found is None:

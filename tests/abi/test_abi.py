@@ -42,7 +42,7 @@ def renamed_header():
 
 
 def constants(text):
-    """Names of the enumerators and of the stream macros."""
+    """Returns names of the enumerators and of the stream macros."""
     found = []
     for body in re.findall(r"enum\s*\{(.*?)\}", text, re.S):
         found += re.findall(r"(\w+)\s*=", body)

@@ -13,7 +13,8 @@ MATRIX = np.arange(12.0).reshape(3, 4)
 
 
 def places_in(draw, n, most):
-    """Indices that delete and insert accept for an axis of n elements, and some out of bounds."""
+    """Returns indices that delete and insert accept for an axis of n elements, and some out of
+    bounds."""
     kind = draw(st.sampled_from(["number", "slice", "list", "array", "mask", "one", "empty"]))
     if kind == "number":
         return draw(st.integers(-n - 1, most + 1))

@@ -26,7 +26,7 @@ def arrays(draw, min_dims=1, dtypes=DTYPES):
 
 
 def items_for(draw, length, shape):
-    """(a key's item for the device, for the host)"""
+    """Returns (a key's item for the device, for the host)"""
     kind = draw(st.sampled_from(["array", "device", "slice", "int", "list"]))
     if kind == "slice":
         item = draw(st.sampled_from([slice(None), slice(1, None), slice(None, None, -1), slice(0)]))

@@ -9,7 +9,7 @@ DTYPES = "u1", "i2", "f4", "f8", "c16", "V3", "S5"
 
 
 def drawn(rng, shape, dtype):
-    """(host array, device array) of one random layout."""
+    """Returns (host array, device array) of one random layout."""
     order = rng.permutation(len(shape))
     padded = [shape[i] + int(rng.integers(0, 3)) for i in order]
     size = int(np.prod(padded)) * np.dtype(dtype).itemsize

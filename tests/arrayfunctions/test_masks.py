@@ -18,7 +18,8 @@ DTYPES = [np.dtype(code) for code in ("?", "f4", "D")] + [RECORD]
 
 @st.composite
 def arrays(draw, dtypes=DTYPES, least_dims=1):
-    """(a NumPy array, the same on the device): views in any order, with few different elements."""
+    """Returns (a NumPy array, the same on the device): views in any order, with few different
+    elements."""
     shape = draw(st.lists(st.integers(0, 5), min_size=least_dims - 1, max_size=3))
     shape += [draw(st.sampled_from((1, 7, 600)))] if least_dims else []
     dtype = draw(st.sampled_from(dtypes))

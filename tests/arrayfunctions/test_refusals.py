@@ -43,7 +43,7 @@ def outputs(result):
 
 
 def variants(name, function, args):
-    """(what is wrong, arguments, keywords)"""
+    """Yields (what is wrong, arguments, keywords)"""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:

@@ -106,7 +106,7 @@ def test_lossy_assignments_warn():
 
 # ---- random shapes, strides and dtypes ----
 def random_case(rng):
-    """(host base, key, shape of a value that fits)"""
+    """Returns (host base, key, shape of a value that fits)"""
     shape = tuple(rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.randint(1, 4)))
     # 2 and 16 bytes; test_assignment_casts_the_dtype has all others
     base = values(shape, rng.choice(["i2", "c16"]))

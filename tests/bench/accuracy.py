@@ -40,7 +40,7 @@ def _near_1(rng, shape):
 
 
 def _cancelling(rng, shape):
-    """Pairs that cancel, except for a small number each."""
+    """Returns pairs that cancel, except for a small number each."""
     x = rng.normal(size=shape) * 100
     flat = x.reshape(-1)
     half = flat.size // 2
@@ -71,7 +71,7 @@ DATA = {
 
 
 def made(name, rng, shape, code):
-    """Numbers of a dtype, whose real and imaginary parts are drawn apart."""
+    """Returns numbers of a dtype, whose real and imaginary parts are drawn apart."""
     real = code.lower()
     x = DATA[name](rng, shape, real).astype(real)
     if code in "FD":
@@ -96,7 +96,8 @@ def _sum(x):
 
 
 def _products(x, y):
-    """Numbers whose sum is the exact sum of products of float64 numbers (Veltkamp's and Dekker's parts)."""
+    """Returns numbers whose sum is the exact sum of products of float64 numbers (Veltkamp's and
+    Dekker's parts)."""
     x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
     product = x * y
 

@@ -115,7 +115,7 @@ def workloads(size):
 
 
 def launch_time(launch, rounds):
-    """(seconds of the first launch, the least of the later ones)."""
+    """Returns (seconds of the first launch, the least of the later ones)."""
 
     def once():
         start = sum(os.times()[:4])  # with that of the compilers that were run
@@ -151,7 +151,7 @@ def measure(size, rounds):
 
 
 def unchecked(function, grid, block, arguments, launch, rounds):
-    """Seconds of a launch of a twin that never was checked, and of this one that was."""
+    """Returns seconds of a launch of a twin that never was checked, and of this one that was."""
     fresh = cuda.jit(function)[grid, block]
     pairs = []
     for _ in range(5 * rounds):

@@ -74,8 +74,8 @@ def adders():
 
 
 def compare(ours, variants, outputs, moved):
-    """(ours, floor, limit) in microseconds. ``variants`` write into outputs[1], numbalite into
-    outputs[0]."""
+    """Returns (ours, floor, limit) in microseconds. ``variants`` write into outputs[1], numbalite
+    into outputs[0]."""
     from numbalite import cuda
 
     ours()
@@ -88,14 +88,15 @@ def compare(ours, variants, outputs, moved):
 
 
 def with_variants(ours, variants):
-    """(numbalite, floor, limit): the floor is the fastest variant."""
+    """Returns (numbalite, floor, limit): the floor is the fastest variant."""
     mine, *times = in_turn(*map(device_calls, (ours, *variants)), count=5, rounds=9, warm=0)
     NOTES.append([round(t, 1) for t in times])
     return mine, min(times), min(times) / 0.98
 
 
 def dense(a, b, c, n, widths):
-    """(numbalite, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the variants."""
+    """Returns (numbalite, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the
+    variants."""
     add, _ = adders()
     x, y = noise(n, a), noise(n, b, 2)
     outputs = poisoned(n, c), poisoned(n, c)
@@ -152,7 +153,7 @@ def scale_int8(floor):
 
 
 def square(other, hands, view=lambda x: x):
-    """(numbalite, floor, limit) of a + view(other) for a square a."""
+    """Returns (numbalite, floor, limit) of a + view(other) for a square a."""
     add, _ = adders()
     a, b = noise((SIDE, SIDE), "float32"), noise(other, "float32", 2)
     outputs = [poisoned((SIDE, SIDE), "float32") for _ in range(2)]
@@ -194,7 +195,7 @@ def transposed(floor):
 
 
 def shifted(other, seen, first, count, hands, moved):
-    """(numbalite, floor, limit) of c[:count] = view of a + b."""
+    """Returns (numbalite, floor, limit) of c[:count] = view of a + b."""
     add, _ = adders()
     a, b = noise(other, "float32"), noise(N // 2, "float32", 2)
     outputs = poisoned(N // 2, "float32"), poisoned(N // 2, "float32")
@@ -245,7 +246,8 @@ def summed(host, dtype, axis):
 
 
 def sums(dtype, axis):
-    """(numbalite, floor, limit) of the sum of a square array along an axis, or of all of it."""
+    """Returns (numbalite, floor, limit) of the sum of a square array along an axis, or of all of
+    it."""
     from numbalite import cuda
 
     rows = SIDE // (2 if dtype == "float64" else 1)

@@ -99,7 +99,7 @@ def calls(xp, array, dtype, size=1000, side=32):
 
 
 def library(name):
-    """(module, function that makes an array, function that waits)"""
+    """Returns (module, function that makes an array, function that waits)"""
     if name == "cupy":
         import cupy
 

@@ -43,7 +43,7 @@ def figure(name, title, x, y, log_y=False, base=2):
 
 
 def curve(label, xs, measure):
-    """(label, xs, ys) as far as there is memory."""
+    """Returns (label, xs, ys) as far as there is memory."""
     from numbalite import cuda
 
     done, ys = [], []
@@ -60,8 +60,8 @@ def curve(label, xs, measure):
 
 
 def curve_of_calls(label, xs, make, calls=200, rounds=100):
-    """(label, xs, ys): the microseconds of a call of make(x), the minimum of many rounds over all
-    x."""
+    """Returns (label, xs, ys): the microseconds of a call of make(x), the minimum of many rounds
+    over all x."""
     from numbalite import cuda
 
     return curve_of_measures(
@@ -301,10 +301,10 @@ def by_streams(floor):
 
 
 def at_once(count, make, calls, rounds=8):
-    """Microseconds per call, over all calls, when `count` threads call concurrently: make() creates
-    a separate callable for each. The least of several rounds, of which the first does not count. A
-    round lasts from the start of the first thread to the end of the last one, measured by the
-    threads' clocks, because the host is notified late."""
+    """Returns microseconds per call, over all calls, when `count` threads call concurrently: make()
+    creates a separate callable for each. The least of several rounds, of which the first does not
+    count. A round lasts from the start of the first thread to the end of the last one, measured by
+    the threads' clocks, because the host is notified late."""
     rounds = 2 if SMALL else rounds
     gate = threading.Barrier(count)
     failures = []
@@ -470,8 +470,8 @@ def measure(wanted, path):
 
 
 def joined(records):
-    """One record of all curves; of those with the same label the last one is used. The interpreter
-    with its lock and the one without are two runs, for example."""
+    """Returns one record of all curves; of those with the same label the last one is used. The
+    interpreter with its lock and the one without are two runs, for example."""
     first, *others = records
     for record in others:
         for name, other in record["figures"].items():

@@ -145,7 +145,7 @@ SPARSE = 100 if SMALL else 10_000
 
 
 def sparse_parts():
-    """(data, indices, indptr) of ten elements in each row."""
+    """Returns (data, indices, indptr) of ten elements in each row."""
     random = np.random.default_rng(3)
     indices = np.sort(random.integers(0, SPARSE // 10, (SPARSE, 10)) + np.arange(10) * SPARSE // 10)
     data = random.random(10 * SPARSE, np.float32)

@@ -152,7 +152,7 @@ def in_turn(*measures, count=1, rounds=25, warm=0.3):
 
 
 def median(function, inner=1, rounds=9, warm=0.0):
-    """Microseconds of one call."""
+    """Returns microseconds of one call."""
     return in_turn(calls_of(function), count=inner, rounds=rounds, warm=warm)[0]
 
 
@@ -170,7 +170,7 @@ def medians(*functions, rounds=9):
 
 
 def process(code, **environment):
-    """(microseconds, output) of a fresh interpreter running `code`."""
+    """Returns (microseconds, output) of a fresh interpreter running `code`."""
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
@@ -291,8 +291,8 @@ class Floor:
         return measure
 
     def by_threads(self, threads, calls, rounds=7):
-        """Microseconds of a launch when so many threads launch concurrently, over all launches; the
-        minimum of rounds."""
+        """Returns microseconds of a launch when so many threads launch concurrently, over all
+        launches; the minimum of rounds."""
         if SMALL:
             return 1.0
         library = self.opened()
@@ -302,7 +302,8 @@ class Floor:
         return self.part("cpu")[name]
 
     def memory(self, size):
-        """Microseconds in which a large copy on the device reads and writes so many bytes."""
+        """Returns microseconds in which a large copy on the device reads and writes so many
+        bytes."""
         if not self.copied:
             from numbalite import cuda
 
@@ -312,7 +313,8 @@ class Floor:
         return size / self.copied
 
     def copies(self, to_device, to_host):
-        """Microseconds that so many bytes need on the bus, in then out, from page-locked memory."""
+        """Returns microseconds that so many bytes need on the bus, in then out, from page-locked
+        memory."""
         speed = self.part("copies")
         return to_device / speed["to_device"] + to_host / speed["to_host"]
 
@@ -370,5 +372,5 @@ def device_calls(function):
 
 
 def device_median(function, inner=20, rounds=9):
-    """Microseconds of one call on the device."""
+    """Returns microseconds of one call on the device."""
     return in_turn(device_calls(function), count=inner, rounds=rounds, warm=0)[0]

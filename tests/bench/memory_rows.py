@@ -79,8 +79,8 @@ _COPIED = []
 
 
 def copied():
-    """Microseconds of large copies in a process of their own: [to the device, to the host, to the host while
-    all results are kept], each in the order of the calls."""
+    """Returns microseconds of large copies in a process of their own: [to the device, to the host,
+    to the host while all results are kept], each in the order of the calls."""
     if not _COPIED:
         process(USED_BEFORE)
         _COPIED.extend(json.loads(process(LARGE_COPY)[1]))

@@ -234,7 +234,7 @@ class Row(NamedTuple):
 
 
 def match(expected: list, measured: list) -> tuple:
-    """([(predicted, measured), ...], launches without a counterpart)"""
+    """Returns ([(predicted, measured), ...], launches without a counterpart)"""
     rest = list(measured)
     pairs, alone = [], []
     for launch in expected:
@@ -291,8 +291,8 @@ def times_of(pairs: list) -> dict:
 
 
 def versions(times: dict) -> list:
-    """(name, was the faster one predicted?) for each two versions of a kernel whose measured times differ.
-    times: as times_of returns them"""
+    """Returns (name, was the faster one predicted?) for each two versions of a kernel whose
+    measured times differ. times: as times_of returns them"""
     found = []
     for name in sorted(times):
         other = name.removesuffix("_1") + "_2"

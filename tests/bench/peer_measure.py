@@ -32,7 +32,7 @@ def check(got, want, rtol=1e-5):
 
 
 def median(function, inner=1, sync=lambda: None, rounds=7):
-    """Microseconds of one call."""
+    """Returns microseconds of one call."""
     if SMALL:
         inner, rounds = min(inner, 3), 1
     function()
@@ -72,7 +72,7 @@ def timed(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarra
 
 
 def import_time(code):
-    """Microseconds of `code` in a fresh process that has imported NumPy."""
+    """Returns microseconds of `code` in a fresh process that has imported NumPy."""
     program = f"import time, numpy\nt = time.perf_counter()\n{code}\nprint(time.perf_counter() - t)"
     times = []
     for _ in range(1 if SMALL else 3):

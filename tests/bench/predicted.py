@@ -38,7 +38,7 @@ def part_of_gpu():
 
 
 def works():
-    """(row, grid, block, arguments) of a part of the data."""
+    """Yields (row, grid, block, arguments) of a part of the data."""
     from numbalite.cuda import random
 
     def drawn(*shape):

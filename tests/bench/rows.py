@@ -78,8 +78,8 @@ def launch_configured(floor):
 
 # ---- iterating ---------------------------------------------------------------------------------------
 def diffused(u):
-    """(u, l) after a step of the texts' algorithm, where it does not depend on the order of the blocks: the
-    second is a mask of the elements whose neighbours are of the same block."""
+    """Returns (u, l) after a step of the texts' algorithm, where it does not depend on the order of
+    the blocks: the second is a mask of the elements whose neighbours are of the same block."""
     l = 4 * u
     l[1:] -= u[:-1]
     l[:, 1:] -= u[:, :-1]

@@ -55,7 +55,7 @@ def measure_peers(real, wanted):
 
 
 def run_peer(command, environment):
-    """({row: value}, its other output)"""
+    """Returns ({row: value}, its other output)"""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as peer:

@@ -123,7 +123,7 @@ def timed(call, arrays):
 
 
 def measured(label, library, row, hosts):
-    """(changing shapes, one shape) in us per call."""
+    """Returns (changing shapes, one shape) in us per call."""
     run, xp = run_of(row, label), library.xp
     if run is None:
         raise NotImplementedError

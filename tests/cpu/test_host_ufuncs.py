@@ -50,7 +50,7 @@ def values(rng, dtype, shape):
 
 
 def arrangements(rng, dtype, n):
-    """One-dimensional arrays of n elements, each with a different memory layout."""
+    """Yields one-dimensional arrays of n elements, each with a different memory layout."""
     yield values(rng, dtype, n)
     yield values(rng, dtype, 3 * n)[::3]
     yield values(rng, dtype, n)[::-1]

@@ -117,7 +117,7 @@ def more():
 
 
 def examples():
-    """(name, doctest) of the public names and of the methods of public classes."""
+    """Yields (name, doctest) of the public names and of the methods of public classes."""
     seen = set()
     for module, name, value in (*PUBLIC, *more()):
         holders = [(f"{module}.{name}", value)]

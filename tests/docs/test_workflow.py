@@ -31,7 +31,7 @@ def job():
 
 
 def runs(job):
-    """(command, variables) of the workflow's steps after the installation."""
+    """Returns (command, variables) of the workflow's steps after the installation."""
     steps = [step for step in job["steps"] if "run" in step]
     assert steps[0]["run"].startswith("pip install ") and "numbalite" in steps[0]["run"]
     assert [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step] == [

@@ -99,7 +99,7 @@ class Source:
 
 
 def attempt(function, *args, **keywords):
-    """(answer, None) or (None, exception)."""
+    """Returns (answer, None) or (None, exception)."""
     try:
         return function(*args, **keywords), None
     except EXPECTED as problem:

@@ -18,7 +18,8 @@ SIZES = (HALF + 777, FULL + 12_345)
 
 
 def marks(size):
-    """Indices next to each position where an index of 31 or 32 bits wraps, and at both ends."""
+    """Returns indices next to each position where an index of 31 or 32 bits wraps, and at both
+    ends."""
     near = (
         0,
         1,

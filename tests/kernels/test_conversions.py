@@ -225,7 +225,8 @@ def test_void_pointers_take_everything(kernel):
 
 # ---- arrays ----
 def wrong_arrays(good):
-    """(exception, text, array) that a `float*` or array<float, 2> must refuse, made from a good one."""
+    """Returns (exception, text, array) that a `float*` or array<float, 2> must refuse, made from a
+    good one."""
     return [
         (TypeError, "float64", good.astype("f8")),
         (TypeError, "int32", good.astype("i4")),

@@ -78,7 +78,8 @@ NEWER = "".join(map(kernel_of, ON_ADA))
 
 
 def places(rows, k, kind):
-    """(row, column) of each element of each lane, of a: (32, elements); of b with 8 rows: (column, row)."""
+    """Returns (row, column) of each element of each lane, of a: (32, elements); of b with 8 rows:
+    (column, row)."""
     lane, packed = np.arange(32)[:, None], max(1, 32 // BITS[kind])
     i = np.arange(rows * k // 32)[None]
     register, group, turn = i // packed, lane // 4, lane % 4

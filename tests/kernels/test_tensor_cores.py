@@ -163,7 +163,7 @@ def test_wmma_mistakes_are_reported(module):
 
 
 def words_of(x, bits):
-    """Numbers of so many bits, the first in the lowest bits of each 32-bit word."""
+    """Returns numbers of so many bits, the first in the lowest bits of each 32-bit word."""
     places = np.arange(0, 32, bits, dtype=np.uint32)
     low = (x & ((1 << bits) - 1)).astype(np.uint32)
     return (low.reshape(*x.shape[:-1], -1, len(places)) << places).sum(-1, dtype=np.uint32)

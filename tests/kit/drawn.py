@@ -51,7 +51,8 @@ def examples(count):
 
 # ---- values ----
 def make_values(seed, shape, dtype, special=False, low=-100, high=100):
-    """Numbers of every kind that the dtype has; with `special` also extremes, infinities and NaN."""
+    """Returns numbers of every kind that the dtype has; with `special` also extremes, infinities
+    and NaN."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":

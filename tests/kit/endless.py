@@ -396,8 +396,8 @@ def reset(x):
 
 
 def interrupt(start):
-    """(milliseconds from the signal to the exception, its text). An interrupt during a compilation
-    has no text."""
+    """Returns (milliseconds from the signal to the exception, its text). An interrupt during a
+    compilation has no text."""
     for _ in range(5):
         x = cuda.to_device(np.zeros(1024, np.int32))
         wait = start(x)

@@ -6,8 +6,9 @@ from numbalite import cuda
 
 
 def gate_in(stream):
-    """(an event that the stream waits for, one that shows that it has passed it). The stream waits in a host
-    function, so the host functions of all streams wait too: the driver runs them on one thread."""
+    """Returns (an event that the stream waits for, one that shows that it has passed it). The
+    stream waits in a host function, so the host functions of all streams wait too: the driver runs
+    them on one thread."""
     gate, passed = threading.Event(), threading.Event()
     stream.add_callback(lambda *unused: (gate.wait(60), passed.set()))
     return gate, passed

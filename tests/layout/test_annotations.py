@@ -28,7 +28,8 @@ def is_public(name):
 
 
 def functions(body, owner=None):
-    """(name, node, whether its first parameter is self or cls) of the public functions of a body."""
+    """Yields (name, node, whether its first parameter is self or cls) of the public functions of a
+    body."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try)):
             yield from functions([*node.body, *node.orelse], owner)
@@ -41,7 +42,7 @@ def functions(body, owner=None):
 
 
 def imported_by_cuda():
-    """(module, name) of the names that type checkers see in numbalite.cuda."""
+    """Returns (module, name) of the names that type checkers see in numbalite.cuda."""
     tree = ast.parse((ROOT / "numbalite" / "cuda" / "__init__.py").read_text())
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return {(node.module, alias.name) for node in imports for alias in node.names}

@@ -92,7 +92,7 @@ CONVERTED = {
 
 
 def functions():
-    """(file, function or class, docstring) of the docstrings with sections."""
+    """Yields (file, function or class, docstring) of the docstrings with sections."""
     for path in sorted((ROOT / "numbalite").rglob("*.py")):
         if "---" in (text := path.read_text()):
             for node in ast.walk(ast.parse(text)):

@@ -149,7 +149,7 @@ def meant(module, node):
 
 @functools.cache
 def imports(module):
-    """(imports when it is loaded, imports in functions)"""
+    """Returns (imports when it is loaded, imports in functions)"""
     found = set(), set()
     functions = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda
 

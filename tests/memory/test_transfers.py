@@ -19,7 +19,8 @@ def noise(rng, shape, dtype):
 
 
 def random_view(rng, shape, dtype):
-    """(base, index, axes): base is contiguous, base[index].transpose(axes) has the shape."""
+    """Returns (base, index, axes): base is contiguous, base[index].transpose(axes) has the
+    shape."""
     axes = list(range(len(shape)))
     rng.shuffle(axes)
     extents, index = [0] * len(shape), [None] * len(shape)

@@ -33,7 +33,7 @@ print(_json.dumps([[v.name, v.passed, str(v)] for v in _judging.verdicts]))
 
 
 def name(path):
-    """Names of notebooks in tests: "1_ufuncs/exercises"."""
+    """Returns names of notebooks in tests: "1_ufuncs/exercises"."""
     return str(path.relative_to(FOLDER).with_suffix(""))
 
 

@@ -20,7 +20,7 @@ _KERNEL = re.compile(r"^def (\w+)\(.*?(?=^\S|\Z)", re.M | re.S)
 
 
 def kernels():
-    """(file, name, text) of the kernels with a grid in two dimensions."""
+    """Yields (file, name, text) of the kernels with a grid in two dimensions."""
     paths = sorted(ROOT.glob("notebooks/**/*.ipynb"))
     found = [(path, books.source(cell)) for path in paths for cell in books.read(path)["cells"]]
     for path in [

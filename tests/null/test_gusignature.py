@@ -14,7 +14,7 @@ CAN_IGNORE = 4  # NumPy's flag of dimensions with '?'
 
 
 def as_numpy(text):
-    """(core_num_dims, core_dim_ixs, optional, sizes) as NumPy reads the text."""
+    """Returns (core_num_dims, core_dim_ixs, optional, sizes) as NumPy reads the text."""
     inputs, outputs = (side.count("(") for side in text.split("->"))
     _, counts, places, flags, sizes = oracle(inputs, outputs, text)
     return tuple(counts), tuple(places), [bool(f & CAN_IGNORE) for f in flags], list(sizes)

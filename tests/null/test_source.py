@@ -43,7 +43,7 @@ def identity(*args, **kwargs):
 
 
 def shown(text, needle):
-    """(label, line) that a compiler would name for the line with ``needle``."""
+    """Returns (label, line) that a compiler would name for the line with ``needle``."""
     label = line = None
     for row in text.numbered().split("\n"):
         directive = re.match(r'#line (\d+) "(.*)"', row)

@@ -11,7 +11,8 @@ SPACES = 60
 
 
 def landscape(seed):
-    """(coordinates, times) of a random space: a bowl, an interaction of two constants, and a cliff."""
+    """Returns (coordinates, times) of a random space: a bowl, an interaction of two constants, and
+    a cliff."""
     rng = np.random.default_rng(seed)
     axes = [
         [32, 64, 128, 256, 512, 1024],
@@ -29,7 +30,7 @@ def landscape(seed):
 
 
 def found(points, times, start, budget):
-    """(the measured rows, the best time among them)"""
+    """Returns (the measured rows, the best time among them)"""
     rows = []
 
     def measured(row):

@@ -274,7 +274,7 @@ class Maker:
 
 
 def floats(*shape, low=0.0, high=1.0, seed=1, dtype=np.float32):
-    """Numbers between low and high, always the same."""
+    """Returns numbers between low and high, always the same."""
     return np.random.default_rng(seed).uniform(low, high, shape).astype(dtype)
 
 

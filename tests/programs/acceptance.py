@@ -189,8 +189,8 @@ def _write(path, results):
 
 
 def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
-    """(item, result of work) as they complete; each in a process of its own, forked from one that has all
-    imported. If a process dies, the result is the reason as a string."""
+    """Yields (item, result of work) as they complete; each in a process of its own, forked from one
+    that has all imported. If a process dies, the result is the reason as a string."""
     import numbalite.compilers.hostbuild
     import numbalite.compilers.nvrtc  # noqa: F401
     from numbalite import cuda  # noqa: F401

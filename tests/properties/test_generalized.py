@@ -89,7 +89,8 @@ def target(request):
 
 @st.composite
 def operands(draw, target, cores, dtypes, loop_dims=3):
-    """(arguments, host arrays) whose loop dimensions broadcast; `cores`: their core shapes."""
+    """Returns (arguments, host arrays) whose loop dimensions broadcast; `cores`: their core
+    shapes."""
     loop = draw(drawn.shapes(max_dims=loop_dims, most=4))
     full = draw(st.integers(0, len(cores) - 1))
     arguments, hosts = [], []

@@ -110,7 +110,7 @@ def modules():
 
 
 def functions():
-    """(name, how to get it) of all public functions and classes."""
+    """Returns (name, how to get it) of all public functions and classes."""
     found = {}
     for path, module in modules().items():
         for name in public(module):
@@ -189,7 +189,7 @@ def targets():
 
 
 def on_device(function, *given, **named):
-    """One of NumPy's functions, whose first argument is on the device."""
+    """Returns one of NumPy's functions, whose first argument is on the device."""
     return function(cuda.to_device(np.arange(6.0).reshape(2, 3)), *given, **named)
 
 

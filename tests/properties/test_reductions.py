@@ -34,7 +34,8 @@ def reduction(expression):
 
 @st.composite
 def arrays(draw, dtypes, min_dims=0, max_dims=4):
-    """(argument, host array), on the host or the device, with any strides; integers, so that sums are exact."""
+    """Returns (argument, host array), on the host or the device, with any strides; integers, so
+    that sums are exact."""
     shape = draw(drawn.shapes(min_dims, max_dims))
     values = drawn.make_values(draw(st.integers(0, 99)), shape, "i2").astype(
         draw(st.sampled_from(dtypes))

@@ -38,7 +38,7 @@ ATOMICS = "amu"
 
 
 def random_program(seed):
-    """(blocks, threads of a block, count, steps)"""
+    """Returns (blocks, threads of a block, count, steps)"""
     r = random.Random(seed)
     blocks, threads = r.choice([(1, n) for n in range(2, 9)] + [(2, 2), (2, 3), (2, 4)])
     phased, count, steps = seed % 2, r.randint(1, threads), []

@@ -146,7 +146,7 @@ _BRANCH = re.compile(r"branch\s+\d+ (never executed|taken (\d+))")
 
 
 def of_compiler(command, gcov, text, sizes, folder):
-    """(line -> has run, line -> [branches, taken ones]) by a compiler's own counters."""
+    """Returns (line -> has run, line -> [branches, taken ones]) by a compiler's own counters."""
     folder.mkdir()
     (folder / "kernels.h").write_text(text)
     count = text.count("__global__")

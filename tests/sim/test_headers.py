@@ -435,7 +435,7 @@ def test_move_and_forward_need_no_header(alone):
 
 
 def system_headers():
-    """Names of headers that the host's compilers find by themselves."""
+    """Returns names of headers that the host's compilers find by themselves."""
     names = set()
     for folder in translation._system_folders():
         inside = itertools.chain(glob.glob(f"{folder}/*"), glob.glob(f"{folder}/*/*.h"))

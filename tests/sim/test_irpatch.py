@@ -11,7 +11,7 @@ from numbalite.compilers.sim.irpatch import patch, vectorize
 
 
 def body(line, before=""):
-    """One instruction in a function, patched."""
+    """Returns one instruction in a function, patched."""
     text = f"define i32 @f(i32 %0, i32 %1) {{\n{before}  {line}\n  ret i32 0\n}}\n"
     patched = patch(text)
     assert patched.startswith("define") and patched.endswith("  ret i32 0\n}\n")

@@ -59,7 +59,7 @@ def sectors(addresses, size):
 
 
 def wavefronts(addresses, size, is_store=False):
-    """(passes over the banks, and how many there are without conflicts)"""
+    """Returns (passes over the banks, and how many there are without conflicts)"""
     total = least = 0
     for warp in np.asarray(addresses, np.int64).reshape(-1, WARP):
         lanes = WARP if size <= 4 else 128 // size

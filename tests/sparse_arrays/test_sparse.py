@@ -45,7 +45,7 @@ def close(result, expected):
 
 @st.composite
 def drawn(draw, dtypes=DTYPES):
-    """(random generator, a dense array, the same as a sparse one)"""
+    """Returns (random generator, a dense array, the same as a sparse one)"""
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     shape = draw(st.sampled_from([(0, 3), (3, 0), (1, 1), (4, 6), (6, 4), (5, 5)]))
     a = dense(rng, shape, draw(st.sampled_from(dtypes)))

@@ -29,7 +29,7 @@ def code_of(dtype):
 
 @functools.cache
 def compiled(dtype, kind, dims, architecture):
-    """(PTX, elements of a thread) of the kernel that copies elements."""
+    """Returns (PTX, elements of a thread) of the kernel that copies elements."""
     scalar = types.scalar(np.dtype(dtype))
     plan = cudaloops.Plan((scalar, scalar), 1, bytes([code_of(dtype)] * 2), kind, dims)
     kernel = cast_ufunc(scalar)._compiled(plan)

@@ -12,7 +12,7 @@ LENGTHS = 1, 2, 3, 5, 7, 8, 16, 31, 32, 33, 64, 100, 256, 1000, 4096, 5000, 123_
 
 
 def geometry(rng, itemsize):
-    """(kept dimensions, reduced dimensions) of an array with gaps, transposed at random."""
+    """Returns (kept dimensions, reduced dimensions) of an array with gaps, transposed at random."""
     lengths = [int(n) for n in rng.choice(LENGTHS, rng.integers(1, 6))]
     step, dims = itemsize * int(rng.choice([1, 1, 1, 2])), []
     for length in lengths:
@@ -138,7 +138,7 @@ def test_arrays_that_a_reducer_does_not_accept():
 
 
 def read_plan(plan, itemsize):
-    """(rows, length, parts, elements of a part) of a plan (reduce.cuh)."""
+    """Returns (rows, length, parts, elements of a part) of a plan (reduce.cuh)."""
     begin = max(16, -(-itemsize // 16) * 16)
     return np.frombuffer(plan, "i8", 4, begin).tolist()
 

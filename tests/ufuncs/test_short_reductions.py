@@ -24,7 +24,7 @@ SHAPES = [(0,), (1,), (2,), (1, 3), (3, 1), (2, 0), (1, 1), (2, 1, 2), (1, 2, 1)
 
 
 def values(dtype, shape, rng):
-    """Numbers of both signs, with zeros of both signs and values that are not finite."""
+    """Returns numbers of both signs, with zeros of both signs and values that are not finite."""
     x = rng.integers(0 if dtype.kind in "?u" else -9, 10, shape).astype(dtype)
     if dtype.kind in "fc" and x.size:
         special = np.array([-0.0, 0.0, np.inf, -np.inf, np.nan, 1.5, -7], dtype)

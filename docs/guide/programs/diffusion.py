@@ -135,7 +135,7 @@ def wait(bands):
 
 
 def run(plane, steps, devices):
-    """The plane after so many steps, the seconds of one, and the bands."""
+    """Returns the plane after so many steps, the seconds of one, and the bands."""
     bands = make_bands(plane, devices)
     warm = min(steps, 2 * DEPTH)  # the first launches and copies load kernels and set up access
     for number in range(1, warm + 1):
@@ -151,7 +151,8 @@ def run(plane, steps, devices):
 
 
 def timeline(bands):
-    """The timeline of the streams in steps around an exchange: (what, device, stream, begin, end), in microseconds.
+    """Returns the timeline of the streams in steps around an exchange: (what, device, stream,
+    begin, end), in microseconds.
 
     Times of one device are exact; those of two devices agree to some microseconds.
     """

@@ -93,7 +93,7 @@ class _Positions:
         return self._found.get(found[1]) if found else None
 
     def of_function(self, first_line: str) -> tuple | None:
-        """(file, line) of the declaration."""
+        """Returns (file, line) of the declaration."""
         found = _OF.search(first_line)
         file = self._files.get(found[1]) if found else None
         line = int(self._lines.get(found[1]) or 0) if found and file else 0

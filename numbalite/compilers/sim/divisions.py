@@ -60,7 +60,7 @@ def has_any(text: str) -> bool:
 
 
 def edits(tokens, partner):
-    """(position, text to insert) for the tokens of a source or of a macro's body."""
+    """Yields (position, text to insert) for the tokens of a source or of a macro's body."""
     at = 0
     while at < len(tokens):
         token = tokens[at]

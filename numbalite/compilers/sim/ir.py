@@ -30,7 +30,7 @@ def without_debug(text: str) -> str:
 
 
 def functions(ir: str) -> tuple[str, list[str]]:
-    """(the text before the first function, the text from each function to the next)."""
+    """Returns (the text before the first function, the text from each function to the next)."""
     starts = [found.start() for found in re.finditer("\ndefine ", "\n" + ir)]
     texts = [ir[start:end] for start, end in zip(starts, [*starts[1:], None])]
     return ir[: starts[0]] if starts else ir, texts

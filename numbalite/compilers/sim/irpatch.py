@@ -333,7 +333,8 @@ def _tell_volatile(functions):
 
 
 def _callees_first(functions):
-    """Indices of the functions, callees before their callers (in any order within a recursion)."""
+    """Returns indices of the functions, callees before their callers (in any order within a
+    recursion)."""
     names = [syntax.DEFINED.match(text) for text in functions]  # None: the function was removed
     numbers = {name[1]: at for at, name in enumerate(names) if name}
     order, seen = [], set()

@@ -95,7 +95,8 @@ class Locals:
         return _Function(self, text, about).result() if about else text
 
     def tail(self) -> str:
-        """Declarations and strings that instrumented functions need, for the end of the module."""
+        """Returns declarations and strings that instrumented functions need, for the end of the
+        module."""
         pointer = self.bytes_pointer
         others = {self.memset: "i8", self.memmove: pointer}
         declared = "".join(

@@ -33,7 +33,8 @@ class _Block:
 
 
 def mark(text: str, first: int) -> tuple[str, int]:
-    """(the function with the calls, the number of the next loop). first: the number of its first loop."""
+    """Returns (the function with the calls, the number of the next loop). first: the number of its
+    first loop."""
     lines = text.split("\n")
     blocks = _blocks(lines)
     loops = _loops(blocks)

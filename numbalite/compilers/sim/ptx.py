@@ -116,7 +116,7 @@ def _template(tokens):
 
 
 def _operands(tokens, text, is_output):
-    """(constraint, expression, is_output) of each operand."""
+    """Returns (constraint, expression, is_output) of each operand."""
     found, at = [], 0
     while at < len(tokens):
         if tokens[at].text == ",":
@@ -254,7 +254,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.register(operand)[0]
 
     def register(self, operand):
-        """(variable, C++ type, or None) of a register."""
+        """Returns (variable, C++ type, or None) of a register."""
         if operand == "_":
             return f"{PTX}nobody()", None
         special = operand.replace("%%", "%")

@@ -156,8 +156,8 @@ def _literal(text):
 
 
 def _branches(tokens):
-    """(directive, tokens) for each branch of the #if among the tokens, at most one; without an #if ("", tokens).
-    An asm statement that has it is written once for each branch."""
+    """Returns (directive, tokens) for each branch of the #if among the tokens, at most one; without
+    an #if ("", tokens). An asm statement that has it is written once for each branch."""
     places = [i for i, token in enumerate(tokens) if token.kind == "directive"]
     words = [scanner.directive_word(tokens[i].text) for i in places]
     ways = [word in ("elif", "else") for word in words[1:-1]]
@@ -543,15 +543,16 @@ class _Translation:
         return at
 
     def _specifiers(self, first, last):
-        """Indices of the tokens before the first declarator's name, without parenthesized ones."""
+        """Yields indices of the tokens before the first declarator's name, without parenthesized
+        ones."""
         at = first
         while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
             yield at
             at = self.partner[at] + 1 if self._opens(at) else at + 1
 
     def _declarators(self, first, last, own=None, type_name=None):
-        """(name, type) of each variable that a declaration declares. own: the type definition in it, if there is
-        one; type_name: the name of that type."""
+        """Returns (name, type) of each variable that a declaration declares. own: the type
+        definition in it, if there is one; type_name: the name of that type."""
         parts, kept = [[]], []
         at, angles = first, 0
         while at < last:

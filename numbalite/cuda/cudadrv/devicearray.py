@@ -108,7 +108,7 @@ def check_array_compatibility(ary1: Any, ary2: Any) -> Any:
 def auto_device(
     obj: Any, stream: StreamLike = 0, copy: bool = True, user_explicit: bool = False
 ) -> Any:
-    """(a device array of the argument, whether it was created for it)"""
+    """Returns (a device array of the argument, whether it was created for it)"""
     if is_cuda_array(obj):
         return as_cuda_array(obj), False
     return to_device(obj, stream, copy), True

@@ -122,7 +122,7 @@ class Driver:
         _core.open()
 
     def get_version(self) -> tuple:
-        """(major, minor) of CUDA that the driver is for."""
+        """Returns (major, minor) of CUDA that the driver is for."""
         _core.open()
         number = _core.driver_version()
         return number // 1000, number % 1000 // 10
@@ -151,5 +151,5 @@ driver = Driver()
 
 
 def get_version() -> tuple:
-    """(major, minor) of CUDA that the driver is for."""
+    """Returns (major, minor) of CUDA that the driver is for."""
     return driver.get_version()

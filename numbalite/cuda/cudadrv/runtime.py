@@ -11,7 +11,7 @@ class Runtime:
     """The toolkit that kernels are compiled by."""
 
     def get_version(self) -> tuple:
-        """(major, minor) of NVRTC. CudaSupportError where there is none."""
+        """Returns (major, minor) of NVRTC. CudaSupportError where there is none."""
         return nvrtc.open_library()[1]
 
     def is_supported_version(self) -> bool:
@@ -23,5 +23,5 @@ runtime = Runtime()
 
 
 def get_version() -> tuple:
-    """(major, minor) of NVRTC."""
+    """Returns (major, minor) of NVRTC."""
     return runtime.get_version()

@@ -102,7 +102,7 @@ def _host(array, count, kind, stream):
 
 
 def _triplets(matrix, operation, stream):
-    """(rows, columns, values, shape) of op(matrix)"""
+    """Returns (rows, columns, values, shape) of op(matrix)"""
     indptr = _host(matrix.indptr, matrix.rows + 1, matrix.ptype, stream)
     columns = _host(matrix.indices, matrix.count, matrix.itype, stream)
     values = _host(matrix.data, matrix.count, matrix.kind, stream)
