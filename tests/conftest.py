@@ -1,12 +1,11 @@
-"""What every test may use: which driver runs, fresh interpreters, and the leak count.
+"""Fixtures for all tests: the driver of the session, new interpreters, and the leak count.
 
 Nothing here touches a GPU or a compiler before a test asks for it. The driver is chosen once for the
 session: that of NUMBALITE_DRIVER, else the GPU if a fresh process can see one, else the simulator.
 
-With pytest-xdist several processes share the work (`make test` asks for it): the driver and the disk
-cache are the first process's, so what one has compiled the others find. Tests can run in any of
-these processes: each test has its own folder, and counts only the objects of its process.
-"""
+With pytest-xdist (`make test` uses it) several processes run the tests. All use the driver and the
+disk cache of the first process, so that each kernel is compiled once. Tests can run in any of these
+processes: each test has its own folder, and counts only the objects of its process."""
 
 import gc
 import os
@@ -36,7 +35,7 @@ assert driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) ==
 
 
 def choose_driver():
-    """Puts the driver of this session into the environment, and gives it."""
+    """Stores the driver of this session in the environment, and returns it."""
     if not os.environ.get("NUMBALITE_DRIVER"):
         gpu = subprocess.run([sys.executable, "-c", FIND_GPU], capture_output=True, check=False)
         os.environ["NUMBALITE_DRIVER"] = "sim" if gpu.returncode else "cuda"
@@ -45,7 +44,8 @@ def choose_driver():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """`-n auto`: every core that we may use; fewer processes where all of them share one GPU."""
+    """Returns the number of processes for `-n auto`: one per available core, fewer if all share one
+    GPU."""
     cores = len(os.sched_getaffinity(0))
     return cores if choose_driver() == "sim" else min(cores, 4)
 
@@ -94,8 +94,9 @@ def root():
 
 @pytest.fixture
 def unchecked(monkeypatch):
-    """Kernels run unchecked, here and in processes that are started, even if NUMBALITE_SIM_CHECKS is set: for
-    tests that count compilations (a checked kernel has an image of its own) or say what checks change."""
+    """Disables checks in this process and in processes that it starts, even if NUMBALITE_SIM_CHECKS
+    is set: for tests that count compilations (a checked kernel has an image of its own) or test the
+    effect of checks."""
     if "NUMBALITE_SIM_CHECKS" not in os.environ or open_driver() != "sim":
         yield
         return
@@ -163,7 +164,8 @@ def live_counts():
 
 @pytest.fixture
 def live():
-    """The function that counts what C code holds (blocks, buffers, streams, events, modules)."""
+    """Returns the function that counts live objects of C code (blocks, buffers, streams, events,
+    modules)."""
     return live_counts
 
 
@@ -176,7 +178,7 @@ def nvrtc_version():
 
 @pytest.fixture(autouse=True)
 def _marked(request):
-    """Carries out the markers gpu, sim, lines and leaks."""
+    """Implements the markers gpu, sim, lines and leaks."""
     marks = {mark.name for mark in request.node.iter_markers()}
     if "gpu" in marks and open_driver() != "cuda":
         pytest.skip("needs a real GPU")

@@ -139,10 +139,9 @@ def parameter_types(parameters):
 def test_calls_have_the_toolkits_signatures(tmp_path):
     """Each parameter of each call in driver_calls.h is as wide, and as much a pointer, as in cuda.h.
 
-    Enumerations of the toolkit are plain ints in our table. Some calls have several versions:
-    cudaTypedefs.h has each by its number; without it, the first in cuda.h with as many parameters
-    is used.
-    """
+    Where the toolkit has an enumeration, our table has a plain int. Some calls have several
+    versions: cudaTypedefs.h has each by its number; without it, the first in cuda.h with as many
+    parameters is used."""
     text = re.sub(r"/\*.*?\*/", "", (ROOT / "cext/driver/driver_calls.h").read_text(), flags=re.S)
     text = " ".join(text.replace("\\\n", " ").split())
     calls = re.findall(r"X\(\s?(\w+), (\d+), (\([^()]*\)), \(", text)
@@ -172,7 +171,8 @@ def test_calls_have_the_toolkits_signatures(tmp_path):
 
 
 def test_calls_exist_in_the_versions_that_we_ask_for():
-    """cuGetProcAddress gives a function by name and version; cudaTypedefs.h lists those that there are."""
+    """cuGetProcAddress returns a function by name and version; cudaTypedefs.h lists the existing
+    versions."""
     files = [include_directory() / name for name in ("cudaTypedefs.h", "cudaProfilerTypedefs.h")]
     if not files[0].exists():
         pytest.skip("no cudaTypedefs.h here")

@@ -1,5 +1,5 @@
-"""A program with the types that type checkers must infer. test_checkers.py gives it to mypy and pyright, and runs it:
-at runtime `assert_type` checks that each value has the type."""
+"""A program with the types that type checkers must infer. test_checkers.py passes it to mypy and
+pyright, and runs it: at runtime `assert_type` checks that each value has the type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Type checkers infer true types: on a program with `assert_type`, and on the programs of README and the guide.
+"""Type checkers infer the right types in a program with `assert_type`, and in the programs of
+README and the guide.
 
 mypy runs with --strict. pyright is tested where basedpyright is installed, a package that contains it.
 """
@@ -23,7 +24,7 @@ PAGES = [
     ROOT / "docs" / "quickstart.md",
     *(ROOT / "docs" / "guide").glob("*.md"),
 ]
-# Pages leave out annotations, and assign one name several times.
+# Programs on pages have no annotations, and assign values of different types to one name.
 OF_PAGES = "--allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-redefinition".split()
 # Errors that NumPy's annotations cause: its functions return an ndarray, and few accept a device
 # array for out=.

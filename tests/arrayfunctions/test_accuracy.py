@@ -18,7 +18,8 @@ CALLS = [(name, code) for name, case in accuracy.CASES.items() for code in case.
 
 @pytest.mark.parametrize("name, code", CALLS)
 def test_errors(name, code):
-    """Large means, cancellation, alternating signs, wide ranges, denormals; along either axis, and all."""
+    """Tests large means, cancellation, alternating signs, wide ranges and denormals, along each
+    axis and over all elements."""
     seed = random.randrange(10**6)
     shape = tuple(random.Random(seed).choices([(60, 90), (7, 500), (300, 20)])[0])
     with warnings.catch_warnings():
@@ -64,7 +65,8 @@ def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
 
 @pytest.mark.parametrize("code", "?bBhHiI")
 def test_variances_of_integers_are_rounded_once(near, code):
-    """Also if the deviations are small against the mean, and at the limits of the dtype."""
+    """Tests deviations that are small compared with the mean, and values at the limits of the
+    dtype."""
     rng, dtype = np.random.default_rng(8), np.dtype(code)
     low, high = (0, 1) if code == "?" else (np.iinfo(code).min, np.iinfo(code).max)
     for below in (low, high - 1):
@@ -119,7 +121,8 @@ def long_vectors(code):
 )
 @pytest.mark.parametrize("code", "efd")
 def test_products_of_long_vectors(near, call, code):
-    """On every device they are sums of a reduction, which is as accurate for many numbers as for few."""
+    """On every device these sums are computed by a reduction, whose accuracy does not decrease with
+    the number of elements."""
     x, y, exact = long_vectors(code)
     for a, b in ((x, y), (x[None], y[:, None])):
         if a.ndim == 1 or call is np.matmul:
@@ -127,7 +130,8 @@ def test_products_of_long_vectors(near, call, code):
 
 
 def test_sums_with_infinities_and_nan_match_numpy():
-    """Skips elements where an infinite sum lost its rounding error as NaN."""
+    """Skips elements whose sum is infinite, because there the correction for the rounding error is
+    NaN."""
     for values in ([np.inf, 1], [np.inf, -np.inf], [np.nan, 1], [1e308, 1e308], [-np.inf, 1, 2]):
         for code in "fdFD":
             with np.errstate(all="ignore"):

@@ -1,4 +1,5 @@
-"""Functions of the caller's over device arrays: lines, axes, parts, coordinates. NumPy is the judge."""
+"""NumPy's functions that apply a user's function to device arrays: to 1-D slices, over axes, by
+conditions, to coordinates. NumPy is the judge."""
 
 import numpy as np
 import pytest

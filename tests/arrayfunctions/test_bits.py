@@ -34,7 +34,7 @@ def test_unpackbits_matches_numpy(case, order, count):
     def unpack(a, *rest):
         result = np.unpackbits(a, *rest)
         if a.size == 0 and isinstance(a, np.ndarray):
-            result[...] = 0  # NumPy does not write the bits that it adds to no bytes
+            result[...] = 0  # without input bytes, NumPy leaves the added bits uninitialized
         return result
 
     one, axis = case

@@ -1,4 +1,5 @@
-"""The keys of calls that are recorded (_core.Traced): a call can be read from its key, so two calls never share one."""
+"""The keys of recorded calls (_core.Traced): a call can be reconstructed from its key, so two
+different calls never have equal keys."""
 
 import random
 import struct
@@ -145,7 +146,8 @@ def described(args, keywords):
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_key_identifies_the_call(part):
-    """Of calls drawn at random: equal keys if and only if equal calls; and each key can be read."""
+    """Two random calls have equal keys if and only if they are equal, and each key can be
+    decoded."""
     rng = random.Random(f"{part} of keys {random.randrange(10**6)}")
     found, read = {}, {}
     for _ in range(1500):
@@ -160,7 +162,7 @@ def test_a_key_identifies_the_call(part):
 
 
 def test_an_index_that_equals_a_tag():
-    """With more than 97 arrays, the index of one that is overlapped equals the tag of an argument."""
+    """With more than 97 arrays, the index of an overlapped array equals the tag of an argument."""
     parts = [BASE[2 * i : 2 * i + 1] for i in range(126)]
     seen = {}
     for index in range(126):

@@ -34,7 +34,7 @@ def alike(result, expected):
 
 
 def same(function, host, device):
-    """Both give the same, or refuse in the same way."""
+    """Asserts that both functions have equal results, or raise the same kind of exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = outcome(function, *host)

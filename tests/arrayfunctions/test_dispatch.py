@@ -31,7 +31,8 @@ def test_every_namespace_loads():
 
 
 def test_the_page_has_every_function():
-    """The table of docs/guide/numpy.md, both ways; names of newer NumPys may be missing here."""
+    """The table of docs/guide/numpy.md lists exactly the implemented functions; functions of newer
+    NumPy releases may be missing here."""
     for namespace in dispatch.MODULES:
         dispatch.load(namespace)
     table = (ROOT / "docs/guide/numpy.md").read_text().partition("<!-- the functions -->")[2]

@@ -1,5 +1,5 @@
-"""Values and arguments at which NumPy's order of operations shows: steps that underflow, sums of products with
-infinities, operators of other objects, empty indices, copy= as a text."""
+"""Values and arguments whose result depends on NumPy's order of operations: steps that underflow,
+sums of products with infinities, operators of other objects, empty indices, copy= as a string."""
 
 import decimal
 import fractions
@@ -81,8 +81,8 @@ def drawn_einsum(rng):
 
 
 def sum_of_products(text, given):
-    """What a pattern means. NumPy's inner loop multiplies by the sum where an operand repeats one element: whether it
-    does depends on strides."""
+    """What a pattern means. If an operand repeats one element, NumPy's inner loop may multiply this
+    element by the sum of the other operand; this depends on the strides."""
     inputs, result = text.split("->")
     words = inputs.split(",")
     gone = sorted(set("".join(words)) - set(result))
@@ -119,7 +119,7 @@ def test_einsum_adds_products(code):
         expected = sum_of_products(text, given)
         found = np.asarray(np.einsum(text, *map(cuda.to_device, given)))
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype), text
-        if code == "D":  # where a product of complex numbers is infinite, its parts may be any
+        if code == "D":  # if a product of complex numbers is infinite, its parts are unspecified
             is_finite = np.isfinite(expected)
             np.testing.assert_array_equal(np.isfinite(found), is_finite, text)
             found, expected = found[is_finite], expected[is_finite]

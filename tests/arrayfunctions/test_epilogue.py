@@ -85,7 +85,7 @@ def test_epilogue_runs_on_the_given_stream():
 
 @pytest.mark.gpu
 def test_epilogue_is_captured_in_a_graph():
-    """On the simulator a graph cannot have products."""
+    """On the simulator, matrix products cannot be captured in a graph."""
     a = whole(1, (4, 4), "f4")
     d, out = cuda.to_device(a), cuda.device_array((4, 4), "f4")
     cuda.matmul(d, d, epilogue="x + 1", out=out)

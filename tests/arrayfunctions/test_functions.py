@@ -45,7 +45,7 @@ MAY_COPY = {"_on_host", "copyto", "<listcomp>"}  # to texts and files; to an arr
 
 @pytest.fixture(autouse=True)
 def _nothing_comes_to_the_host(monkeypatch):
-    """but results that are compared: no function copies an array to work on it there."""
+    """except the results that are compared: no function copies an array to compute on the host."""
     real = DeviceNDArray.copy_to_host
 
     def copy_to_host(self, *args, **keywords):
@@ -93,8 +93,8 @@ def test_reductions_match_numpy(data):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
 def test_indices_of_the_first_extreme(dtype):
-    """The first of equal extremes wins, NaN before all others, -0.0 equals 0.0: packed into 64 bits
-    or not."""
+    """The first of equal extremes is found, NaN precedes all other values, and -0.0 equals 0.0,
+    whether or not the kernel packs value and index into 64 bits."""
     host = np.random.default_rng(0).integers(0, 100, (6, 50)).astype(dtype)
     if host.dtype.kind == "f":
         host[2, 3:5], host[3], host[4] = np.nan, -host[3], 0
@@ -133,7 +133,8 @@ def test_variances_of_another_dtype():
 @pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
 def test_means_in_another_dtype(name):
-    """A sum in the dtype, divided in out=; distances have those parts that elements and means have."""
+    """The sum has dtype=, the quotient the dtype of out=; deviations have an imaginary part if the
+    elements or the means have one."""
     function = getattr(np, name)
     values = np.array([[1.5, 2, 4], [0, 7, 7.25]])
     pairs = itertools.product(("i4", "f4", "f8", "D"), ("i8", "f4", "f8", "D"))
@@ -171,8 +172,8 @@ def test_cumulative_sums_have_one_axis():
 
 
 def test_one_pass_in_parts():
-    """Indices, means and variances of which several blocks compute parts; and numbers far from
-    zero, where sums of squares would lose all digits."""
+    """Tests indices, means and variances that several blocks compute together, also of numbers far
+    from zero, for which sums of squares would lose all digits."""
     host = np.random.default_rng(0).integers(0, 100, (70, 40, 12)).astype("f8")
     host[3, 4, 5] = host[60, 1, 1] = 1000
     for x in some(1, (host, (host + 1j * host[::-1])[:, :20]), "one pass"):
@@ -339,8 +340,8 @@ def test_where_matches_numpy(data):
 
 @numpy_since("2.1", "np.clip accepts integers that the dtype does not have")
 def test_clip_bounds_and_tolerances_match_numpy():
-    """Bounds that are Python integers outside the dtype's range clip nothing; a NumPy scalar as
-    tolerance is compared without conversion."""
+    """Python integers outside the dtype's range, as bounds, clip nothing; a tolerance that is a
+    NumPy scalar is not converted."""
     host = np.arange(200, dtype="u1")
     d = cuda.to_device(host)
     for limits in ((-1, 129), (3, 10**30), (-(2**70), None), (300, None), (None, -1)):
@@ -372,7 +373,7 @@ def test_real_if_close_matches_numpy():
 
 
 def test_shares_memory_matches_numpy():
-    """Bounds that overlap are not yet an element in common."""
+    """Arrays whose address ranges overlap need not share an element."""
     host = np.zeros((4, 6), "i4")
     views = [
         slice(None),
@@ -521,7 +522,7 @@ def test_creation_functions_match_numpy():
 
 
 def test_arrays_of_device_arrays(monkeypatch):
-    """Lists with device arrays in them are joined on the device."""
+    """Lists that contain device arrays are joined on the device."""
     x = np.arange(3.0)
     d = cuda.to_device(x)
     monkeypatch.setattr(type(d), "__array__", lambda *args, **keywords: pytest.fail("a copy"))

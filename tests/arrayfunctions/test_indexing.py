@@ -43,7 +43,7 @@ def items_for(draw, length, shape):
 
 @st.composite
 def keys(draw, shape):
-    """Integer arrays that broadcast, or only just, in every kind of key."""
+    """Integer arrays that broadcast, some of them barely, in every kind of key."""
     chosen = draw(st.sampled_from([[(3,), (1,)], [(3,), (2, 1)], [(), (2,)], [(3,), (2,)], [(0,)]]))
     pairs = [items_for(draw, n, chosen) for n in shape[: draw(st.integers(1, len(shape)))]]
     if draw(st.integers(0, 3)) == 0:
@@ -121,7 +121,7 @@ def test_elements_of_every_size(dtype):
 
 
 def test_gather_uses_16_byte_accesses(monkeypatch):
-    """Rows are moved in words of 16 bytes where their alignment allows it."""
+    """Rows are copied in units of 16 bytes if their alignment allows it."""
     words = []
     real = gather._kernel
     monkeypatch.setattr(gather, "_kernel", lambda *key: words.append(key[:3]) or real(*key))
@@ -134,7 +134,7 @@ def test_gather_uses_16_byte_accesses(monkeypatch):
 
 
 def test_indices_of_any_layout():
-    """Strided ones, of two dtypes in one key; the same key again, at another address."""
+    """Tests strided index arrays of two dtypes in one key, and the same key at another address."""
     host = np.arange(60.0).reshape(5, 12)
     d, rows = cuda.to_device(host), np.array([4, 0, -1, 2], "i4")
     strided = cuda.to_device(np.repeat(rows, 2))[::2]
@@ -163,7 +163,7 @@ def test_invalid_keys_raise_numpys_errors():
 
 
 def test_indices_on_the_device_beyond_the_axis():
-    """Nothing outside is accessed, which the simulator checks."""
+    """No memory outside of the arrays is accessed; the simulator checks this."""
     host = np.arange(6.0)
     d, bad = cuda.to_device(host), cuda.to_device(np.array([1, 8, -7]))
     if cuda.is_simulated():
@@ -289,7 +289,7 @@ def test_choose_by_index_arrays():
 
 
 def test_gather_of_long_rows():
-    """A thread moves several words, the last block's threads fewer."""
+    """A thread copies several 16-byte units; threads of the last block copy fewer."""
     h = np.arange(513 * 8196, dtype=np.float32).reshape(513, 8196)
     rows = np.arange(513)[::-1] % 7
     d = cuda.to_device(h)[cuda.to_device(rows)]

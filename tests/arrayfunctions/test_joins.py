@@ -1,4 +1,5 @@
-"""Several copies to one new array: concatenate, roll and tile of arrays of any layout; how copies are planned in C."""
+"""Functions that copy several arrays to a new one (concatenate, roll, tile), for any layout, and
+the planning of these copies in C."""
 
 import numpy as np
 import pytest
@@ -49,7 +50,8 @@ def test_arrays_of_any_layout(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_many_arrays(dtype):
-    """More arrays than one launch has parameters for; a table of them is copied to the device."""
+    """For more arrays than a launch can have as parameters, a table of them is copied to the
+    device."""
     rng = np.random.default_rng()
     for contiguous in (True, True, True, False):
         shape = [int(n) for n in rng.integers(0, 6, rng.integers(1, 4))]

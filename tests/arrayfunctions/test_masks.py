@@ -199,7 +199,7 @@ def test_mask_functions_raise_numpys_errors(function, error):
     st.booleans(),
 )
 def test_masks_of_many_elements(seed, size, dtype, density, offset, is_many):
-    """Contiguous masks, aligned or not, in tiles of both sizes."""
+    """Tests contiguous masks, aligned and unaligned, with both tile sizes."""
     rng = np.random.default_rng(seed)
     shape = (size,) if size < 100 or rng.random() < 0.5 else (size // 7, 7)
     mask, host = rng.random(shape) < density, (100 * rng.random(shape)).astype(dtype)

@@ -1,4 +1,4 @@
-"""Products of matrices: shapes, layouts, dtypes, out=, errors, with NumPy as the judge."""
+"""Compares products of matrices with NumPy's: shapes, layouts, dtypes, out=, errors."""
 
 import concurrent.futures
 
@@ -88,8 +88,7 @@ def test_out_may_overlap_an_operand():
 
 
 def test_more_streams_than_handles_and_several_threads():
-    """Handles belong to a stream, are cached for all threads, and at most 32 unused ones are
-    cached."""
+    """A handle belongs to a stream; at most 32 unused handles are cached, for all threads."""
     rng = np.random.default_rng(3)
     hosts = [rng.integers(-9, 10, (8, 8)).astype("f4") for _ in range(40)]
 
@@ -213,7 +212,7 @@ def test_the_bits_of_bfloat16():
 
 
 def test_products_of_bfloat16_arrays():
-    """NumPy's products are float32 by matmul, bfloat16 by dot."""
+    """In NumPy, matmul returns float32 and dot returns bfloat16."""
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     a, b = small(1, (3, 33, 6), bfloat16), small(2, (6, 7), bfloat16)
     x, y = cuda.to_device(a), cuda.to_device(b)

@@ -54,7 +54,7 @@ def laid(made):
 def test_order_argument_gives_numpys_layout(name, step):
     def call(x, order):
         made = CALLS[name](x[:, ::step], order)
-        # NumPy's own layout depends on its loops, and indices are views of one array.
+        # NumPy's layout depends on its inner loops, and its index arrays are views of one array.
         return made if name in ("einsum", "matmul", "unravel_index") else laid(made)
 
     for order in ORDERS:

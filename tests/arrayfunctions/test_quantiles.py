@@ -95,7 +95,7 @@ METHODS = (
 @numpy_since("2.4", "the dtype of q counts")
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "f2"])
 def test_one_quantile_of_arrays_of_any_shape(dtype):
-    """A Python or NumPy number; the smallest and largest index, NaN, several axes."""
+    """Tests Python and NumPy numbers, the smallest and the largest index, NaN, and several axes."""
     rng = np.random.default_rng(17)
     for _ in range(40):
         shape = [int(n) for n in rng.integers(1, 8, rng.integers(1, 4))]
@@ -119,7 +119,8 @@ def test_one_quantile_of_arrays_of_any_shape(dtype):
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
 def test_quantiles_of_fractions(name):
-    """Exact fractions, with which NumPy computes in Python objects; the result on the device is a float64."""
+    """Exact fractions: NumPy computes with Python objects, and the result on the device is a
+    float64."""
     function = getattr(np, name)
     rng = random.Random(name)
     x = np.array([rng.randrange(100) for _ in range(9)])

@@ -68,8 +68,8 @@ def variants(name, function, args):
 
 
 def is_of_indices(error):
-    """Functions do not wait for indices on the device: these are taken modulo the length, or raise
-    KernelError."""
+    """Functions do not wait for index arrays on the device: indices out of bounds are reduced
+    modulo the length, or raise KernelError."""
     return str(error).startswith(("index ", "invalid entry in choice"))
 
 

@@ -317,7 +317,7 @@ def test_new_arrays_of_texts_without_a_length():
 
 
 def test_subscripts_of_einsum_in_lists():
-    """NumPy has 52 of them; others are a ValueError."""
+    """NumPy has 52 labels (letters); any other label raises ValueError."""
     a, b = np.ones((2, 3)), np.ones((3, 4))
     for last, is_valid in (
         (0, True),
@@ -346,7 +346,7 @@ def test_paths_of_einsum_that_leave_operands():
 
 
 def test_unique_along_the_only_axis():
-    """It is unique without an axis: NaNs are one value, as in recent versions of NumPy."""
+    """It is unique without an axis: All NaNs count as one value, as in recent versions of NumPy."""
     x = np.array([np.nan, 0, 0, np.nan])
     for axis in (0, -1):
         made = np.unique(cuda.to_device(x), axis=axis, return_counts=True, return_inverse=True)

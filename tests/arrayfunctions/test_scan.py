@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numbalite import cuda
 from numbalite.ufuncs import reduceloops
 
-# Compositions of x -> m x + c, of which no two commute.
+# Compositions of maps x -> m x + c, which do not commute.
 AFFINE = np.dtype([("m", "u4"), ("c", "u4"), ("tag", "u4")])
 after = cuda.scan("return decltype(a){a.m * b.m, a.c * b.m + b.c, b.tag};")
 last = cuda.scan("b")
@@ -39,7 +39,7 @@ def composed(maps, initial=None):
 
 @pytest.fixture
 def small_tiles(reduction_limits):
-    """So that few elements make many tiles, groups and ranges of them."""
+    """Reduces the tile size, so that few elements fill many tiles, groups and ranges."""
     reduction_limits(TILE_THREADS=32, TILE_RUNS=1)
 
 
@@ -154,7 +154,7 @@ def test_pipelined_results_of_another_size(pipelines, stored, result):
 
 
 def test_scans_that_do_not_use_the_pipeline(pipelines):
-    """Places that are not aligned, columns, strides, elements of 16 bytes."""
+    """Tests unaligned addresses, columns, strides, and elements of 16 bytes."""
     x = np.random.default_rng(6).integers(0, 9, (30_001, 9)).astype("i4")
     d = cuda.to_device(x)
     for got, host in (
@@ -169,7 +169,8 @@ def test_scans_that_do_not_use_the_pipeline(pipelines):
 
 @pytest.mark.parametrize("dtype, columns", [("f4", 2), ("f4", 3), ("i4", 4), ("u1", 2), ("i2", 3)])
 def test_pipelined_scan_of_columns(pipelines, dtype, columns):
-    """A few columns are elements of a line; the last tile ends within 16 bytes, lines begin at multiples of them."""
+    """A few columns are scanned as the elements of one row; the last tile ends within 16 bytes, and
+    rows begin at multiples of 16 bytes."""
     x = np.random.default_rng(7).integers(0, 2, (2, 8_012 + 2, columns)).astype(dtype)
     d = cuda.to_device(x)
     for got, host, axis in ((d[0], x[0], 0), (d[:, :8_012], x[:, :8_012], 1)):
@@ -233,8 +234,8 @@ def test_exclusive_scans_begin_with_the_identity():
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_shapes_strides_and_axes(data):
-    """Views of one buffer along any axis, inclusive and exclusive, into new arrays, into out=, and
-    in place."""
+    """Tests views of one buffer along each axis, inclusive and exclusive, into new arrays, into
+    out=, and in place."""
     shape = data.draw(st.lists(st.integers(0, 7), min_size=1, max_size=3)) + [
         data.draw(st.sampled_from((1, 33, 300)))
     ]

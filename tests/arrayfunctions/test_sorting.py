@@ -38,7 +38,8 @@ def values(rng, dtype, shape):
 
 
 def same_bits(result, expected):
-    """Signs of zeros too, which shows that equal elements keep their order; NaNs are alike."""
+    """Also compares the signs of zeros, which shows that equal elements keep their order; NaNs are
+    alike."""
     got = result.copy_to_host()
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(got, expected)
@@ -79,7 +80,8 @@ def test_sort_and_argsort_match_numpy(data):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "u4", "f4", "i8", "f8", "m8[s]"])
 def test_rows_that_a_block_sorts_by_digits(dtype):
-    """Of every number of threads; keys whose digits are all equal skip passes."""
+    """Tests blocks of every number of threads, and keys whose equal digits make passes
+    unnecessary."""
     rng = np.random.default_rng()
     for longest in (1024, 2048, 4096, 8192):
         n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))
@@ -111,7 +113,7 @@ def test_rows_longer_than_a_block(dtype):
 
 
 def test_counts_of_64_bits(monkeypatch):
-    """As rows of 2**30 elements and more have."""
+    """Rows of 2**30 elements and more have such counters."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
     monkeypatch.setattr(radix, "_MANY", 0)  # counted as many are
     host = values(np.random.default_rng(4), "i2", (8200,))

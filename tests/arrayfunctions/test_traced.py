@@ -69,8 +69,8 @@ def test_a_trace_serves_other_arrays_of_equal_layout(call):
 
 @pytest.mark.parametrize("count, shape", [(100, (3,)), (40, (5, 2, 3)), (130, (2, 2)), (9, (100,))])
 def test_many_arrays_are_joined(monkeypatch, count, shape):
-    """By launches of up to 32 copies, or of a maximum number of bytes, also for copies that are not
-    adjacent; above 128 without a trace."""
+    """A launch makes up to 32 copies, or copies up to a maximum number of bytes, also if the copies
+    are not adjacent in the trace; more than 128 copies are not traced."""
     if shape == (100,):
         monkeypatch.setattr(batchcopy, "_MAX_BYTES", 2000)
     rng = np.random.default_rng(3)

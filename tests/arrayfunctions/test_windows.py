@@ -1,4 +1,4 @@
-"""Windows and frequencies, which numbalite.cuda has by NumPy's names."""
+"""Window functions and FFT frequencies, which numbalite.cuda has under NumPy's names."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def test_equal_to_no_number(compared, other):
 
 
 def test_comparisons_of_unsupported_dtypes_raise():
-    """Objects that act as numbers, which do not exist on the device."""
+    """Objects that behave like numbers, for which the device has no dtype."""
     d = cuda.to_device(TABLE)
     for other in (Decimal(3), np.array([3, None], object)):
         for compared in (operator.eq, operator.ne):
@@ -120,7 +120,8 @@ def test_comparisons_of_records_match_numpy():
 
 
 def _drawn_dtype(random, depth=0):
-    """Fields of any types, without gaps between them or with; some are arrays, some are records."""
+    """Fields of any types, with and without gaps between them; some are arrays, some are
+    records."""
     fields = []
     for i in range(random.integers(1, 5)):
         kind = random.choice(["?", "i1", "u2", "f2", "i4", "f4", "c8", "i8", "f8", "c16"])

@@ -1,4 +1,4 @@
-"""Device arrays of the extension itself, with NumPy as the oracle: the same indexing on both sides."""
+"""Compares indexing of the extension's device arrays with NumPy's."""
 
 import collections
 import enum

@@ -1,5 +1,5 @@
-"""Assignment and casts of device arrays with NumPy as the oracle: any shapes, strides and dtypes on
-either side; each needs one copy or one kernel on the device."""
+"""Compares assignments and casts of device arrays with NumPy's, for any shapes, strides and dtypes
+on both sides; each needs one copy or one kernel."""
 
 import random
 
@@ -31,7 +31,8 @@ def values(shape, dtype):
     return x.reshape(shape)
 
 
-# ---- casts: each pair is a kernel; together they are every dtype to and from two, every kind to each kind ----
+# ---- casts, one kernel for each pair: from every dtype to two dtypes and back, and from every kind
+# to every kind ----
 @discards
 @pytest.mark.parametrize("to", DTYPES)
 def test_assignment_casts_the_dtype(to):
@@ -205,7 +206,7 @@ def test_assignment_with_many_dimensions():
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
 def test_overlapping_assignment_copies_first(dtype):
-    """As if the right-hand side had been copied before, also for another dtype."""
+    """The result is as if the right-hand side had been copied before, also for another dtype."""
     for key, source in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[::-1], np.s_[:]), (np.s_[:50], np.s_[::2])]:  # fmt: skip
         host = np.arange(100).astype(dtype)
         device = cuda.to_device(host)
@@ -404,7 +405,8 @@ def test_dense_copies_are_one_copy():
 # ---- copies between arrays that are runs along different axes, and between their parts ----
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
 def test_transposed_copies_use_tiles(dtype, monkeypatch):
-    """By tiles, with incomplete tiles at the edges; the same elements contiguous or with gaps."""
+    """Copies are made by tiles, incomplete at the edges, for contiguous elements and for elements
+    with gaps."""
     monkeypatch.setattr(transposing, "MIN_BYTES", 0)
     found = []
     real = transposing.stack_of

@@ -1,4 +1,5 @@
-"""Device arrays between processes: pickling, out of band too, and the serializers of dask.distributed."""
+"""Sends device arrays to other processes by pickle, also with out-of-band buffers, and by the
+serializers of dask.distributed."""
 
 import pickle
 
@@ -114,8 +115,8 @@ def test_dask_sizeof_returns_nbytes():
 
 
 def test_serializers_register_in_either_import_order(run_python):
-    """distributed imported after numbalite, with serializers registered by the first pickled array; and
-    a process that has both when it loads an array."""
+    """Two cases: distributed is imported after numbalite, and the first pickled array registers the
+    serializers; a process has imported both before it loads an array."""
     pytest.importorskip("distributed")
     code = """
 import pickle, sys

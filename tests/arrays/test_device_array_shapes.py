@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:reshape of")
 
 
 def same_view(device, base, host, host_base):
-    """The same elements, strides and address."""
+    """Asserts that both arrays have the same elements, strides and address."""
     same(device, host)
     assert device.size == 0 or np.shares_memory(host, host_base), "the judge's is a view"
     if device.size:
@@ -145,7 +145,7 @@ def test_random_ravels_match_numpy(seed):
         host_base, host, base, device = random_array(rng)
         for order in "CFAK":
             if order == "K" and min(host.strides, default=0) < 0:
-                continue  # the order of axes of length one is NumPy's secret
+                continue  # NumPy does not document the order of axes of length one
             expected = host.ravel(order)
             got = device.ravel(order)
             same(got, expected)

@@ -126,7 +126,8 @@ def test_index_with_a_list_of_fields():
 
 
 def test_record_assignment_converts_fields_by_position():
-    """By position, as in NumPy; field by field where the dtypes differ, on the device."""
+    """Fields are assigned by position, as in NumPy; if the dtypes differ, field by field on the
+    device."""
     other = np.dtype(
         [("q", "f8"), ("r", "i2"), ("s", "f8", (2, 3)), ("t", [("x", "i4"), ("y", "f2")])]
     )

@@ -284,7 +284,7 @@ def test_printing_after_close_reports_it(run_python):
 
 
 def test_the_mistake_of_an_earlier_kernel_is_raised():
-    """Printing waits for the kernels before it: their errors are not hidden."""
+    """Printing waits for earlier kernels, and raises their errors."""
 
     @cuda.jit
     def fails(x):
@@ -299,7 +299,7 @@ def test_the_mistake_of_an_earlier_kernel_is_raised():
 @pytest.mark.sim
 @pytest.mark.parametrize("length", [4, 5000])
 def test_consoles_display_elements_that_nothing_has_written(length):
-    """Under checks, print reports such elements; a console or a debugger displays them."""
+    """Under checks, print reports uninitialized elements; a console or a debugger displays them."""
 
     @cuda.jit
     def write_first(x):

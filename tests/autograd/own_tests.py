@@ -2,9 +2,8 @@
 
     python tests/autograd/own_tests.py FOLDER [options of pytest]     FOLDER: tests/ of autograd's repository
 
-Its checks compare derivatives with differences, of all combinations of arguments. Here each array among the arguments
-is a device array, and so must be its gradients.
-"""
+Its checks compare derivatives with differences, of all combinations of arguments. Here each array
+argument is a device array, and its gradients must be device arrays, too."""
 
 import sys
 

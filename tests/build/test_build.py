@@ -51,9 +51,9 @@ def test_no_warnings(compiler):
 
 
 def test_each_header_compiles_alone(tmp_path):
-    """One compiler is enough, because a missing declaration is an error with every compiler. The
-    header that declares a source's functions is the first that the source includes (tests/layout),
-    so it is compiled there without others before it."""
+    """One compiler is enough, because a missing declaration is an error with every compiler. Each
+    source includes its own header first (tests/layout), so this compiles each header without others
+    before it."""
     lines = []
     for header in HEADERS:
         if header[:-2] + ".c" in SOURCES:
@@ -72,7 +72,8 @@ def wheel(tmp_path_factory):
 
 
 def make_wheel(folder):
-    """sdist -> wheel, as pip builds it, in a new folder: only the sdist's files exist there.
+    """Builds a wheel from the sdist as pip does, in a new folder that contains only the sdist's
+    files.
 
     The test compiles nothing: it checks that the sdist contains every C file, and uses the existing
     extension.
@@ -178,8 +179,8 @@ def test_the_version_is_one():
 
 
 def test_graders_can_start_pytest_in_a_checkout():
-    """pytest reads pyproject.toml there and rejects options of plugins that are not installed: the
-    extra that installs pytest for learners must install the plugin of each option."""
+    """pytest reads pyproject.toml there and rejects options of missing plugins, so the extra that
+    installs pytest for learners must install the plugin of each option."""
     text = (ROOT / "pyproject.toml").read_text()
     course = re.search(r"^course = \[(.*)\]$", text, re.M)[1]
     assert re.search(r"^timeout = \d+$", text, re.M) and '"pytest-timeout>=' in course

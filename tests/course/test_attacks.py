@@ -59,8 +59,8 @@ def _full(cell):
 
 
 def test_expected_results_are_in_no_frame():
-    """Nor in objects reachable from the frames: searched at every call, including the timed
-    ones."""
+    """Searches the objects that are reachable from the frames at every call, including timed
+    calls."""
     leaks, calls = [], []
 
     def hidden_layer(greyscales, weights):
@@ -138,7 +138,7 @@ def test_kernel_with_extensions_fails():
 
 
 def test_nothing_is_done_when_timed():
-    """Right until the large size is met for the third time."""
+    """The results are right until the third call with the large size."""
     reference, met = find("hidden_layer").reference(), []
 
     def hidden_layer(greyscales, weights):
@@ -192,7 +192,7 @@ def test_variables_of_a_kernel_begin_anew():
 
 @pytest.fixture
 def graded(tmp_path, driver_kind, monkeypatch):
-    """graded(text) -> Result of its bank_conflicts; all of its processes are to end."""
+    """graded(text) -> the Result of its bank_conflicts; asserts that all processes have ended."""
     monkeypatch.setenv("NUMBALITE_DRIVER", driver_kind)
 
     def grade(text):
@@ -261,7 +261,7 @@ def test_children_of_a_program_that_ends(graded, tmp_path):
 
 def test_a_program_that_ends_the_warden(graded, tmp_path):
     """Remaining processes are found by the program's mark in their environment; a process without
-    it continues."""
+    the mark is not ended."""
     kept = CHILDREN.replace("started({})\n", "started()\n")
     result = graded(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
     assert _ended(tmp_path), result.text
@@ -310,7 +310,7 @@ def small_disk(monkeypatch):
 
 @pytest.mark.parametrize("folder", ["'.'", "tempfile.gettempdir()"])
 def test_a_program_that_fills_the_disk(graded, tmp_path, small_disk, folder):
-    """It is ended; the next run leaves the cell out, and the other answers count."""
+    """The process is ended; the next run omits the cell, and the other answers count."""
     result = graded(f"{WRITES}\n# %%\nwrite({folder}, 1 << 20, False)\n# %%\n{RIGHT}")
     assert result.passed
     written = list(tmp_path.glob("junk*"))

@@ -1,4 +1,5 @@
-"""Exercises with limits for counters: answers with right results that access memory badly do not pass."""
+"""Exercises with limits for counters: an answer with right results but inefficient memory accesses
+does not pass."""
 
 import re
 

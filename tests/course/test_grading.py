@@ -433,7 +433,8 @@ def test_the_entry_point_is_named_as_the_module(root):
 
 
 def test_nothing_is_graded_where_the_reference_fails(run_python, tmp_path, driver_kind):
-    """Then the exercise, or the machine, is wrong, and no marks are written."""
+    """If the reference solution fails, the exercise or the machine is faulty, and no marks are
+    written."""
     (tmp_path / "own.py").write_text(OWN.replace("lambda x: x + x", "lambda x: x + 1"))
     (tmp_path / "class").mkdir()
     for learner in "ada", "bo":

@@ -74,7 +74,8 @@ def test_a_function_where_a_kernel_is_wanted():
 
 
 def test_the_smallest_size_is_found():
-    """Right up to a warp's 32 elements: the first size that fails is 33, found between 32 and 64."""
+    """The answer is right up to 32 elements, one warp: the smallest size that fails is 33, found
+    between 32 and 64."""
 
     @cuda.jit
     def vadd(a, b, out):
@@ -387,13 +388,13 @@ def test_kernel_error_fails_with_its_message():
 
     verdict = judge("vadd", vadd)
     assert not verdict and verdict.reason == "The kernel makes a mistake:"
-    # The first of the threads past the end is reported; which one that is may vary.
+    # One of the threads past the end is reported; which one is unspecified.
     assert re.search(r"thread \(\d+, 0, 0\)", verdict.case) and "out of bounds" in verdict.case
 
 
 @pytest.mark.sim
 def test_a_kernel_that_never_ends(monkeypatch):
-    """It is stopped, and the judge continues."""
+    """The kernel is stopped, and the judge continues."""
     from numbalite.course import timeouts
 
     @cuda.jit
@@ -414,7 +415,7 @@ def test_a_kernel_that_never_ends(monkeypatch):
 
 
 def test_an_answer_that_is_given_up(monkeypatch):
-    """As on a GPU with a kernel that does not stop."""
+    """Simulates a GPU on which the kernel does not stop."""
     from numbalite.course import timeouts
     from numbalite.course.mistakes import Failed
 
@@ -709,7 +710,7 @@ def test_a_race_is_described():
 
 
 def test_slow_solution_fails(monkeypatch):
-    """With a limit that a busy machine does not reach by chance."""
+    """The limit is so high that a busy machine does not reach it."""
     monkeypatch.setattr(type(find("hidden_layer")), "simulated_limit", 1.2)
     scale, activate = _layers()
 
@@ -817,7 +818,8 @@ def _layer():
     ids=["empty_like", "empty", "zeros_like", "product"],
 )
 def test_an_output_that_is_copied_in(make, request):
-    """Content that numpy.empty leaves does not count; other content does, and the line is shown."""
+    """Reading contents of numpy.empty is not counted; reading other contents is, and the line is
+    shown."""
     layer = _layer()
 
     def hidden_layer(greyscales, weights):

@@ -1,4 +1,4 @@
-"""pytest --numbalite-races: the tests of a user's suite whose kernels race fail."""
+"""pytest --numbalite-races: tests of a user's suite fail if their kernels have races."""
 
 import pytest
 

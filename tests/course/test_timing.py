@@ -41,7 +41,8 @@ def test_where_replaces_the_simulator_warning(run_python):
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_a_plot_of_times_is_labelled_with_the_device(monkeypatch, simulated):
-    """Simulated ones are pale and labelled "simulated", so that they cannot be mistaken for a GPU's."""
+    """Plots of simulated times are pale and labelled "simulated", so that they cannot be mistaken
+    for times of a GPU."""
     pyplot = pytest.importorskip("matplotlib.pyplot")
     name = type("Device", (), {"name": "NVIDIA H200"})
     monkeypatch.setattr(device, "simulated", lambda: simulated)

@@ -170,7 +170,8 @@ def test_tuples_are_arguments():
     assert x[0] == 7
 
     class Number:
-        """Making a float of it replaces the array's memory, so arrays are read after it."""
+        """Converting this argument to a float replaces the array's memory, so arrays are read after
+        the conversion."""
 
         def __float__(self):
             y.resize(100000, refcheck=False)

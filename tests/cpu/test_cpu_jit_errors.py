@@ -1,4 +1,4 @@
-"""jit: wrong arguments, wrong signatures and wrong C++ are refused with their names and lines."""
+"""jit: messages about wrong arguments, signatures and C++ contain the name and the line."""
 
 import linecache
 import math

@@ -1,4 +1,5 @@
-"""The cpu and parallel targets of vectorize and guvectorize: real NumPy ufuncs, judged by NumPy's own."""
+"""The cpu and parallel targets of vectorize and guvectorize create NumPy ufuncs, which are compared
+with NumPy's own."""
 
 import gc
 import pickle
@@ -98,8 +99,8 @@ def test_every_dtype_in_every_arrangement(add, dtype, n):
     "types", some(4, [(a, b, c) for a in NAMES for b in NAMES for c in NAMES if b != "float16"])
 )
 def test_inputs_and_results_of_different_types(types, target):
-    """The result is a constant: the test checks that the loops compile for types that do not
-    convert."""
+    """The function returns a constant: the test only checks that the loops compile for types
+    without conversions."""
     a, b, result = types
     f = make(f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target)
     for n in (3, 300):
@@ -375,7 +376,7 @@ SPECIAL = ["sin", "exp", "log", "tanh", "cbrt"]
 
 @pytest.fixture(scope="module")
 def functions(compiler):
-    """Several functions in one, with both precisions: compiled once."""
+    """Tests several functions in one, with both precisions, to compile only once."""
     return make_several(SPECIAL)
 
 

@@ -27,7 +27,8 @@ for (int i = 0; i < b.size(); ++i) {
 @pytest.mark.parametrize("signatures", [["void(float64[:], float64[:], float64[:])"], [],
                                         ["void(float64[:], float64[::1], float64[:])"]])  # fmt: skip
 def test_inputs_that_are_written(target, signatures, named):
-    """The array has the values afterwards, also if NumPy had to convert its elements, or the code its layout."""
+    """The array contains the results, also if NumPy had to convert its elements, or numbalite its
+    layout."""
     change = guvectorize(
         signatures, "(n),(m)->(m)", target=target, source=BODY_THAT_WRITES, args="a, b, o",
         writable_args=("b",) if named else (1,),

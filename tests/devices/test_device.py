@@ -1,4 +1,4 @@
-"""The device functions of _core: asking, choosing, resetting, opening, forking."""
+"""The device functions of _core: queries, selection, reset, opening, fork."""
 
 import threading
 
@@ -148,7 +148,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_the_hook_of_opening(run_python):
-    """The hook is called before and after; its exception is raised to the user."""
+    """The hook is called before and after the reset; its exception is raised to the user."""
     code = """
 from numbalite import _core
 calls = []

@@ -1,4 +1,4 @@
-"""The command numbalite: its report, also where parts of the system are missing."""
+"""The report of the command `numbalite info`, also if parts of the system are missing."""
 
 import os
 import signal

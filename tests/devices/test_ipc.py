@@ -21,7 +21,8 @@ handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 
 @pytest.fixture
 def elsewhere(run_python):
-    """elsewhere(code, thing): runs code in another process, where `handle` is thing; its output."""
+    """elsewhere(code, thing): runs code in another process, where `handle` is thing; returns its
+    output."""
 
     def run(code, thing, **environment):
         return run_python(OPEN + code, pickle.dumps(thing).hex(), **environment).stdout
@@ -49,7 +50,7 @@ def test_both_processes_see_the_same_memory(make, elsewhere):
     assert float(elsewhere(code, handle)) == host.sum()
     host[2:4] = 77
     np.testing.assert_array_equal(array.copy_to_host(), host)
-    array[:2] = -1  # and the other way, through the same handle
+    array[:2] = -1  # and in the opposite direction, through the same handle
     cuda.synchronize()
     code = "with handle as a: print(a.copy_to_host()[:4].tolist(), (a + 1).copy_to_host()[0])"
     assert elsewhere(code, handle) == "[-1.0, -1.0, 77.0, 77.0] 0.0\n"

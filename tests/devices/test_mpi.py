@@ -72,7 +72,7 @@ def test_mpi_messages_carry_device_arrays(tmp_path):
         **os.environ,
         "PYTHONPATH": os.path.dirname(os.path.dirname(numbalite.__file__)),
         "NUMBALITE_SIM_DEVICES": "2",
-        # In a container the tests are root's, for which Open MPI needs two options.
+        # In a container the tests run as root, for which Open MPI needs two options.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }

@@ -1,9 +1,7 @@
-"""numba.cuda's host API name by name, as programs written for it use it.
+"""Uses each name of numba.cuda's host API as programs for numba use it.
 
-The order is that of its documentation: detection, devices and contexts, streams and events, memory,
-device arrays, exchange with other libraries. Names that have tests of their own elsewhere are used
-here once, in the way in which numba's users write them.
-"""
+The order of the tests is the order of numba's documentation: detection, devices and contexts,
+streams and events, memory, device arrays, exchange with other libraries. Names with tests in other files are used here once, as numba's users write them."""
 
 import asyncio
 import ctypes
@@ -147,7 +145,8 @@ def test_raw_memory_of_a_context():
 
 
 def test_memory_that_the_host_reads_is_set_on_return():
-    """Managed and page-locked memory is the host's too: stream 0 has set it when the call is over."""
+    """The host can access managed and page-locked memory, too: stream 0 has set it when the call
+    returns."""
     from numbalite.cuda.cudadrv import driver
 
     spin = cuda.jit(
@@ -336,7 +335,7 @@ def plus_one(x):
 
 
 class ForeignStream:
-    """A stream of cuda.core, CuPy or torch: a handle and the protocol."""
+    """A stream of cuda.core, CuPy or torch: an object with a handle and the protocol."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -574,7 +573,7 @@ def test_streams_of_foreign_arrays():
     view += 1
     assert view.copy_to_host().tolist() == [1, 2, 3, 4]
     assert cuda.as_cuda_array(Foreign(cuda.device_array(3))).stream == 0
-    alone = cuda.stream(non_blocking=True)  # its work would be in no order with a ufunc's
+    alone = cuda.stream(non_blocking=True)  # its work would be unordered with a ufunc's
     view = cuda.as_cuda_array(Foreign(cuda.to_device(np.arange(4.0), stream=alone)))
     assert view.stream == 0
     view += 1
@@ -637,7 +636,7 @@ def test_host_arrays_that_are_device_arrays(make):
         array.copy_to_device(np.zeros((3, 4), np.int32))
     with pytest.raises(TypeError, match="stream"):
         make(3, stream=7)
-    copied = np.array(array, subok=True)  # has memory of its own, which no device reaches
+    copied = np.array(array, subok=True)  # has memory of its own, which no device can access
     for name in ("__cuda_array_interface__", "__cuda_memory__", "gpu_data", "alloc_size"):
         assert not hasattr(copied, name)
     assert not devicearray.is_cuda_ndarray(copied)
