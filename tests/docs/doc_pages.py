@@ -1,8 +1,8 @@
-"""The pages of the documentation as programs: their blocks, and how one is run.
+"""Reads the programs on the documentation's pages, and runs them.
 
-A block of Python is a program; all of a page run in order, in one namespace. A block without a
-language (or `text`) directly after it is its expected output, or the last lines of its traceback.
-`...` matches any text, and spaces and line ends are equal.
+A block of Python is a program; the programs of a page run in order, in one namespace. A block
+without a language (or `text`) directly after it is its expected output, or the last lines of its
+traceback. `...` matches any text, and spaces and line ends are equal.
 
 A comment before a block marks exceptions:
 
@@ -90,9 +90,8 @@ _LOOSE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def compare(wanted, got):
     """Raises AssertionError with both texts where they differ.
 
-    The pages show the simulator's output: which thread is named first and how much memory there is are
-    other numbers on a GPU.
-    """
+    The pages show the simulator's output; on a GPU, the first reported thread and the memory sizes
+    differ."""
     if not cuda.is_simulated():
         wanted, got = (re.sub(r"-?\d+", "#", text) for text in (wanted, got))
     if not _checker.check_output(wanted, got, _LOOSE):

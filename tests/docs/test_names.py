@@ -1,4 +1,4 @@
-"""Names in the texts exist: commands, make's targets, extras, variables, files."""
+"""Names in the documentation exist: commands, targets of make, extras, variables, files."""
 
 import re
 

@@ -56,7 +56,7 @@ def test_every_public_name_is_described():
 
 @pytest.mark.parametrize("public", PUBLIC, ids=IDS)
 def test_docstrings_are_not_empty(public):
-    """A sentence at least, and where a program follows, it is set off."""
+    """A docstring is at least one sentence; a program in it is separated by an empty line."""
     _, name, value = public
     text = inspect.getdoc(value) or ""
     assert re.match(r"\S[^\n]{10,}", text), f"{name}: {text!r}"

@@ -14,8 +14,8 @@ pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
 
 
-# Sphinx allocates millions of objects and little garbage: collections would take a fifth of the
-# time.
+# Sphinx allocates millions of objects, but little garbage; garbage collections would take a fifth
+# of the time.
 SPHINX = (
     "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
 )
@@ -48,7 +48,7 @@ def test_every_page_is_there(site):
 
 
 def test_the_front_page_leads_to_all_others(site):
-    """Readers cannot find pages that are in no table of contents."""
+    """Each page is in a table of contents, because readers cannot find it otherwise."""
     front = (site / "docs/index.html").read_text(encoding="utf-8")
     for page in doc_pages.PAGES:
         link = str(page.relative_to(doc_pages.ROOT / "docs").with_suffix(".html"))
@@ -57,7 +57,7 @@ def test_the_front_page_leads_to_all_others(site):
 
 
 def test_the_search_knows_names_without_their_underscores(site):
-    """Whoever looks for syncthreads means __syncthreads."""
+    """A reader who searches for syncthreads expects __syncthreads."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
     (language,) = (
@@ -95,7 +95,7 @@ SEARCHES = {
 
 
 def test_the_search_finds_the_page_among_the_first_three(site):
-    """By Sphinx's own code, with the site's weights."""
+    """Ranks the pages by Sphinx's own code, with the site's weights."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node: the search of the site is JavaScript")

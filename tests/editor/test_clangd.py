@@ -1,4 +1,4 @@
-"""`numbalite editor`: with the .clangd that it writes, clangd finds no errors in correct code."""
+"""With the .clangd file that `numbalite editor` writes, clangd finds no errors in correct code."""
 
 import pathlib
 import re

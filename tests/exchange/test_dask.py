@@ -115,7 +115,7 @@ dask = pytest.importorskip("dask")
 
 @pytest.fixture(params=["synchronous", "threads", "processes"])
 def scheduler(request):
-    """Processes are started afresh: a device does not survive a fork."""
+    """Worker processes are spawned, because a forked process cannot use the device."""
     options = {"scheduler": request.param, "num_workers": 2}
     if request.param == "processes":
         options["multiprocessing.context"] = "spawn"

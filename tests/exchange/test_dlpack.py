@@ -478,8 +478,8 @@ def test_arguments_that_are_refused():
 
 @pytest.mark.sim
 def test_memory_stays_while_the_host_reads_it(run_python):
-    """Memory that NumPy reads in place cannot be closed, reset or moved; after it is released, all
-    work."""
+    """While NumPy reads the memory in place, the device cannot be closed or reset and the array
+    cannot be moved; afterwards all three work."""
     run_python("""
 import numpy as np, pytest
 from numbalite import cuda
@@ -509,7 +509,7 @@ for version in None, (1, 0):
 
 
 class Claims:
-    """Another library's array, with a shape of its own invention."""
+    """Another library's array, with an arbitrary shape."""
 
     def __init__(self, array, shape, strides=None, offset=0):
         self.array = array

@@ -141,7 +141,8 @@ def test_dlpack_dtype_codes_are_converted(dtype):
 
 
 def test_a_launch_on_a_named_stream_is_ordered_after_the_tensors_stream(monkeypatch):
-    """By one event, without a wait of the host; not at all on the tensor's own stream."""
+    """The call is ordered by one event, without a wait on the host; on the tensor's own stream no
+    event is needed."""
     stream, other = cuda.stream(), cuda.stream()
     monkeypatch.setattr(Base, "current", stream.handle)
     x = Tensor(cuda.to_device(FIRST))
@@ -182,7 +183,8 @@ def test_an_older_version_in_the_chain():
 
 
 def test_elements_that_are_computed_when_they_are_read():
-    """PyTorch's conjugates and negatives: their memory holds the numbers of another tensor."""
+    """PyTorch's lazy conjugates and negatives: their memory contains the values of the original
+    tensor."""
     x, y = cuda.to_device(FIRST.astype("c8")), cuda.device_array((3, 4), "c8")
     with pytest.raises(BufferError, match=r"Tensor.*resolve_conj\(\)"):
         twice[1, 32](Tensor(x, conj=True), y)

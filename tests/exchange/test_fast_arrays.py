@@ -187,7 +187,7 @@ print("done")
 
 
 def test_an_imported_array_follows_the_current_stream_of_its_library(run_python):
-    """The stream that was used last stays alive: another one could get its handle."""
+    """The last used stream is kept alive, because a new stream could get its handle."""
     run_python(
         STAND_INS
         + """
@@ -215,8 +215,8 @@ assert gone() is None
 
 
 def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
-    """Their memory has the elements of another tensor. Also if the interface's dictionary is read,
-    because the tensor's class is a subclass; the tensor requires no gradient."""
+    """Their memory contains the elements of the original tensor. Also if the interface's dictionary
+    is read, because the tensor's class is a subclass; the tensor requires no gradient."""
     with_libraries("""
 class Sub(Tensor):
     pass

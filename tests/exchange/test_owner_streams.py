@@ -1,4 +1,4 @@
-"""A call that names no stream runs on the stream on which the owner of its arrays works.
+"""A call without a stream argument runs on the stream that the library of its arrays uses.
 
 Stand-ins replace PyTorch and CuPy, in a process of their own; tests/gpu has the real ones. The
 `stream` check of the simulator reports work on two streams that is not ordered.

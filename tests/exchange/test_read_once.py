@@ -1,4 +1,5 @@
-"""A call reads each of its values once: owners build a dictionary or a capsule for every question."""
+"""A call reads the interface of each argument once, because libraries build a new dictionary or
+capsule for every read."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ def test_calls_that_are_recorded(name, fail, walk):
     call = call_of(name)
 
     def three():
-        """The first leaves its key, the second is recorded, the third repeated."""
+        """The first call stores its key, the second is recorded, the third is replayed."""
         for _ in range(3):
             call()
 

@@ -175,6 +175,7 @@ print(step)
 
 
 def test_first_checked_launch_survives_failing_allocations(run_python):
-    """Workers, their stacks and threads, the shadow, the other image: made once in a process."""
+    """Workers, their stacks and threads, the shadow memory and the checked image are created once
+    in a process."""
     made = run_python(COLD, os.path.dirname(__file__), timeout=100)
     assert 20 < int(made.stdout) < 300, made.stdout

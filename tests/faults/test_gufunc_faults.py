@@ -97,8 +97,8 @@ def test_rejected_calls_leak_nothing(world):
 
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
 def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
-    """The call measures whether staging is faster: an event that fails is no failure of the
-    call."""
+    """The call measures whether staging is faster; it does not fail if an event of this measurement
+    fails."""
 
     def double(x, out):
         "for (int i = 0; i < x.size(); ++i) out[i] = 2 * x[i];"

@@ -85,7 +85,7 @@ class World:
 
 
 class Plus(_core.Ufunc):
-    """Has one loop, which was compiled before."""
+    """The function has one loop, which was compiled before."""
 
     def _choose(self, inputs, outputs, casting, dtype, signature):
         return b"\x0b\x0b\x0b"

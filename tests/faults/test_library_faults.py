@@ -68,7 +68,7 @@ def matrices(d, bits):
 
 
 def captured(d):
-    """With a workspace of the graph's own, which is the handle's for the time of the call."""
+    """The graph has its own workspace, which the handle uses during the call."""
     out, stream = cuda.device_array((2, 2)), the_stream()
     with stream.capture():
         _core.workspace_of_graph(stream, 100)
@@ -136,9 +136,7 @@ def test_failing_library_calls_raise(operation, monkeypatch):
             monkeypatch.setitem(table.functions, name, counted(name, function))
     operation()
     calls, before = seen, None
-    for _ in range(
-        2
-    ):  # objects that the first walk creates and caches (plans of a path that only errors use) are no leak
+    for _ in range(2):  # no leak: objects that the first walk caches, such as plans for errors
         cuda.synchronize()
         before = collected()
         for step in range(1, calls + 1):

@@ -43,14 +43,14 @@ def make_and_drop():
 
 
 def crowded():
-    """More waits for streams than is left waiting."""
+    """Waits for streams more often than memory remains queued."""
     stream = cuda.stream()
     for _ in range(70):
         increment[1, 32, stream](cuda.device_array(32, np.float32))
 
 
 def crowded_elsewhere():
-    """The same with a stream that is in no order with the default one."""
+    """The same with a stream that is not ordered with the default stream."""
     stream = cuda.stream(non_blocking=True)
     for _ in range(70):
         increment[1, 32, stream](cuda.device_array(32, np.float32))
@@ -173,7 +173,7 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
 
 
 def test_copies_are_right_after_failures():
-    """A copy that succeeds is right, whatever failed before."""
+    """A copy that succeeds has the right result, whatever failed before."""
     array = cuda.to_device(LARGE)
     for step in range(1, 40):
         _core.fail_call_at(step, OUT_OF_MEMORY)

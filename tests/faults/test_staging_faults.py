@@ -1,6 +1,6 @@
-"""Calls with host arrays when the n-th driver call or allocation fails: in the ring and its slots, in
-shared blocks, in the launch between. An exception, no leak, inputs unchanged, and the same call
-works afterwards."""
+"""Calls with host arrays in which the n-th driver call or allocation fails: in the ring and its
+slots, in shared blocks, and in the launch between the copies. An exception, no leak, inputs
+unchanged, and the same call works afterwards."""
 
 import mmap
 

@@ -28,7 +28,8 @@ TIMES = 3
 
 
 def check(name, host, *args, key=(), **keywords):
-    """The same as NumPy, of a view: values, shape and dtype; the argument is unchanged."""
+    """Asserts that the result for a view has NumPy's values, shape and dtype, and that the argument
+    is unchanged."""
     view = cuda.to_device(host)
     if key:
         view, host = view[key], host[key]
@@ -211,7 +212,7 @@ def test_out_is_the_input(monkeypatch):
         assert np.fft.ifft(d, axis=0, out=d) is d
         np.testing.assert_allclose(d.copy_to_host(), np.fft.ifft(host, axis=0), atol=1e-10)
     assert not copied
-    part = cuda.to_device(host)  # elements that are shared, and not the same
+    part = cuda.to_device(host)  # operands that overlap without being equal
     assert np.fft.fft(part[:4], out=part[1:5]) is not None
     np.testing.assert_allclose(part.copy_to_host()[1:5], np.fft.fft(host[:4]), atol=1e-10)
 
@@ -377,7 +378,7 @@ def test_streams_and_threads_share_no_work_area(planned):
 
 
 def test_idle_work_areas_are_bounded_in_bytes(planned):
-    """The area of the call itself may be larger."""
+    """A single call may need a larger work area than this limit."""
     streams = [cuda.stream() for _ in range(4)]
     small, large = planned(400, 2000)
     usual = _core.limit_work_areas(1000)
@@ -396,7 +397,8 @@ def test_idle_work_areas_are_bounded_in_bytes(planned):
 
 
 def test_a_capture_of_another_library_keeps_plans_and_work_areas(planned):
-    """Until the thread ends: the other library's graph references neither."""
+    """Both are kept until the thread ends, because the other library's graph does not reference
+    them."""
 
     def released():
         small, large = planned(10, 20)
@@ -551,7 +553,7 @@ def test_a_graph_keeps_its_plan(monkeypatch):
 
 
 def test_scaling_is_part_of_a_graph(monkeypatch):
-    """It runs in the order of the array's stream."""
+    """The transform is ordered with the work of the array's stream."""
     host = np.random.default_rng(6).standard_normal(48).astype("F")
     stream = cuda.stream(non_blocking=True)
     d = cuda.to_device(host, stream=stream).bind(stream)
@@ -571,7 +573,8 @@ def test_scaling_is_part_of_a_graph(monkeypatch):
 
 
 def test_a_capture_of_arrays_without_a_stream(monkeypatch):
-    """A plan has a stream; while it is captured for another one, it has that."""
+    """A plan belongs to a stream; during the capture of another stream, it uses the captured
+    stream."""
     host = np.random.default_rng(6).standard_normal(48).astype("F")
     d, stream = cuda.to_device(host), cuda.stream()
     np.fft.fft(d), cufft.fft_inplace(d.copy())
@@ -594,7 +597,8 @@ def test_a_capture_of_arrays_without_a_stream(monkeypatch):
 
 
 def test_graphs_have_work_areas_of_their_own(monkeypatch):
-    """A plan's is for one transform at a time: graphs may run at the same time."""
+    """A plan's work area serves one transform at a time, but graphs may run concurrently, so each
+    graph needs its own."""
     _core.thread_plans_clear()
     stream = cuda.stream()
     d = cuda.to_device(np.ones(1_000_003, "F")).bind(stream)
@@ -615,7 +619,7 @@ def test_graphs_have_work_areas_of_their_own(monkeypatch):
         graphs.append(graph)
     cufft.fft_inplace(d)
     cufft.fft_inplace(d)
-    assert len(areas) == len(set(areas)) == 3  # the first graph's, the second graph's, the thread's
+    assert len(areas) == len(set(areas)) == 3  # two graphs and the thread
     assert areas[2] == work.address
     assert _core.thread_work_areas() == [work]
     with stream.capture():

@@ -166,7 +166,7 @@ def build_extension(clang):
         made.parent.mkdir(parents=True, exist_ok=True)
         make([clang, *flags, *instrument, "-c", path, "-o", made])
     name = package / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
-    # The sanitizer's functions are the program's.
+    # The program itself contains the sanitizer's functions.
     make([clang, "-shared", "-pthread", *objects, "-o", name, "-ldl"])
     library = sysconfig.get_config_var("LIBDIR")
     program = folder / "fuzz_python"

@@ -1,4 +1,5 @@
-"""Values made of a fuzzer's bytes: a Source is read sequentially, and returns 0 at its end."""
+"""Converts a fuzzer's bytes to values: a Source is read sequentially, and returns 0 after its
+end."""
 
 from numbalite import errors
 
@@ -67,7 +68,7 @@ class Source:
         return value - (1 << bits) if signed and value >> (bits - 1) else value
 
     def text(self, tokens, most=24):
-        """Tokens one after another, and now and then any character."""
+        """Generates a sequence of tokens, with an occasional random character."""
         parts = []
         for _ in range(self.below(most + 1)):
             parts.append(chr(self.below(0x300)) if self.flag(12) else self.pick(tokens))

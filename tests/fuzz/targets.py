@@ -112,7 +112,7 @@ NAME_TOKENS = (
 
 @target
 def names(data):
-    """Mangled names and descriptions, as compilers spell them, nearly."""
+    """Mangled names and descriptions that are similar to those of compilers."""
     text = Source(data).text(NAME_TOKENS, 60)
     for question in (demangle.demangle, describe.parameters, describe.variable):
         attempt(question, text)
@@ -120,7 +120,7 @@ def names(data):
 
 @target
 def records(data):
-    """Bytes that a kernel may have left, and images as bytes."""
+    """Bytes of a record that a kernel may have written, and bytes of images."""
     s = Source(data)
     raw = s.bytes(fault.SIZE).ljust(512, b"\0")
     found = fault.decode(raw)
@@ -298,7 +298,7 @@ def use(array, s):
     attempt(lambda: array[s.integer()])
     attempt(lambda: array[:: s.pick((1, 2, -1))])
     attempt(array.reshape, -1)
-    if array.nbytes <= 4096:  # the simulator knows which memory there is
+    if array.nbytes <= 4096:  # the simulator can check which memory exists
         attempt(array.copy_to_host)
         attempt(lambda: array.__setitem__(slice(None), 1))
 
@@ -531,7 +531,8 @@ def launches(data):
 
 @target
 def indexing(data):
-    """Slices and indices of device arrays: NumPy's answer, or an error where NumPy has one."""
+    """Slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
+    NumPy does."""
     s = Source(data)
     shape = tuple(s.below(4) for _ in range(s.below(4)))
     host = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)

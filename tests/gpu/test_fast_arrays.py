@@ -100,7 +100,7 @@ def test_lazily_conjugated_torch_tensors_raise():
 
 
 def test_the_stream_of_torch_is_waited_for():
-    """A stream of torch's has no order with the default one."""
+    """A torch stream is not ordered with the default stream."""
     torch = pytest.importorskip("torch")
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
         pytest.skip("this torch does not tell its stream")

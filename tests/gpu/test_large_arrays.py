@@ -1,6 +1,6 @@
 """Arrays of more than 2**31 and 2**32 elements: no kernel may count or index in 32 bits.
 
-Zeros, with other values where an index that wraps would miss them or find them twice.
+Arrays contain zeros, and other values at positions that a wrapped index would miss or visit twice.
 """
 
 import math
@@ -211,7 +211,7 @@ running = gufunc(
 @pytest.mark.parametrize("name", ("last", "total", "running"))
 @pytest.mark.parametrize("broadcast", (False, True))
 def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
-    """More loop indices than 2**31, with cores in memory and repeated ones."""
+    """More than 2**31 loop indices, with cores in memory and with repeated cores."""
     loop = HALF + 4
     f = GUFUNCS[name]
     if broadcast:

@@ -1,5 +1,5 @@
-"""Behaviour that only a real GPU has. Everything else about kernels is in tests/kernels, which runs
-on both."""
+"""Behaviour that only a real GPU has. All other tests of kernels are in tests/kernels, which runs
+on a GPU and on the simulator."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Two devices in one process, and in two: on a machine with two GPUs on those, on the simulator on two
-simulated ones. Each test has a process of its own."""
+"""Uses two devices in one process and in two processes: two GPUs, or on the simulator two simulated
+devices. Each test has a process of its own."""
 
 import pytest
 
@@ -117,7 +117,7 @@ assert cuda.get_current_device().id == 0
 
 
 def test_memory_of_every_kind(on_two):
-    """Pooled, plain, mapped, managed and foreign memory, on either side."""
+    """Tests pooled, plain, mapped, managed and foreign memory as source and as destination."""
     on_two("""
 host = np.arange(5000.0)
 def managed():
@@ -231,7 +231,7 @@ for kinds in [(a, b) for a in streams(0) for b in streams(1)]:
 
 
 def test_back_and_forth_without_waiting(on_two):
-    """Two devices work on one element in turn, and the element counts every step."""
+    """Two devices increment one element alternately; the element counts the steps."""
     on_two("""
 turns = 25 if SIM else 300
 for name in streams(0):
@@ -469,7 +469,8 @@ handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 
 
 def test_a_handle_opened_on_the_other_device(on_two, run_python, driver_kind):
-    """One process has memory on each device; another opens both, on each of its devices."""
+    """One process allocates memory on each device; another process opens both arrays on each of its
+    devices."""
     code = (
         OPEN
         + """
@@ -510,7 +511,7 @@ assert result.returncode == 0 and "good" in result.stdout, result.stdout + resul
 
 
 def test_processes_that_write_to_each_other(on_two):
-    """A worker for each device, and each adds to the memory of all."""
+    """Each device has a worker, which adds to the memory of all devices."""
     worker = (
         OPEN
         + """

@@ -132,7 +132,7 @@ def test_attacks_in_python_fail(attack, tmp_path):
     ],
 )  # fmt: skip
 def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatch):
-    """Here of a part of a message, and of memory."""
+    """The limits of a message and of memory are small here."""
     monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
     verdict = verdict_on("vadd", python(extra), tmp_path, "py")
     assert not verdict.passed and part in str(verdict), str(verdict)
@@ -148,7 +148,7 @@ def test_functions_that_compilers_call_are_accepted(tmp_path):
 
 
 def test_the_twins_of_attacks_pass(tmp_path):
-    """The kernel that the attacks surround is right."""
+    """Without the attacks around it, the kernel is accepted."""
     verdict = verdict_on("vadd", source("#define BLOCK 256"), tmp_path, speed=True)
     assert verdict.passed, str(verdict)
     assert verdict.times["predicted"] > 0
@@ -249,7 +249,7 @@ def test_expected_results_have_double_precision():
 
 
 def test_the_tolerance_follows_from_the_condition():
-    """Where summands cancel, one rounding of the inputs changes the sum by much."""
+    """If summands cancel, one rounding of the inputs changes the sum considerably."""
     rng = np.random.default_rng(1)
     total = taskfile.load("total")
     small = cases.draw(total, (1000,), "normal", rng).allowed["out"].absolute

@@ -21,7 +21,7 @@ def _ipython(tmp_path_factory):
     main = sys.modules["__main__"]
     shell = InteractiveShell.instance(config=settings)
     sys.modules["__main__"] = main
-    shell.colors = "nocolor"  # there may have been one, without these settings
+    shell.colors = "nocolor"  # an earlier shell may exist without these settings
     return shell
 
 
@@ -47,7 +47,7 @@ def shell(_ipython, monkeypatch):
 def run(shell):
     """run(cell) -> the cell's result; its exception is raised.
 
-    Without history all cells have the same number, so their kernels are found in the disk cache.
+    Without a history all cells have the same number, so the disk cache finds their kernels.
     """
 
     def run(cell, store_history=False):

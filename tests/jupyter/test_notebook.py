@@ -60,8 +60,8 @@ def test_notebook_shows_errors_and_prints_in_order(notebook):
 
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "not captured"])
 def test_printf_appears_in_the_cell_without_the_extension(notebook, captured):
-    """Lessons that only use decorators have printf in the cell too, however ipykernel redirects
-    file descriptor 1."""
+    """printf also appears in the cell in lessons that only use decorators, however ipykernel
+    redirects file descriptor 1."""
     kernel = (
         "import warnings\nwarnings.simplefilter('ignore')\nfrom numbalite import cuda\n"
         "@cuda.jit('void(int32)')\ndef tell(n):\n    r'printf(\"kernel %d\\n\", n);'"

@@ -336,7 +336,8 @@ def test_reference_parameters_write_to_one_element_arrays():
 
 
 def test_values_on_the_device_are_read_in_the_launchs_order():
-    """By value, if the source declares it so: waits for pending writes of the same stream."""
+    """A record is passed by value if the source declares it so; the launch waits for pending writes
+    of the same stream."""
     m = cuda.module("""
         struct P { float x; int n; };
         __global__ void late(P* p, float* x) {

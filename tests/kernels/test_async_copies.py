@@ -178,7 +178,8 @@ def test_async_copies_with_barriers():
 
 
 def test_two_barriers_of_one_declaration():
-    """The checkers support each of them: accesses that they order are no race."""
+    """The checkers support each of these barriers: accesses that a barrier orders are not a
+    race."""
     m = cuda.module("""
     #include <cuda/barrier>
     __global__ void k(int *x) {

@@ -1,8 +1,7 @@
 """Checked kernels (debug=True, boundscheck=True): the message of a failed check, and that the context survives.
 
-All tests here run on the simulator and on a GPU. Kernels get both kinds of checks where that
-could make a difference.
-"""
+All tests here run on the simulator and on a GPU. Kernels are compiled with both kinds of checks if
+the result could differ."""
 
 import re
 
@@ -34,7 +33,7 @@ def failure(launch, *args):
 
 
 def assert_alive():
-    """The context is as good as before, and no finding is left over."""
+    """The context is usable, and no finding remains."""
     x = zeros(32, "i4")
     alive[1, 32](x)
     assert x.copy_to_host().tolist() == list(range(32))
@@ -104,7 +103,7 @@ def test_one_dimension_after_the_other(checked):
 
 
 def test_bounds_are_those_of_the_slice():
-    """The bounds are those of the slice, in a larger allocation."""
+    """The check uses the bounds of the slice, which is part of a larger allocation."""
 
     @cuda.jit(debug=True)
     def poke(x, y, i):
@@ -498,7 +497,7 @@ def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
 
 
 def test_boundscheck_is_optimised_code():
-    """It has the record and the checks, but is not a debug build."""
+    """The kernel has the record and the checks, but is not a debug build."""
     text = "void(float32[:], float32[:])"
 
     def add(x, y):

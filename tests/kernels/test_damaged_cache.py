@@ -17,7 +17,7 @@ SOURCE = "__global__ void k(int* x) { x[threadIdx.x] = threadIdx.x + 1; }  // a 
 
 
 def run(text):
-    """Compiles or loads the kernel and runs it; how often a compiler ran."""
+    """Compiles or loads the kernel and runs it; returns the number of compiler runs."""
     before = compile_count()
     kernel = cuda.jit(SOURCE + text)
     x = cuda.to_device(np.zeros(4, "i4"))
@@ -48,7 +48,8 @@ def test_damaged_cache_files_are_compiled_again(own_cache):
 
 
 def test_valid_files_with_a_foreign_image_are_replaced(own_cache):
-    """With the right key and checksum, as another version or a copied folder could leave it."""
+    """The image has the right key and checksum, as if another version or a copied folder had left
+    it."""
     assert run("foreign") == 1
     key = bytes.fromhex(entry(own_cache).name.partition(".")[0])
     kept = cache.load(key)
@@ -74,7 +75,7 @@ def test_an_invalid_image_is_reported_with_its_origin(own_cache, monkeypatch):
 
 
 def test_files_that_others_can_write(own_cache):
-    """Of any origin: other users have no access to the directory itself."""
+    """Files of any origin are rejected; other users have no access to the directory itself."""
     assert run("open") == 1
     for mode in (0o666, 0o620, 0o602):
         entry(own_cache).chmod(mode)

@@ -63,8 +63,8 @@ def source():
 
 
 def words():
-    """Three arrays of words: every three limits of 32 bits, and every three of 16 bits in both
-    halves."""
+    """Three arrays of 32-bit words: all triples of the limits of 32 bits, and all triples of the
+    limits of 16 bits in both halves."""
     edges = np.array([0, 1, -1, 2**31 - 1, -(2**31), -(2**31) + 1, 123456789])
     wide = np.array(list(itertools.product(edges, repeat=3))).astype(np.int32).view(np.uint32)
     edges = np.array([0, 1, -1, 2**15 - 1, -(2**15), -(2**15) + 1, 12345])

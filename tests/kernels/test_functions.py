@@ -44,7 +44,8 @@ __global__ void without_a_mode(double *o) {
     o[4] = (__isnan(o[2]) != 0) + 2 * (__isinf(1 / o[5]) != 0) + 4 * (__finite(o[2]) != 0);
 }
 """
-# Both types of 16 bits have these: T is one of them, P its pairs, OTHER the other type.
+# Both types of 16 bits have these: T is one of the two half types, P its pair type, OTHER the other
+# half type.
 SIXTEEN = """
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -147,7 +148,7 @@ __global__ void older_names(const __grid_constant__ int v, int *o) {
     o[3] = *static_cast<int *>(__cvta_grid_constant_to_generic(__cvta_generic_to_grid_constant(&v)));
 }
 """
-# `int warpSize` is the sources' own as soon as they declare one.
+# If a source declares `int warpSize`, its declaration replaces the builtin.
 WARP_SIZE = """
 struct device { int warpSize; };
 template <int warpSize> __device__ int constant() { return warpSize; }

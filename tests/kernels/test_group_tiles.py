@@ -158,7 +158,7 @@ def test_a_tile_that_is_not_complete(kernels):
 
 @pytest.mark.sim
 def test_a_shuffle_has_one_source():
-    """A GPU would give one of the threads' choices to all."""
+    """A GPU would pass the choice of one thread to all threads."""
     kernel = cuda.jit(
         source="""
     #include <cooperative_groups.h>

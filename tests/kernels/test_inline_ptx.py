@@ -254,7 +254,8 @@ __global__ void pass_on(int* out, int rounds) {
 
 
 def test_named_barriers_synchronize_half_blocks():
-    """Producer and consumer halves of a block; two consecutive blocks start from a fresh state."""
+    """One half of a block produces, the other half consumes; each of two consecutive blocks starts
+    with initialized barriers."""
     m = cuda.module(NUMBERED)
     out = np.zeros((3, 64), np.int32)
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():

@@ -77,7 +77,8 @@ def test_attributes_of_a_compiled_kernel():
 
 
 def test_occupancy_with_much_shared_memory():
-    """A launch with more than 48 KiB opts in by itself; asking how many blocks fit must do so, too."""
+    """A launch with more than 48 KiB of shared memory opts in automatically; the query of the
+    occupancy must do so, too."""
 
     @cuda.jit("void(float32[:])")
     def k(x):
@@ -212,7 +213,7 @@ def note(seen, x, *what):
 
 
 def test_callbacks_before_a_launch():
-    """numba's pre_launch_callbacks, a list of each launcher: f(kernel, launcher)."""
+    """Each launcher has numba's pre_launch_callbacks, a list of functions f(kernel, launcher)."""
     for kernel in cuda.jit(body), cuda.jit("void(float32[:], float32)")(body):
         x, seen = zeros(), []
         configured = kernel[1, 4]

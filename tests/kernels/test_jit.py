@@ -562,7 +562,7 @@ def test_after_close_everything_starts_afresh(run_python):
 
 
 def test_string_bodies_work_without_docstrings(run_python, tmp_path):
-    """python -OO drops them; the file still has them."""
+    """python -OO removes docstrings, but the file still contains them."""
     (tmp_path / "program.py").write_text(PROGRAM)
     assert run_python("-m program", PYTHONOPTIMIZE="2").stdout.startswith("5 5 15")
 
@@ -595,7 +595,7 @@ def test_grid_sync_launches_cooperatively():
 
 @pytest.mark.usefixtures("unchecked")  # compilations are counted
 def test_unpickling_compiles_and_loads_nothing(monkeypatch):
-    """code= may be for another process: it is only given to callers that request it."""
+    """The code may be meant for another process, so it is only returned if code= requests it."""
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
     unit = "__constant__ int c = 1; template <class T> __global__ void k(T* x) { x[0] += c; }"
 

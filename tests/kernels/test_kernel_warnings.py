@@ -1,4 +1,4 @@
-"""KernelWarning: where it points, how it is filtered, and for which kinds of code it is issued."""
+"""KernelWarning: its position, its filters, and the code for which it is issued."""
 
 import importlib.util
 import itertools
@@ -414,7 +414,8 @@ BY_SIGNATURES = {
 @pytest.mark.parametrize("kind", BY_SIGNATURES)
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
-    """x < 0 is always false for unsigned integers, and right if a signature has other numbers."""
+    """x < 0 is always false for unsigned integers, but useful if another signature has signed
+    numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
     same = draw.sample(UNSIGNED, draw.randrange(2, 4))
     mixed = [*draw.sample(UNSIGNED, draw.randrange(1, 3)), draw.choice(SIGNED)]

@@ -1,4 +1,5 @@
-"""__launch_bounds__: how many threads a block may have. The simulator keeps to it as a GPU does."""
+"""__launch_bounds__: how many threads a block may have. The simulator enforces the limit as a GPU
+does."""
 
 import numpy as np
 import pytest

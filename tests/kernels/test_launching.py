@@ -1,5 +1,4 @@
-"""From a configuration to a launch: dispatchers and launchers of the extension itself, the modules and
-kernels behind them."""
+"""The extension's dispatchers, launchers, modules and kernels, without the package's decorators."""
 
 import copy
 import gc
@@ -80,7 +79,7 @@ def test_limits_come_before_arguments(kernel):
 
 
 def test_dynamic_shared_memory_above_48_kib(kernel):
-    """Above 48 KiB the kernel is opted in, once."""
+    """The kernel opts in to more than 48 KiB of shared memory once."""
     out = empty(64, "i4")
     for size in (64 * 4, 49152, 50000, 60000, 1024):
         kernel("shared")[1, 64, 0, size](out)
@@ -279,7 +278,7 @@ def test_many_types_of_one_kernel(lazy, kernel):
         bound(value, integers)
         assert reals[0] == value + 0.5 and integers[0] == value
     assert not lazy.asked
-    for codes in range(100):  # unreferenced ones need no memory: their slots are reused
+    for codes in range(100):  # unreferenced launches need no memory, because their slots are reused
         lazy._clear()
         lazy._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
     bound(3, integers)
@@ -400,7 +399,7 @@ def test_descriptions_that_cannot_be(kernel):
         kernel.module.function(
             kernel.image.lowered["f32"], "f32", [good._replace(kind="struct", size=30000)] * 2
         )
-    # compares with the driver's attributes of the compiled kernel, where it has them
+    # compares with the attributes of the compiled kernel that the driver reports
     rows = kernel.rows("f32")
     for wrong in ([*rows, rows[1]], rows[:1], [rows[1], rows[0]]):
         try:
@@ -519,7 +518,7 @@ def test_fault_records_are_passed_to_the_hook(kernel):
             dispatcher[1, 1, stream](out, 7)
         assert np.frombuffer(records[0], "i4")[[0, 5]].tolist() == [7, 42]
         assert not any(records[0][256:]), "the variable ends here"
-        dispatcher[1, 1, stream](out, 0)  # wiped out: the next launch is a new one
+        dispatcher[1, 1, stream](out, 0)  # not cached any more: a new launch
         assert len(records) == 1
     for wrong in (3, ("fault_record",), (3, hook)):
         with pytest.raises(TypeError):
@@ -530,7 +529,8 @@ def test_fault_records_are_passed_to_the_hook(kernel):
 
 # ---- resets ----
 def test_state_after_a_reset(run_python):
-    """Arrays and kernels from before a reset are refused, new ones work; in a process of its own."""
+    """After a reset, earlier arrays and kernels are refused and new ones work (in a separate
+    process)."""
     run_python("""
 import numpy as np
 from numbalite import _core, cuda

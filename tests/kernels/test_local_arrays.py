@@ -1,4 +1,5 @@
-"""When a local array leaves the registers, as described in docs/programs.md: PTX then has a .local variable."""
+"""Local arrays stay in registers or are stored in memory, as described in docs/programs.md: PTX
+then has a .local variable."""
 
 import numpy as np
 import pytest

@@ -39,7 +39,7 @@ PLAIN = "template <class T> __global__ void fill(T* x, T v) { x[threadIdx.x] = v
 
 
 def compiles_for_gpus(module):
-    """The module compiles for a GPU, too, wherever NVRTC is."""
+    """The module also compiles for a GPU, if NVRTC is installed."""
     if toolkit.libraries():
         module._images.image(("cuda", 9, 0))
 
@@ -331,7 +331,7 @@ def test_options_hold_for_the_module():
     ids=["together", "apart"],
 )
 def test_macros_of_any_name(given):
-    """Also the names of our own templates' parameters."""
+    """Tests also the names of template parameters in numbalite's headers."""
     source = "EMPTY __global__ void k(T* x) {\n#if FLAG\n  x[N] = TWICE(sinf(N)); KEPT;\n#endif\n}"
     module = cuda.module(source, name="mine.cu", options=[*given, "-DKEPT="])
     x = np.zeros(3, "f4")

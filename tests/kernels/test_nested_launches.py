@@ -1,4 +1,4 @@
-"""Kernels that launch kernels: which run, in which order, and the messages for mistakes in them."""
+"""Kernels that launch kernels: their order, and the messages for mistakes in nested kernels."""
 
 import linecache
 
@@ -106,7 +106,8 @@ def test_child_kernels_launch_kernels(module):
 
 
 def test_a_tail_may_launch_the_next(module):
-    """Without a limit on depth: such a grid is not nested deeper than its parent."""
+    """The depth of these launches is unlimited, because such a grid is not nested deeper than its
+    parent."""
     n = np.array([300, 0], np.int32)
     module.again[1, 1](n)
     assert n.tolist() == [0, 300]

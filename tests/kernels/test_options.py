@@ -145,7 +145,7 @@ def test_linked_sources_of_device_functions():
 
 @pytest.mark.sim
 def test_compiled_code_is_refused_on_the_simulator(tmp_path):
-    """As the kernel is compiled; its own and that of device functions."""
+    """Tests opt= of the kernel and of device functions, for the code that is compiled."""
     (tmp_path / "three.ptx").write_text("// PTX")
 
     @cuda.jit(device=True, link=[tmp_path / "three.ptx"])

@@ -23,7 +23,7 @@ class Level(enum.IntEnum):
 
 
 def asm(kernel):
-    """Compiles for a GPU, where NVRTC is at hand."""
+    """Compiles for a GPU, if NVRTC is installed."""
     try:
         kernel.inspect_asm()
     except errors.CudaSupportError:

@@ -239,8 +239,8 @@ int main() { std::vector<int> v; k<<<1, 1>>>(v.data()); }
 
 
 def test_host_code_in_other_forms(tmp_path):
-    """Launches by macros, types of callbacks, members for the host, functions with two beginnings; the file
-    begins with a byte order mark."""
+    """The file has a byte order mark, launches by macros, types of callbacks, members for the host,
+    and a function whose header depends on an #if."""
     path = tmp_path / "k.cu"
     path.write_text("\ufeff" + FORMS, encoding="utf-8")
     m = cuda.module(source=path)
@@ -310,7 +310,8 @@ int main() { std::cout << 1; }
 
 
 def test_classes_with_functions_for_the_host(tmp_path):
-    """operator<<, constructors from vectors and files, memory that its owner frees: without a mark."""
+    """Host code without __host__: operator<<, constructors from vectors and files, memory that its
+    owner frees."""
     path = tmp_path / "classes.cu"
     path.write_text(CLASSES)
     m = cuda.module(source=path)

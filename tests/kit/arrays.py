@@ -51,7 +51,7 @@ class Foreign:
 
 
 class Speaker:
-    """Another library's array, that knows DLPack only."""
+    """Another library's array, which supports only DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -70,7 +70,7 @@ def same(device, host):
 
 
 def equal(found, expected):
-    """Of one shape, dtype and values; device arrays count as their contents."""
+    """Asserts equal shape, dtype and values; a device array is compared by its contents."""
     expected = np.asarray(expected)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     got = found.copy_to_host() if isinstance(found, cuda.DeviceNDArray) else found

@@ -14,7 +14,7 @@ SOURCE = "\n".join(
         '#include "numbalite/complex.cuh"',
         "using namespace numbalite;",
         "struct pair { int n; float x; };",
-        # 16 bits are 16 bits, and cuda_fp16.h is long
+        # a 16-bit integer has the size of a half, and cuda_fp16.h is long to compile
         'extern "C" __global__ void f16(unsigned short value, unsigned short* out) { *out = value; }',
         *(
             f'extern "C" __global__ void {name}({ctype} value, {ctype}* out) {{ *out = value; }}'

@@ -157,7 +157,8 @@ def to_host(result):
 
 # ---- comparing ----
 def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
-    """The same dtype, shape and numbers, up to `ulps` of each, or of `scale` where that is larger."""
+    """Asserts the same dtype, shape and numbers, within `ulps` of each number, or of `scale` if
+    that is larger."""
     if device is not None:
         kind = cuda.DeviceNDArray if device else (np.ndarray, np.generic)
         assert isinstance(result, kind), f"{type(result)}, expected {kind}"
@@ -189,7 +190,7 @@ def outcome(function, *args, **keywords):
 
 
 def check_alike(ours, theirs, compare):
-    """Of two outcomes: both have the same result, or both were refused with the same kind of error."""
+    """Asserts that two outcomes have the same result, or the same kind of error."""
     (result, error), (expected, refused) = ours, theirs
     if refused is None:
         assert error is None, f"{error!r}, NumPy {expected!r}"

@@ -59,11 +59,13 @@ def planned_steps():
 
 @pytest.fixture
 def reduction_steps(planned_steps):
-    """The launches of the reductions that are planned in the test, as _core.reduction_observer has them."""
+    """Returns the launches of the reductions that the test plans, as _core.reduction_observer
+    receives them."""
     return planned_steps[False]
 
 
 @pytest.fixture
 def scan_steps(planned_steps):
-    """The launches of the scans that are planned in the test, as _core.reduction_observer has them."""
+    """Returns the launches of the scans that the test plans, as _core.reduction_observer receives
+    them."""
     return planned_steps[True]

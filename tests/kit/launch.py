@@ -6,7 +6,7 @@ from numbalite import cuda
 
 
 def launch(kernel, grid, block, *args):
-    """Run a kernel on copies of the arrays in `args`; the copies as they are afterwards."""
+    """Runs a kernel on copies of the arrays in `args`; returns the copies after the kernel."""
     device = [cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in args]
     kernel[grid, block](*device)
     return [

@@ -48,7 +48,8 @@ def on_host(value):
 
 
 def agree(result, expected):
-    """The same kind of thing, with the same shape, dtype and values? Formats count for two dimensions."""
+    """Asserts that both results have the same type, shape, dtype and values. Formats count for two
+    dimensions."""
     if isinstance(expected, (type, tuple)):
         assert type(result) is type(expected)
         if isinstance(expected, type):

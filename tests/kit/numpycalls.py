@@ -1,4 +1,5 @@
-"""A call of each of NumPy's functions that take arrays: its arguments, small, with the arrays on the host."""
+"""A call of each of NumPy's functions that accept arrays: small arguments, with arrays on the
+host."""
 
 import numpy as np
 

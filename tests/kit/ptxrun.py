@@ -103,7 +103,9 @@ class _Thread:
 
     def value(self, text):
         if text.startswith("%"):
-            return self.registers.get(text, 0)  # some are read before they are set, and not used
+            return self.registers.get(
+                text, 0
+            )  # some are read before they are set; the value is not used
         if text.startswith(("0f", "0d")):
             return int(text[2:], 16)
         try:

@@ -33,7 +33,7 @@ def walk_through(operation, arm):
             failure.__context__ = failure.__cause__ = None
         finally:
             seen = arm(0)
-        # Some failures are survived, a pool that falls back for instance.
+        # Some failures have a fallback, for example another kind of memory pool.
         if failure is None and seen < step:
             break
         with contextlib.suppress(Exception):
@@ -57,7 +57,7 @@ def counted():
 
 
 def walk_closely_through(operation, fail, clean):
-    """Fails step 1, 2, 3... until the operation gets through without meeting the armed one.
+    """Fails step 1, 2, 3... until the operation succeeds without reaching the failing step.
 
     The operation is not repeated between the steps, because there may be thousands of them.
     """

@@ -61,7 +61,7 @@ def is_called_by_numpy(path, node):
 
 
 def lacking(path):
-    """Where the public functions of a file lack annotations."""
+    """Returns the missing annotations of a file's public functions."""
     for name, node, is_method in functions(ast.parse(path.read_text()).body):
         given = node.args
         every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]

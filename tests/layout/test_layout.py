@@ -1,7 +1,7 @@
 """The dependency rules, read from the sources: no compiler, no device, seconds.
 
-base <- driver <- core <- py. The simulator (sim) is one filler of the driver table, in packages of its own.
-"""
+base <- driver <- core <- py. The simulator (sim) is one implementation of the driver table, in
+packages of its own."""
 
 import ast
 import fnmatch
@@ -238,7 +238,7 @@ def test_sources_include_their_header_first(c_file):
 
 
 def test_includes_of_the_simulator_and_of_kernels_exist():
-    """A missing file would be noticed only by kernels that include it."""
+    """Only kernels that include a missing file would reveal it."""
     sources = ROOT / "cuda_src"
     roots = [sources, *(sources / name for name in ("sim", "sim/include", "std", "host"))]
     missing = [
@@ -304,8 +304,8 @@ def test_no_cuda_prose_in_c_strings(c_file):
 
 
 def test_no_cuda_prose_in_python():
-    """Python puts sources together from templates (cuda_src/templates) and single lines; programs stand
-    in cuda_src.
+    """Python composes sources from templates (cuda_src/templates) and single lines; complete
+    programs are files in cuda_src.
 
     The demo is a user's program, its kernels are strings as any user's.
     """

@@ -22,7 +22,7 @@ def is_open(number):
 
 @pytest.fixture
 def value():
-    """value(kept=None): one whose object is a file: its destruction closes the file."""
+    """value(kept=None): a LibraryValue whose object is a file: its destruction closes the file."""
     made = []
 
     def make(kept=None):
@@ -92,7 +92,7 @@ os.fstat(number)
 
 
 def test_arrays_of_a_device_that_is_not_the_current_one(run_python):
-    """Each twice: the second call uses the cached objects of the first."""
+    """Each function is called twice: the second call uses the cached objects of the first."""
     run_python(
         """
 import numpy as np

@@ -86,7 +86,7 @@ def test_inv_det_and_cholesky_match_numpy(both):
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("full", [False, True])
 def test_svd_of_large_matrices(dtype, full):
-    """Nearly singular matrices among them, which the polar decomposition perturbs."""
+    """Some matrices are nearly singular; the polar decomposition perturbs them."""
     rng = np.random.default_rng()
     m, n = (int(one) for one in rng.integers(lapack.POLAR, lapack.POLAR + 30, 2))
     a = rng.standard_normal((3, m, n)) + 1j * rng.standard_normal((3, m, n))
@@ -286,7 +286,7 @@ def test_a_status_is_an_exception(monkeypatch):
 
 
 def test_many_matrices_of_many_orders():
-    """Sizes on both sides of the limit between the batched functions and the others."""
+    """Tests sizes below and above the limit for the library's batched functions."""
     rng = np.random.default_rng(5)
     for count, n in ((2, 32), (2, 33), (2, 128), (2, 129), (40, 4)):
         a = rng.normal(size=(count, n, n)) + n * np.eye(n)
