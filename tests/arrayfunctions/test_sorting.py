@@ -80,8 +80,8 @@ def test_sort_and_argsort_match_numpy(data):
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "u4", "f4", "i8", "f8", "m8[s]"])
 def test_rows_that_a_block_sorts_by_digits(dtype):
-    """Tests blocks of every number of threads, and keys whose equal digits make passes
-    unnecessary."""
+    """Tests blocks of every number of threads, and keys whose digits are all equal, for which
+    passes are skipped."""
     rng = np.random.default_rng()
     for longest in (1024, 2048, 4096, 8192):
         n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))

@@ -43,7 +43,7 @@ def make_and_drop():
 
 
 def crowded():
-    """Waits for streams more often than memory remains queued."""
+    """Drops more arrays with pending work than may wait for their streams."""
     stream = cuda.stream()
     for _ in range(70):
         increment[1, 32, stream](cuda.device_array(32, np.float32))

@@ -132,7 +132,8 @@ def test_attacks_in_python_fail(attack, tmp_path):
     ],
 )  # fmt: skip
 def test_limits_end_a_submission(limit, value, extra, part, tmp_path, monkeypatch):
-    """The limits of a message and of memory are small here."""
+    """A message that the submission does not complete, and too much memory, end it with the
+    reason."""
     monkeypatch.setattr(judging if limit == "_PATIENCE" else process, limit, value)
     verdict = verdict_on("vadd", python(extra), tmp_path, "py")
     assert not verdict.passed and part in str(verdict), str(verdict)

@@ -145,7 +145,8 @@ def test_linked_sources_of_device_functions():
 
 @pytest.mark.sim
 def test_compiled_code_is_refused_on_the_simulator(tmp_path):
-    """Tests opt= of the kernel and of device functions, for the code that is compiled."""
+    """The error is raised when the kernel is compiled, for link= of the kernel and of its device
+    functions."""
     (tmp_path / "three.ptx").write_text("// PTX")
 
     @cuda.jit(device=True, link=[tmp_path / "three.ptx"])

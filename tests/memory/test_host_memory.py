@@ -48,7 +48,7 @@ def host():
 
 @pytest.fixture(params=[False, True], ids=["driver's way", "by threads"])
 def paths(request):
-    """Copies as the simulator makes them, and as a GPU does."""
+    """Copies by the simulator's code path, and by that of a GPU."""
     _core.copy_settings(always=request.param, least=1 << 18)
     yield request.param
     _core.copy_settings(always=False, least=1 << 20)
@@ -266,7 +266,8 @@ def test_managed_array_prefetches_and_is_accessed_by_kernels():
 
 
 def test_host_memory_is_valid_after_a_reset(run_python):
-    """Pages of our own stay, unlocked; for memory of the driver's that NumPy reads the context stays."""
+    """After close(), numbalite's own pages stay allocated but are unlocked; the context stays if
+    NumPy reads memory of the driver."""
     run_python("""
 import numpy as np
 from numbalite import cuda
@@ -399,7 +400,7 @@ def test_small_results_are_numpys_own(host):
 
 def test_pinned_memory_limit_bounds_results(host):
     host.limit = 2 * MIB
-    before = host.locked  # memory that a test made the driver refuse to unlock
+    before = host.locked  # memory whose unlocking a test made fail
     device = cuda.to_device(np.arange(MIB, dtype="u1"))
     for _ in range(3):
         results = [device.copy_to_host() for _ in range(6)]
@@ -499,7 +500,7 @@ def test_an_upload_on_a_stream_has_read_its_source(host, by_threads):
         assert not passed.is_set()
         source[:] = 7
         del source
-        # Large ones share a ring: the second copy waits for the first.
+        # Large copies share a ring: the second copy waits for the first.
         threading.Timer(0.05, gate.set).start()
         again = cuda.to_device(np.zeros(count, "f4"), stream=cuda.stream(non_blocking=True))
         assert (again.copy_to_host() == 0).all()
@@ -535,7 +536,7 @@ def test_results_of_many_sizes(host):
 
 
 def test_dropped_in_a_callback(host):
-    """A result may die on the thread of a stream callback, which must make no driver calls."""
+    """A result may be released in a stream callback, which must make no driver calls."""
     stream = cuda.stream()
     host.limit, used = MIB, host.used
     held = [[cuda.to_device(np.ones(MIB, "u1")).copy_to_host() for _ in range(4)]]

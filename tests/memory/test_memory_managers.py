@@ -17,7 +17,7 @@ def double(x):
 
 
 class Counting(cuda.HostOnlyCUDAMemoryManager):
-    """Takes memory from managed blocks of the library itself, and counts."""
+    """A plug-in that allocates managed memory of the library itself, and counts its calls."""
 
     made = []  # noqa: RUF012 - counted over all instances
     pointer = int

@@ -20,7 +20,7 @@ def fill(x, value):
 
 @pytest.fixture
 def pool():
-    """The pool of device 0, empty, with a limit of 256 MiB."""
+    """Returns the pool of device 0, emptied and with a limit of 256 MiB."""
     pool = cuda.memory_pool()
     before = pool.cache_limit
     pool.cache_limit = 256 << 20
@@ -48,7 +48,8 @@ def make(count=SIZE):
 
 @pytest.mark.sim
 def test_the_simulator_keeps_nothing():
-    """There every use of freed memory is found, and that needs it to be freed."""
+    """On the simulator every use of freed memory is detected, which requires that memory is really
+    freed."""
     pool = cuda.memory_pool()
     assert pool.cache_limit == 0
     make()
@@ -150,7 +151,7 @@ def test_the_oldest_block_is_released_first(pool):
     arrays = [make(), make(2 * SIZE)]
     del arrays[0]
     del arrays[0]
-    make()  # used again: now the larger one is the oldest
+    make()  # used again, so that the larger block is now the oldest
     arrays = [make(SIZE // 2 * 3)]
     del arrays[0]
     assert calls(make) == []
@@ -199,7 +200,7 @@ def slow(stream, seconds=0.2):
 
 @pytest.mark.parametrize("non_blocking", [False, True], ids=["ordered", "apart"])
 def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
-    """While the work of a stream is waiting, its array is dropped and others are made and filled."""
+    """Drops an array while work of its stream is waiting, and creates and fills others."""
     stream = cuda.stream(non_blocking=non_blocking)
     one = make()
     fill[64, 1024, stream](one, 1)
@@ -274,7 +275,7 @@ def test_random_stream_operations_keep_values(pool, seed):
 
 
 def test_streams_do_not_pile_memory_up(pool):
-    """Memory that streams used is reused without a wait for the device."""
+    """Memory that several streams used is reused without a wait for the device."""
     for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
         pool.trim()
         for _ in range(600):
@@ -327,7 +328,7 @@ gc.collect()
 @pytest.mark.sim
 @pytest.mark.usefixtures("unchecked")
 def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
-    """With the pool enabled, writes out of bounds are still found, later: when the memory is
+    """With the pool enabled, writes out of bounds are still detected, but only when the memory is
     freed."""
 
     @cuda.jit("void(float32*, int32)")
@@ -456,7 +457,7 @@ def test_the_drivers_pool_has_the_limit_of_the_cache(pool):
 
 @pytest.mark.gpu
 def test_freed_memory_returns_to_the_system(run_python):
-    """Other processes use the device too, so the test tries several times."""
+    """The test tries several times, because other processes use the device, too."""
     run_python("""
 import numpy as np
 from numbalite import cuda

@@ -154,7 +154,7 @@ def test_operands_that_share_memory(rings, n):
 
 @pytest.mark.parametrize("size", [1000, 60_000, 64 << 10, 100_000, MIB, MIB + 100_000])
 def test_sizes_around_the_shared_block(size):
-    """Operands of a small call are used in page-locked memory, where they are."""
+    """Kernels access the page-locked operands of a small call directly, without a copy."""
     for n in {max(1, size // 24 + d) for d in (-3, -1, 0, 1, 3)}:
         x, y = np.arange(float(n)), np.arange(float(n))[::-1]
         for _ in range(2):
@@ -186,8 +186,8 @@ def test_staged_copies_of_kernel_arguments(rings, n, streamed):
     "n, all_fit", [(3, True), (600, True), (2_500, True), (5_000, False), (40_000, False)]
 )
 def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
-    """One copy in each direction, whatever their number, layout and direction; larger arrays are
-    copied separately."""
+    """Small arrays need one copy in each direction, whatever their number, layout and direction;
+    larger arrays are copied separately."""
     a, b, c = np.arange(n, dtype="f4"), np.ones(2 * n, "f4")[::-2], np.full((2, n), -1, "f4")
     d, e = np.arange(4 * n, dtype="i4")[3::4], np.full(n, 3, "u1")
     turns = 0
@@ -344,13 +344,13 @@ def test_into_new_and_old_pages():
 
 
 def new_pages(size):
-    """Untouched bytes, from the beginning of a page."""
+    """Returns an array of untouched pages, which begins at the start of a page."""
     return np.frombuffer(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "u1")
 
 
 @pytest.mark.parametrize("size", [2 * MIB, 2 * MIB + 1, 5 * MIB - 4095])
 def test_into_parts_of_new_pages(rings, size):
-    """Wherever in a huge page they begin; the neighbouring bytes are unchanged."""
+    """The array may begin anywhere in a huge page; the neighbouring bytes are unchanged."""
     data = np.random.default_rng(size).integers(1, 256, size, dtype=np.uint8)
     there = cuda.to_device(data)
     for begin in (0, 1, 16, 256, 5000, MIB // 2 + 16, 2 * MIB - 16):
@@ -363,7 +363,7 @@ def test_into_parts_of_new_pages(rings, size):
 
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
-    """They are prepared meanwhile; the copy still runs after the work."""
+    """The pages are populated while the work runs; the copy still runs after the work."""
     stream = cuda.stream(non_blocking=non_blocking)
     data = np.arange(3 * MIB // 4, dtype="f8")
     there = cuda.to_device(data, stream=stream)

@@ -106,7 +106,7 @@ def test_broadcast_and_overlapping_sources(dtype):
 
 
 def test_pieces_of_a_large_ragged_copy():
-    """More than one dense block, with rows on both sides that no driver copy supports."""
+    """Tests arrays of several dense blocks whose rows no driver copy supports on either side."""
     host = np.arange(2 * 3000 * 2000, dtype="i4").reshape(2000, 3000, 2)
     there = cuda.to_device(np.zeros((2000, 3000, 3), "i4"))
     there[:, :, ::2]._write(host, 0)
@@ -130,7 +130,8 @@ def test_how_many_driver_calls():
     )  # larger ones are copied in chunks, through page-locked memory
     there = cuda.to_device(host)
     assert calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
-    # Downloads of a few bytes use a page-locked block, where that is faster; it is allocated once.
+    # Downloads of a few bytes use a page-locked block if that is faster; the block is allocated
+    # once.
     there._read(host, 0)
     assert calls_of(lambda: there._read(host, 0)) in (["cuMemcpyDtoH"], ["cuMemcpyDtoHAsync"])
     assert calls_of(lambda: there[3:9]._write(host[3:9], 0)) == ["cuMemcpyHtoD"]
@@ -143,7 +144,7 @@ def test_how_many_driver_calls():
 
 
 def test_copied_bytes_are_counted():
-    """While calls are recorded, so are the bytes that they copy between the host and the device."""
+    """Recorded calls include the bytes that they copy between host and device."""
     from numbalite import _core
 
     x = np.arange(1000, dtype=np.float32)
@@ -196,8 +197,8 @@ print(*_core.traced())
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_first_non_blocking_stream_comes_after_uploads(run_python, seed):
-    """A copy of pageable memory to the device may end after its call. It is waited for only once there is a stream
-    that is not ordered with the default stream."""
+    """A copy of pageable memory to the device may end after its call. The call waits for the copy
+    only if a stream exists that is not ordered with the default stream."""
     drawn = random.Random(seed)
     actions = [drawn.choice(["again", "part", "new"]), *drawn.choices(["ordered", "none"], k=3)]
     drawn.shuffle(actions)

@@ -89,7 +89,8 @@ def filled(book, path):
 
 
 def run(book, path, kernels):
-    """Runs it from top to bottom; gives the judge's verdicts: [name, passed, text] of each."""
+    """Runs the notebook from top to bottom; returns [name, passed, text] of each of the judge's
+    verdicts."""
     if kernels is None:
         return run_here(book, path)
     wanted = bool(assessed(book))
@@ -105,7 +106,7 @@ def run(book, path, kernels):
 
 
 class Kernels:
-    """A process that runs one notebook after the other, each in a Jupyter kernel of its own."""
+    """A process that runs notebooks one after the other, each in a Jupyter kernel of its own."""
 
     def __init__(self):
         # The paths of a kernel's sockets must be short.
@@ -200,7 +201,8 @@ class _plots:
 
 
 class _Anything:
-    """Takes every call, has every attribute, and is any number of things."""
+    """A stand-in that accepts every call, has every attribute, and can be unpacked to any number of
+    items."""
 
     def __call__(self, *args, **kwargs):
         return _Anything()

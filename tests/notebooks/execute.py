@@ -1,8 +1,8 @@
 """Runs notebooks in Jupyter kernels: reads a path from each line of its input, and writes the results there.
 
 Answers each line with one line of JSON: null, or the error. The kernels are this interpreter,
-whatever kernels are registered on the machine. The imports of every kernel take longer than many a
-notebook, so they are done once: a kernel is a fork of a process that has done only these imports.
+whatever kernels are registered on the machine. The imports of a kernel take longer than many
+notebooks, so they are done once: a kernel is a fork of a process that has done only these imports.
 """
 
 import json
@@ -36,7 +36,7 @@ def serve(arguments):
 
 
 class Process:
-    """A kernel's process, as subprocess.Popen would have it."""
+    """A kernel's process, with the interface of subprocess.Popen."""
 
     stdin = stdout = stderr = None
 
@@ -116,11 +116,11 @@ def main():
     # printf of kernels in notebooks is also written to the standard output of this process.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    # ipykernel does so too, but only before matplotlib is imported.
+    # ipykernel does this, too, but only before matplotlib is imported.
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     # The note about the extension is for readers who start a notebook of their own.
     os.environ["NUMBALITE_NOTEBOOK_HINT"] = "0"
-    # It looks for modules where every interpreter does, not in our sys.path.
+    # The kernel searches modules in the default path of the interpreter, not in our sys.path.
     paths = [os.environ.get("PYTHONPATH"), os.path.dirname(os.path.abspath(__file__))]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     FORKS.set_forkserver_preload(list(IMPORTED))

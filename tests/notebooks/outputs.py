@@ -94,7 +94,8 @@ def _tidied(outputs):
 
 
 def _tidy(output):
-    """Without parts that differ in each run, in lines as Jupyter writes them."""
+    """Returns the output without the parts that differ in each run, divided into lines as Jupyter
+    does."""
     output.get("metadata", {}).pop("execution", None)
     if "text" in output:
         output["text"] = "".join(output["text"]).splitlines(keepends=True)

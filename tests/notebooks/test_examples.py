@@ -10,7 +10,8 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 @pytest.mark.parametrize("workers", [3])
 def test_dask_workers_each_use_a_device(run_python, driver_kind, workers):
-    """Worker processes of dask.distributed, each with a device; on the simulator two, which three share."""
+    """Runs worker processes of dask.distributed, each with a device; on the simulator three workers
+    share two devices."""
     pytest.importorskip("distributed")
     pytest.importorskip("dask.array")
     result = run_python(

@@ -1,5 +1,5 @@
-"""Kernels of the lessons and the pages let neighbouring threads use neighbouring elements: the first number of
-grid<2>() counts along the last index of an array."""
+"""In kernels of lessons and pages, neighbouring threads access neighbouring elements: the first
+number of grid<2>() is the last index of the array."""
 
 import pathlib
 import re

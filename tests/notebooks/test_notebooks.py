@@ -1,8 +1,7 @@
 """Every notebook is well-formed, has the results of its own programs stored, and runs from top to bottom.
 
-Exercises and assessments run twice: with the solutions in their cells all pass, without them none
-does.
-"""
+Exercises and assessments run twice: all pass with the solutions in their cells, none passes without
+them."""
 
 import json
 import pathlib
@@ -50,7 +49,7 @@ def test_notebooks_are_valid_nbformat(notebook):
 
 @pytest.mark.every_case
 def test_stored_outputs_match_their_cells(notebook):
-    """The stored results are of the cells above them; a GPU's results are below the cells that
+    """The stored results belong to the cells above them; a GPU's results are below the cells that
     produced them."""
     path, book = notebook
     assert not outputs.problems(book), (
@@ -93,8 +92,8 @@ class Nothing:
 @pytest.mark.every_case
 @pytest.mark.parametrize("path", sorted((books.FOLDER / "slides").glob("*.ipynb")), ids=books.name)
 def test_slides_have_cells_and_notes(path):
-    """Each cell is a slide, a continuation of one, or a note: little on each, and notes for the
-    teacher."""
+    """Each cell is a slide, a continuation of a slide, or a note for the teacher; slides are
+    short."""
     cells = books.read(path)["cells"]
     kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in cells]
     assert set(kinds) <= {"slide", "fragment", "-", "notes"} and kinds[0] == "slide"
@@ -115,7 +114,7 @@ def test_it_runs(path, kernels):
 
 @pytest.mark.parametrize("path", WITH_EXERCISES, ids=books.name)
 def test_unfilled_notebook_passes_no_exercise(path):
-    """The notebook as readers get it: it runs to its end, and no exercise passes."""
+    """The distributed notebook runs to its end, and no exercise passes."""
     book = books.read(path)
     verdicts = books.run_here(book, path)
     assert [name for name, _, _ in verdicts] == books.assessed(book)

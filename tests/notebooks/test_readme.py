@@ -1,4 +1,4 @@
-"""The programs in README.md are programs: they run, one after the other, and print the output in it."""
+"""The programs in README.md run one after the other, and print the output in it."""
 
 import linecache
 import pathlib

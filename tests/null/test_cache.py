@@ -196,7 +196,7 @@ def test_clear_removes_only_cache_files(folder):
 
 
 def test_foreign_files_are_kept(folder):
-    """Whatever it is called, however old it is."""
+    """The cache keeps foreign files of any name and age."""
     cache.store(key(1), IMAGE)
     image = file_of(folder, 1).read_bytes()
     theirs = {

@@ -108,7 +108,7 @@ def test_the_count_of_an_unrolled_loop(pragma):
 
 
 def test_a_number_is_not_called():
-    """``grid`` is a usual name for a number of blocks."""
+    """``grid`` is a common variable name for a number of blocks."""
     assert captured("int i = grid<1>();", grid=128).constants == {}
     assert captured("int i = grid * 2;", grid=128).constants == {"grid": 128}
     points = np.linspace(0, 1, 3)  # or of what is plotted

@@ -1,4 +1,4 @@
-"""Which operations may be reduced in any order: texts that are recognized as commutative, and others."""
+"""Source texts of operations that are recognized as commutative, and texts that are not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Reading C++ text: tokens, kernels, variables, and the names that a source leaves open."""
+"""Reading C++ text: tokens, kernels, variables, and the names that a source uses but does not
+define."""
 
 import random
 

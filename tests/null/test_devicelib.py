@@ -1,4 +1,4 @@
-"""Which headers a source gets, and the record that a failed check leaves."""
+"""The headers that numbalite includes in a source, and the record that a failed check writes."""
 
 import re
 import struct

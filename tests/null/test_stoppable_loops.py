@@ -133,7 +133,7 @@ def counted(body):
         ),
         # The bound changes.
         ("L: add.s32 %i, %i, 1; ld.global.u32 %n, [%a]; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
-        # The counter changes twice, or not in each iteration.
+        # In these loops the counter changes twice, or not in each iteration.
         ("L: add.s32 %i, %i, 1; add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         ("L: @%q add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         (

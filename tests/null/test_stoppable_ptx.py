@@ -1,4 +1,5 @@
-"""The tests of the flag that stops a kernel: their positions in PTX, and that NVRTC's and nvJitLink's code accepts them."""
+"""The instructions that test the stop flag: their positions in PTX, and that NVRTC and nvJitLink
+accept them."""
 
 import re
 import textwrap
@@ -157,7 +158,8 @@ def test_debugged_kernels_and_those_with_options_for_the_assembler_compile():
 
 
 def test_shared_arrays_are_aligned_where_there_is_room():
-    """Otherwise the assembler does not combine loads: a tiled product took 1.26 times as long."""
+    """Otherwise the assembler does not combine loads, and a tiled product takes 1.26 times as
+    long."""
     text = b".shared .align 4 .b8 _ZZ1kvE1s[%d];\n.shared .align 4 .b8 t[20];\n.extern .shared .align 4 .b8 d[];\n"
     assert linking._align_shared_arrays(text % 1024) == (text % 1024).replace(
         b"align 4 .b8 _", b"align 16 .b8 _"

@@ -1,4 +1,4 @@
-"""The part of a folder of CUDA projects that compiles: by NVRTC, and by the simulator's compiler.
+"""Counts the files in a folder of CUDA projects that NVRTC and the simulator's compiler accept.
 
     python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
 
@@ -130,7 +130,7 @@ def try_one(path: str, known: dict) -> dict:
         begun = time.perf_counter()
         result["sim"] = _said(lambda: hostbuild.compile(source), CompileError)
         result["seconds"] = round(time.perf_counter() - begun, 1)
-        if "not defined" in result["sim"]:  # PTX may have such functions, machine code has not
+        if "not defined" in result["sim"]:  # PTX may contain such functions, machine code may not
             whole = source._replace(opt=True)
             result["nvrtc"] = _said(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
     return result

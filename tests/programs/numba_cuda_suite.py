@@ -77,7 +77,7 @@ def run(folder, name, limit):
         out, err = process.communicate()
         err += f"\nstopped after {limit:g} seconds"
     found = dict(json.loads(line[1:]) for line in out.split("\n") if line.startswith("\x1e"))
-    if "end" not in found:  # the process died: the test that had begun is the one
+    if "end" not in found:  # the process died in the last test that had begun
         begun = [name for name, (how, _) in found.items() if how == "begun"]
         found[begun[-1] if begun else "file"] = ("died", (err.strip().splitlines() or ["?"])[-1])
     found.pop("end", None)
@@ -133,7 +133,7 @@ def plain(test):
 # --- one file, in a process of its own
 
 
-# Variables of numba.config that its inside reads.
+# Variables of numba.config that numba's own code reads.
 INSIDE_SETTINGS = {
     "ENABLE_CUDASIM": False,  # this simulator has the features of a GPU
     "CUDA_ENABLE_NRT": False,
@@ -166,7 +166,8 @@ def inside(name):
 
 
 class Inside(metaclass=InsideType):
-    """A stand-in for numba's internals: it can be named, subclassed and called, without effect."""
+    """A stand-in for numba's internals: it can be imported, subclassed and called, without
+    effect."""
 
     def __init_subclass__(cls, **_):
         pass

@@ -1,20 +1,18 @@
 """Runs NumPy's own tests of functions on device arrays: ``python tests/programs/numpy_suite.py [ARG ...]``
 
-NumPy contains its tests. Before they are imported, each function of numpy, numpy.linalg,
-numpy.fft and numpy.lib.stride_tricks that has a counterpart on the device is replaced by a wrapper
-that copies the arrays among its arguments to the device, calls NumPy's function on them, and copies
-the results and changed arguments back. Arrays that the device has no type for (objects, texts,
-sub-classes, other byte orders) stay:
-then NumPy computes. ARGs are pytest's; without them the files below are run. At the end, the number
-of calls on the device.
+NumPy contains its tests. Before they are imported, each function of numpy, numpy.linalg, numpy.fft
+and numpy.lib.stride_tricks that has a counterpart on the device is replaced by a wrapper that
+copies the arrays among its arguments to the device, calls NumPy's function on them, and copies the
+results and changed arguments back. If the device has no type for an array (objects, texts,
+sub-classes, other byte orders), NumPy computes the result on the host. ARGs are pytest's; without
+them the files below are run. At the end it prints the number of calls on the device.
 
-A view that a test expects to share memory is a copy here, and warnings are not raised on a device: such
-tests fail, and have to be read. So do tests of features that device arrays lack on purpose: objects
-as operands (isin, weights of quantile), isin(kind="table"), vectors of two elements in cross, which
-NumPy has deprecated; results of a subclass of ndarray that is an operand next to a plain array
-(test_0_size and test_0_size_k of solve); and tests that require two computations to round equally
-(std(mean=), geomspace).
-"""
+Some tests fail because a view that they expect is a copy here, or because a device raises no
+warnings; these failures must be checked by hand. So do tests of features that device arrays lack on
+purpose: objects as operands (isin, weights of quantile), isin(kind="table"), vectors of two
+elements in cross, which NumPy has deprecated; results of a subclass of ndarray that is an operand
+next to a plain array (test_0_size and test_0_size_k of solve); and tests that require two
+computations to round equally (std(mean=), geomspace)."""
 
 import functools
 import pathlib
@@ -42,7 +40,10 @@ MAKE_HOST_ARRAYS = {
     "shape",
     "ndim",
 }
-RETURN_ARRAYS = {"numpy.real", "numpy.imag"}  # also of arrays without axes; others return numbers
+RETURN_ARRAYS = {
+    "numpy.real",
+    "numpy.imag",
+}  # functions that return arrays for 0-dimensional arrays, too; others return numbers
 LONG = 100_000  # a test has a tuple of 2**31 arrays, which does not fit into memory
 calls: dict[str, int] = {}
 inside = False  # inside a call on the device: nested calls are not wrapped
@@ -124,7 +125,7 @@ def on_device(name, function):
 
 
 def replace():
-    """Puts our functions into NumPy's namespaces."""
+    """Replaces functions in NumPy's namespaces by wrappers that call the device versions."""
     from numbalite import _core
     from numbalite.ndarray import dispatch
 

@@ -57,7 +57,7 @@ def _said(problem):
 
 
 def run_case(unit, case, module, asked, keep) -> dict:
-    """One launch, its results, and their difference from NumPy's."""
+    """Runs one launch; returns its results and their difference from NumPy's."""
     from numbalite import cuda
 
     result = _head(unit, case)
@@ -126,7 +126,8 @@ def judge(case: described.Case, before: list, after: list) -> str:
 
 
 def _is_read(case, index):
-    """Does the oracle get an array that is written? Only one that has other values than a single number."""
+    """Does the oracle need an array that the kernel writes? Arrays that are filled with a single
+    number are not needed."""
     values = case.arguments[index].values(np.random.default_rng(1))
     return values.size > 1 and (values != values.flat[0]).any()
 

@@ -1,4 +1,5 @@
-"""Programs that import numba, run by numbalite: each in a process of its own, which is changed for good."""
+"""Runs programs that import numba, each in a separate process, because the replacement of numba
+cannot be undone."""
 
 import os
 import shutil
@@ -34,7 +35,7 @@ RUN = ("-m", "numbalite", "run")
 
 
 def test_a_program_runs_as_it_is(python):
-    """Names of numba's modules are numbalite's own objects, whichever way they are imported."""
+    """Names of numba's modules refer to numbalite's own objects, however they are imported."""
     status, out, err = python(
         *RUN, "FILE", "one", "-v",
         source="""
@@ -381,7 +382,7 @@ def test_options_of_python_and_kernels_that_are_docstrings(python):
 
 
 def test_minpy_programs_run(python):
-    """Its gradients, with arrays on the device."""
+    """Computes minpy's gradients with arrays on the device."""
     pytest.importorskip("autograd")
     status, out, err = python(
         *RUN, "FILE",

@@ -50,7 +50,7 @@ print("right")
 
 @pytest.fixture(params=["clang++", "g++"])
 def warm(request, run_python, tmp_path, tmp_path_factory):
-    """A cache with all that is kept: a copy of one that is made once."""
+    """Returns a cache that contains every kind of file: a copy of a cache that is created once."""
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
 

@@ -39,6 +39,6 @@ def test_found_missed_and_falsely_reported_races(tmp_path):
     done = subprocess.run([sys.executable, SUITE, tmp_path], capture_output=True, text=True)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "racy: 1 of 2 found; correct: 0 of 3 reported" in done.stdout
-    # Only clang++ tells that the results of the atomics are not used.
+    # Only clang++ shows that the results of the atomics are not used.
     verdict = "(no schedule of this launch races|depends on atomics)"
     assert re.search(f"missed: wrong_name_atomicBug.cu: {verdict}", done.stdout), done.stdout

@@ -1,5 +1,5 @@
-"""Random operations of every kind, very many of them, on objects with random lifetimes: at the end
-no memory, handle, file descriptor or thread is left.
+"""After very many random operations on objects with random lifetimes, no memory, handle, file
+descriptor or thread is left.
 
 With NUMBALITE_TEST_ROUNDS=30000 the test makes a million operations; it prints the launches per
 second.

@@ -1,4 +1,5 @@
-"""No input can crash the interpreter: everything public is called with everything unsuitable.
+"""No input can crash the interpreter: public functions are called with unsuitable arguments of
+every kind.
 
 An exception is expected; a signal, an assertion of the interpreter or a SystemError is a failure.
 The calls run in a process of their own, which reports the last one before it died.

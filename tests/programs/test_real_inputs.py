@@ -71,8 +71,8 @@ def test_a_run_and_a_comparison(unit, tmp_path, capsys, driver_kind):
 
 
 def test_descriptions_say_what_they_expect():
-    """Each launch has an oracle, or a mistake that makes results undefined; and a reason with
-    it."""
+    """Each described launch has an oracle, or a mistake that makes the results undefined and an
+    explanation of the mistake."""
     units = described.units()
     cases = [case for unit in units for case in unit.cases]
     assert len({(unit.name, case.kernel) for unit in units for case in unit.cases}) >= 150

@@ -20,8 +20,8 @@ PROGRAMS = ROOT / "docs" / "guide" / "programs"
 
 @pytest.fixture
 def start(driver_kind, tmp_path):
-    """start(program or code, *arguments, by=[...], **environment): the command as a user would type
-    it; its output."""
+    """start(program or code, *arguments, by=[...], **environment): runs the command as a user would
+    type it; returns its output."""
 
     def run(program, *arguments, by=(sys.executable,), **environment):
         path = PROGRAMS / program if program.endswith((".py", ".sh")) else tmp_path / "code.py"
@@ -173,7 +173,7 @@ def test_worker_number_is_parsed_from_its_name():
 
 
 def test_workers_of_one_process_are_refused():
-    """They would all get the device of the last one."""
+    """All ranks would get the device of the last rank."""
     distributed = pytest.importorskip("distributed")
     from numbalite.runtime import devices, workers
 

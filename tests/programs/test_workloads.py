@@ -1,4 +1,5 @@
-"""The kernels of the courses, at sizes that the simulator runs in a moment, with NumPy as the judge.
+"""Runs the kernels of the courses at sizes for which the simulator needs little time, and compares
+the results with NumPy's.
 
 Each is written as a learner writes it; the same file runs on the simulator and on a GPU.
 """
@@ -63,7 +64,7 @@ def test_vadd_of_each_length(n, rng):
 
 
 def test_vadd_on_strided_views(rng):
-    """float32[:] is any stride, forwards and backwards."""
+    """float32[:] accepts any stride, also a negative one."""
     a, b = rng.random((50, 3)).astype("f4"), rng.random(100, "f4")
     out = np.zeros((50, 2), "f4")
     vadd[2, 32](a[:, 1], b[::-2], out[:, 0])
@@ -154,7 +155,8 @@ def test_naive_and_tiled_matmul_match_numpy(kernel, n, rng):
 
 
 def test_wrong_dimensions_read_well():
-    """Declared 1-D, indexed in 2-D: the message is about the learner's own line, not about our insides."""
+    """For an array that is declared 1-D and indexed in 2-D, the message shows the learner's line
+    and no generated code."""
     with pytest.raises(numbalite.errors.CompileError) as caught:
 
         @cuda.jit("void(float32[:], float32[:], float32[:])")
@@ -354,7 +356,7 @@ def test_monte_carlo_estimates_pi():
     count_inside[4, 64](states, each, inside)
     pi = 4 * inside.copy_to_host().sum() / (threads * each)
     assert abs(pi - math.pi) < 0.03
-    # The state advanced: a second run throws other dice.
+    # The states have advanced, so a second run draws other numbers.
     first = inside.copy_to_host()
     count_inside[4, 64](states, each, inside)
     assert (inside.copy_to_host() != first).any()

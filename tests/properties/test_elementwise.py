@@ -232,7 +232,7 @@ def test_ufuncs_match_numpy_for_each_order(target):
 # ---- what elements are ----
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_values(target, name):
-    """Each loop on its own dtype, with extremes, infinities and NaN."""
+    """Runs each loop on its own dtype, with extremes, infinities and NaN."""
     if target == "parallel" and name not in ("add", "less", "sincos") and not drawn.LONG:
         pytest.skip("the loops are those of the cpu target")
     operation = OPERATIONS[name]
@@ -257,7 +257,7 @@ def test_values(target, name):
 @examples(16)
 @given(data=st.data())
 def check_dtypes(target, data):
-    """Two dtypes: the same loop as NumPy, the same refusal."""
+    """For two dtypes, the loop is NumPy's, or both raise an error."""
     names = {"cpu": ["add", "less", "sqrt"]}
     name = data.draw(st.sampled_from(names.get(target, ["add", "sqrt"])))
     operation = OPERATIONS[name]
@@ -265,7 +265,7 @@ def check_dtypes(target, data):
     if not operation.mix and {"u8"} < set(dtypes):
         dtypes = [
             dtypes[0]
-        ] * operation.nin  # NumPy compares int64 with uint64 by loops of their own
+        ] * operation.nin  # NumPy has separate loops that compare int64 with uint64
     hosts = [abs(drawn.make_values(i, (5,), dtype)) for i, dtype in enumerate(dtypes)]
     hosts = [h.astype(dtype) for h, dtype in zip(hosts, dtypes)]
     keywords = {}
@@ -360,7 +360,7 @@ def test_ufuncs_match_numpy_with_only_scalars(target):
 @examples(30)
 @given(data=st.data())
 def check_refusals(target, data):
-    """Shapes that do not broadcast, outs that do not fit: refused exactly where NumPy refuses."""
+    """Shapes that do not broadcast and unsuitable outputs raise exactly if NumPy raises."""
     x = drawn.make_values(1, data.draw(drawn.shapes(max_dims=3)), "f4")
     y = drawn.make_values(2, data.draw(drawn.shapes(max_dims=3)), "f4")
     keywords = oracle_keywords = {}

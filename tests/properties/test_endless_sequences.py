@@ -1,4 +1,5 @@
-"""A sequence that claims 2**62 items, where a shape, strides or axes are expected: refused, not stored."""
+"""A sequence that claims 2**62 items is refused as a shape, strides or axes, before its items are
+stored."""
 
 import collections.abc
 

@@ -1,4 +1,5 @@
-"""Generalized ufuncs of every target against NumPy: loop dimensions, layouts, axes, outs, refusals."""
+"""Compares generalized ufuncs of every target with NumPy's: loop dimensions, layouts, axes,
+outputs, errors."""
 
 import functools
 
@@ -224,7 +225,8 @@ def test_gufuncs_with_several_outputs_match_numpy(target):
 @examples(25)
 @given(data=st.data())
 def check_refusals(target, data):
-    """Core dimensions that disagree or are missing, dtypes, outs: refused where NumPy refuses."""
+    """Core dimensions that disagree or are missing, unsuitable dtypes and outputs raise if NumPy
+    raises."""
     shapes = [data.draw(st.lists(st.sampled_from([1, 2, 3]), max_size=4)) for _ in range(2)]
     hosts = [
         drawn.make_values(i, s, data.draw(st.sampled_from(["f4", "f8", "i2", "c8"])))

@@ -2,9 +2,8 @@
 exception that is meant for users.
 
 KeyError, IndexError, AttributeError and similar exceptions indicate a bug of ours, unless NumPy or
-Python raise the same for such an argument. Found by introspection: a new function is called as soon
-as it is there.
-"""
+Python raise the same for such an argument. Functions are found by introspection, so new functions
+are called automatically."""
 
 import contextlib
 import copy
@@ -228,7 +227,7 @@ def lacks_a_method(problem):
 
 
 def is_in_core(frames):
-    """From C, where each exception is raised on purpose."""
+    """The exception comes from C code, which raises every exception intentionally."""
     return frames[-1].filename == __file__
 
 
@@ -303,7 +302,7 @@ COUNT = int(os.environ.get("NUMBALITE_NONSENSE", 1))
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    """Of kernels that an earlier call has launched with nonsense."""
+    """The error may come from a kernel that an earlier call has launched with invalid arguments."""
     yield
     with contextlib.suppress(Exception):
         cuda.synchronize()

@@ -1,8 +1,7 @@
 """Random programs with Python bodies: a kernel returns what Python computes with numba's types.
 
-Many expressions and statements make one kernel, because compilation takes most of the time. Each
-value is looked at, and the type of each expression, which its C++ variable has.
-"""
+Many expressions and statements make one kernel, because compilation takes most of the time.
+Compares each value, and the type of each expression, which is that of its C++ variable."""
 
 import ast
 import builtins
@@ -49,7 +48,8 @@ def _variables(text):
 
 
 class Drawn:
-    """Texts of expressions. They are made of names, so that Python folds no constants, and of literals."""
+    """Texts of expressions. Expressions consist of names, whose operations Python does not evaluate
+    in advance, and of literals."""
 
     def __init__(
         self, random, whole="abcdefghp", real="xy", natural=("f", "d", "b", "3"), casts=CASTS
@@ -89,7 +89,8 @@ class Drawn:
         )  # fmt: skip
 
     def _base(self, a):
-        """Not constant at compile time: powers beyond 64 bits are refused, as by numba."""
+        """Returns expressions that are not compile-time constants, because constant powers beyond
+        64 bits are refused, as in numba."""
         return a if _variables(a) else f"({a} + {self.one(*self.whole)})"
 
     def _cast(self, a, b, less):
@@ -191,7 +192,8 @@ def row_of(values, k):
 
 
 def agree(text, found, expected):
-    """Floats but for rounding: powers are computed by multiplications, and a GPU has a * b + c in one."""
+    """Floats are compared with a tolerance: powers are computed by multiplications, and a GPU
+    computes a * b + c with one rounding."""
     v = expected.value
     if expected.dtype.kind not in "fc":
         return found == v
@@ -232,7 +234,7 @@ def test_random_expressions_match_python(tmp_path_factory, random, seed):
 
 
 class Choices(ast.NodeTransformer):
-    """``a if test else b`` has a type that both have in common, whichever it is."""
+    """``a if test else b`` has the common type of a and b, whichever is selected."""
 
     def visit_IfExp(self, node):
         node = self.generic_visit(node)

@@ -14,8 +14,8 @@ def host_arrays(monkeypatch):
 
 @pytest.fixture
 def same():
-    """same(kernel, *args): the kernel with one thread changes its arrays as the Python function
-    does."""
+    """same(kernel, *args): asserts that the kernel with one thread changes its arrays as the Python
+    function does."""
 
     def check(kernel, *args):
         ours = [a.copy() if isinstance(a, np.ndarray) else a for a in args]

@@ -134,7 +134,7 @@ VALUES = {
 
 def source_of(case, shuffle=lambda names: names):
     """Returns the BodySource of the kernel of a case, name -> index in VALUES, and the types of its
-    arguments. All functions and values are made anew."""
+    arguments. All functions and values are created again."""
     values = {name: VALUES[name][index]() for name, index in case.items()}
     text = BODY.format(function=values.pop("function"), more=values.pop("more"))
     options, args = values.pop("options"), values.pop("types")
@@ -156,7 +156,7 @@ def check(source, args):
 
 def test_a_change_of_any_value_gives_another_key():
     """Cases that differ in one to three values. A repeated case has the same key, whatever the
-    order of the dicts, even if all values are other objects."""
+    order of the dicts, even if all its objects are new."""
     draw = random.Random(f"{os.environ[VARIABLE]} cache keys")
     keys = {}
     case = dict.fromkeys(VALUES, 0)

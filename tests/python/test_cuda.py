@@ -302,7 +302,7 @@ def unnamed(out):
 
 
 def test_arrays_without_a_name():
-    """Views of shared and local arrays, and those that are passed on as they are made."""
+    """Tests views of shared and local arrays, and arrays that are passed directly to a function."""
     out = np.zeros(6)
     unnamed[1, 1, 0, 8](out)
     assert out.tolist() == [10.5, 6, 14, 4, 9, 3.5]

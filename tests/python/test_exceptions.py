@@ -1,4 +1,5 @@
-"""Exceptions of kernels with Python bodies: debug=True raises them on the host, as numba words them."""
+"""With debug=True, exceptions of kernels with Python bodies are raised on the host, with numba's
+messages."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels that a program makes by ``exec``: a process that plays numba keeps their texts."""
+"""Kernels that a program creates by ``exec``: a process that replaces numba keeps their source."""
 
 import subprocess
 import sys

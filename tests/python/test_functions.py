@@ -1,4 +1,5 @@
-"""Functions that kernels with Python bodies call: device functions in Python and in CUDA C++, and back."""
+"""Device functions in Python and in CUDA C++ that call each other, called by kernels with Python
+bodies."""
 
 import pickle
 import re

@@ -213,7 +213,7 @@ def overflows(x, ints):
 
 @pytest.mark.sim
 def test_integer_overflow_wraps():
-    """As in numba. (A GPU's compiler may take it that they do not.)"""
+    """Integers wrap around, as in numba. (A GPU's compiler may assume that they do not.)"""
     ints = np.zeros(3, np.int64)
     overflows[1, 1](np.array([2**62]), ints)
     assert ints.tolist() == [1, 21, 63]
@@ -650,7 +650,8 @@ ALWAYS = True
 
 
 def test_variables_of_blocks_that_always_run():
-    """They are declared where C++ has no block, each with a type of its own."""
+    """In C++ such a block has no braces, so its variables are declared in the surrounding block,
+    each with its own type."""
 
     @cuda.jit
     def kernel(n, out):
@@ -758,7 +759,7 @@ def conditions(a, out):
 
 @cuda.jit
 def kept(a, out):
-    """Values that an assignment before would change."""
+    """Tests values that an assignment in the same statement would change."""
     i, j, k = 1, 2, 3
     (k, i), j = (j + 10, k * 7), i
     out[0], out[1], out[2] = i, j, k
@@ -782,7 +783,8 @@ def test_constant_conditions_are_removed(same):
 
 @cuda.jit
 def unsigned(b, d, f, out):
-    """Unsigned numbers go round at 64 bits, as numba has it, and signs in their own; comparisons are exact."""
+    """Unsigned numbers wrap around at 64 bits, as in numba, signed numbers in their own width;
+    comparisons are exact."""
     x = -b[0]
     out[0] = x >> 60
     y = b[0] - f[0]

@@ -45,7 +45,8 @@ def plus(a, b):
 
 
 def compiled(statement, number=0):
-    """Compiles a kernel whose body is this statement. v, f, w are arrays, p an array of records, n a number."""
+    """Compiles a kernel whose body is this statement; v, f, w are arrays, p is an array of records,
+    n a number."""
     source = f"def k(v, f, p, n, w):\n    {statement}\n"
     name = f"<statement {number}>"
     linecache.cache[name] = len(source), None, source.splitlines(True), name

@@ -1,4 +1,5 @@
-"""User functions with names of CUDA's functions: a call in the body means CUDA's, a call of the function the user's."""
+"""User functions with names of CUDA's functions: a call of the CUDA function and a call of the
+user's function each reach the intended one."""
 
 import importlib.util
 import linecache

@@ -118,7 +118,7 @@ def test_functions_of_one_name():
 
 
 def test_messages_about_functions_on_the_cpu():
-    """They mention neither kernels nor threads."""
+    """The messages mention neither kernels nor threads."""
 
     def zeros(n):
         return np.zeros(n)
@@ -179,7 +179,8 @@ def test_messages_about_functions_on_the_cpu():
 
 
 def test_division_by_powers_of_two(same, rng):
-    """A shift and a mask, which round down as Python does, and cost no division."""
+    """Division by a power of two is a shift, the remainder a mask: both round down as Python does,
+    without a division."""
     powers = [1, 2, 4, 64, 2**31, 2**40, 2**62]
     lines = "".join(
         f"        out[i, {2 * k}], out[i, {2 * k + 1}] = a // {p}, a % {p}\n"

@@ -133,7 +133,7 @@ def of_new_arrays(x):
 
 
 def test_new_arrays_as_results_on_the_cpu():
-    """The error contains the line, and says that such a function may stay in Python."""
+    """The error contains the line, and the hint that such a function may stay in Python."""
     words = "the result would be a new array.*leave jit out"
     with pytest.raises(TranslationError, match=f"(?s){words}") as caught:
         jit(of_new_arrays)(np.ones(3))
@@ -141,7 +141,7 @@ def test_new_arrays_as_results_on_the_cpu():
 
 
 def test_arguments_that_are_returned():
-    """They are the arguments themselves, among numbers too."""
+    """Returned arrays are the argument objects themselves, also in a tuple with numbers."""
 
     @njit
     def sort(x):
@@ -335,7 +335,7 @@ NOT_FOR_KERNELS = [
 @pytest.mark.parametrize("target", ["cpu", "parallel"])
 @pytest.mark.parametrize("body", NOT_FOR_KERNELS)
 def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
-    """They are about functions: no kernels, threads or launches."""
+    """The messages are about functions, and do not mention kernels, threads or launches."""
     made = (
         "from numbalite import guvectorize, njit, vectorize\n@vectorize(['float64(float64)'], target=%r)\n",
         "from numbalite import guvectorize, njit, vectorize\n@vectorize(target=%r)\n",
@@ -354,7 +354,7 @@ def test_messages_of_ufuncs_on_the_cpu(tmp_path, body, target):
 
 
 def test_one_of_several_arguments():
-    """The argument itself is returned, whichever the body chooses; in tuples, too."""
+    """The function returns the argument object that its body selects, also in tuples."""
 
     @njit
     def either(a, b, c):
@@ -379,7 +379,7 @@ def test_one_of_several_arguments():
 
 
 def test_arguments_that_are_swapped():
-    """The last buffer of two that take turns, after a number of steps that only the call has."""
+    """Returns one of two alternating buffers; the number of steps is known only in the call."""
 
     @njit
     def steps(now, after, n):

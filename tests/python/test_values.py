@@ -1,4 +1,5 @@
-"""Values that are not plain numbers, and views of arrays: times, enumerations, complex parts, pointers."""
+"""Values other than plain numbers and arrays: times, enumerations, parts of complex arrays,
+pointers, views."""
 
 import cmath
 import ctypes

@@ -27,7 +27,8 @@ def differ(x, y):
 
 # ---- the stream
 
-# Methods that only use our own arithmetic: the same results on every GPU and on the simulator.
+# Methods that only use numbalite's own arithmetic, so that results are the same on every GPU and on
+# the simulator.
 SUMS = {
     "float32": "588aeb16d2c80d01 6afbd34be4fab0f9 f7d952b20b3fb23e 97a670b42c26958e".split(),
     "float64": "62368593255fbfe4 c2efd7308709845f ac24058e3a05b64c 869d3d048c8486aa".split(),
@@ -46,7 +47,8 @@ def test_the_numbers_are_the_same_everywhere(dtype):
 
 
 def test_numbers_depend_on_the_stream_position():
-    """Of key and counter, not of the launch: the tail of a longer array, made by itself, is the same."""
+    """The numbers depend on key and counter, not on the launch: the tail of a longer array equals
+    the same part drawn separately."""
     long, part = default_rng(3), default_rng(3)
     for dtype, per_block in ((np.float32, 4), (np.float64, 2)):
         whole = host(long.random(4001, dtype=dtype))
@@ -218,7 +220,8 @@ def test_samples_are_inside_the_half_open_interval():
     ids=str,
 )
 def test_integers_are_not_biased(low, high, dtype):
-    """The ranges of 3/4 of all words would be far from it by a remainder or a product alone."""
+    """For bounds of 3/4 of the word's range, a remainder or a product without rejection would
+    clearly be not uniform."""
     x = host(default_rng(8).integers(low, high, N, dtype=dtype))
     assert x.dtype == dtype
     parts = min(high - low, 6)

@@ -35,8 +35,8 @@ def test_short_permutations_are_all_as_likely():
 
 @pytest.mark.parametrize("n", [1025, 2048])
 def test_long_permutations_look_random(n):
-    """Fixed points, neighbours that stay neighbours, the positions of the first two, odd and even
-    ones."""
+    """Counts fixed points, neighbours that stay neighbours, positions of the first two elements,
+    and even and odd permutations."""
     lines = 1500
     x = host(shuffling.indices(default_rng(2).bit_generator, lines, n, n, 0)).reshape(lines, n)
     poisson = np.exp(-1) / np.array([1, 1, 2, 6])

@@ -1,10 +1,9 @@
 """Images of the simulator, run without its engine.
 
-`compiled(unit)` compiles with a host compiler: each test draws one of those that are here, another one
-in each run. `alone(image)` loads an image and runs kernels one thread at a time, on an engine of a
-few Python functions: enough for everything that threads do alone. Blocks that wait for each other
-need the real engine (test_groups.py).
-"""
+`compiled(unit)` compiles with a host compiler: each test draws one of the installed compilers, a
+different one in each run. `alone(image)` loads an image and runs kernels one thread at a time, on
+an engine of a few Python functions: enough for everything that threads do alone. Blocks that wait
+for each other need the real engine (test_groups.py)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """Expressions of CUDA C++ and their results on a real GPU.
 
-`python golden.py` compiles them for the GPU at hand and writes golden.json: for each group the answers
-in the order of the expressions, as "type:bits". The file here is from an H200. test_golden.py
-compiles them for the simulator and compares. I, U, L, UL, F and D hide a constant from the
-compiler, so that the operation is carried out at run time.
-"""
+`python golden.py` compiles them for the GPU at hand and writes golden.json: for each group the
+answers in the order of the expressions, as "type:bits". The file here is from an H200.
+test_golden.py compiles them for the simulator and compares. I, U, L, UL, F and D hide a constant
+from the compiler, so that the operation is executed at run time."""
 
 from __future__ import annotations
 

@@ -703,7 +703,7 @@ def test_barrier_verdict_of_each_kernel(name):
 
 @pytest.mark.skipif(cccl.root_of_toolkit() is None, reason="CUB is not installed")
 def test_barriers_and_latches_of_the_toolkit_have_the_same_verdicts():
-    """With CUB, the toolkit's own libcu++ replaces the simulator's part of it."""
+    """A source that includes CUB uses the toolkit's libcu++ in place of the simulator's."""
     names = [n for n in KERNELS if n.startswith(("barrier", "latch", "semaphore"))]
     names = [n for n in names if not KERNELS[n][3]]
     assert {"barrier", "latch", "semaphore"} <= set(names)

@@ -1,4 +1,4 @@
-"""CUB and libcu++ of the toolkit on the simulator, as they are, with all checks."""
+"""The toolkit's unmodified CUB and libcu++ on the simulator, with all checks."""
 
 import pathlib
 import sys
@@ -104,7 +104,7 @@ def test_headers_of_a_project_bring_cub(tmp_path):
 
 
 def test_with_copies_of_cooperative_groups():
-    """In an order that includes libcu++'s barriers last."""
+    """Includes libcu++'s barriers last."""
     m = cuda.module("""
         #include <cooperative_groups/memcpy_async.h>
         #include <cuda/barrier>
@@ -243,7 +243,8 @@ def calls(tmp_path_factory):
     ],
 )
 def test_reports_name_the_users_call(calls, name, mark, header):
-    """Of a function of the toolkit; its own line too."""
+    """The report contains the user's line that calls a function of the toolkit, and the line in
+    that function."""
     line = 1 + next(i for i, text in enumerate(CALLS.split("\n")) if text.endswith(f"// {mark}"))
     x, o = cuda.to_device(np.arange(64, dtype="f4")), cuda.to_device(np.zeros(64, "f4"))
     with cuda.checks():

@@ -367,7 +367,8 @@ def test_arrays_on_the_stack(kernels):
     ],
 )
 def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text):
-    """By the position of the index in the source; code from a macro has none there."""
+    """Names are found by the position of the index in the source, which code from a macro does not
+    have."""
     works(names[kernel][1, 1], zeros(8), 2)
     error = fails(names[kernel][1, 1], zeros(8), 5)
     assert text in str(error) and error.kind == "memory" and error.index == 5
@@ -743,7 +744,7 @@ def test_a_stack_overflow_has_a_line():
 
 
 def test_what_is_known_of_freed_memory_takes_none():
-    """Addresses are not used again at once, and their shadow memory is separate for each."""
+    """Addresses are not reused immediately, and each has its own shadow memory."""
 
     def resident():
         with open("/proc/self/statm", encoding="ascii") as file:

@@ -1,5 +1,5 @@
-"""Images of checked kernels: a unit is compiled for the checks that are on when it is first needed, and once
-more for others."""
+"""Images of checked kernels: a unit is compiled for the checks that are enabled at its first use,
+and again for other checks."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ __global__ void k(int *x) {
 
 @pytest.mark.parametrize("first", ["all", "none"])
 def test_addresses_of_functions_are_those_of_each_image(first):
-    """Virtual functions and tables: the loader writes their memory."""
+    """The loader writes the memory of virtual function tables."""
     module, x = cuda.module(f"{ADDRESSES}// {first}"), np.zeros(2, np.int32)
     for names in ((first,), ("none",), ("memory",), ("none",), ("all",)):
         with cuda.checks(*names):

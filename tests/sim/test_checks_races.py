@@ -43,7 +43,7 @@ def unit():
 
 
 def run(source, grid=1, block=64, size=4096, dtype=np.int32, seed=None, cooperative=False):
-    """Launches k(data, out) with both of `size` elements; gives `out`, or raises."""
+    """Launches k(data, out), both with `size` elements; returns `out`, or raises."""
     kernel = unit()[f"v{_sources[source]}::k"]
     data = cuda.to_device(np.arange(size).astype(dtype))
     out = cuda.to_device(np.zeros(size, dtype))
@@ -433,7 +433,8 @@ AFTER_A_SWAP = variants("""__global__ void k(const int* data, int* out) {
 
 @pytest.mark.parametrize("source", AFTER_A_SWAP)
 def test_a_race_outside_of_locks(source):
-    """Names no fence, also where a thread has changed other memory by an atomic before."""
+    """The report mentions no fence, even if a thread has changed other memory by an atomic
+    operation before."""
     with pytest.raises(KernelError):
         run(LOCKS["atomicCAS(&lock, 0, 1) != 0", "out[1] = blockIdx.x;"][0], grid=3)
     text = race(source, r"with no (barrier|__syncwarp\(\)) between")
@@ -855,5 +856,6 @@ __global__ void k(const int *data, int *out) {
 
 
 def test_no_thread_stops_while_it_rounds_in_another_direction():
-    """It would go on with the direction of others, and they with its own."""
+    """Each thread keeps its own rounding direction, although threads take turns on one
+    processor."""
     assert run(ROUNDED, 4, 64, size=256).all()

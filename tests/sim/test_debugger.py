@@ -242,7 +242,7 @@ print("result", x.tolist())
 @needs_gdb
 @pytest.mark.parametrize("cxx", ["clang++", "g++"])
 def test_texts_that_are_in_no_file(tmp_path, cxx):
-    """A cell of a notebook, and a source that a program has put together."""
+    """Debugs a cell of a notebook, and a source that a program has composed."""
     if not shutil.which(cxx):
         pytest.skip(f"{cxx} is not installed")
     at = line_of("IN THE CELL", CELL)

@@ -1,4 +1,4 @@
-"""Compilers run as forks of a loaded process: their output is the same as of a new process."""
+"""Compilers run as forks of a loaded process, and have the same output as in a new process."""
 
 import gc
 import itertools
@@ -64,7 +64,8 @@ def test_commands_leave_no_open_file_descriptor(shell):
 
 
 def test_a_server_of_few_files_answers(preloaded):
-    """256 are all that some systems allow a process: fewer than there may be runs."""
+    """Some systems allow a process only 256 open files, fewer than the possible number of
+    concurrent runs."""
     server = forkserver._start(shutil.which("sh"), preloaded, {})
     try:
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (20, 20))
@@ -140,7 +141,9 @@ def interrupted(at, run):
             raise KeyboardInterrupt
         return trace
 
-    sys._getframe().f_trace_opcodes = True  # without it CPython 3.12 traces no opcodes of any frame
+    sys._getframe().f_trace_opcodes = (
+        True  # without this line, CPython 3.12 traces no opcodes in any frame
+    )
     sys.settrace(trace)
     try:
         run()
@@ -154,7 +157,7 @@ def interrupted(at, run):
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of sockets that were not closed yet
 @pytest.mark.parametrize("start", ["process", "server"])
 def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start):
-    """Nor a program that was just being started."""
+    """A program that was just being started does not remain either."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
     runs = {"process": lambda: process.run(["sh", "-c", text]), "server": lambda: shell(text)}
     gc.collect()  # files that earlier tests left open

@@ -1,4 +1,4 @@
-"""Some thousand expressions (golden.py) have the same results on the simulator as on a real GPU."""
+"""Several thousand expressions (golden.py) have the same results on the simulator as on a GPU."""
 
 from __future__ import annotations
 

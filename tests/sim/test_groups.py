@@ -340,7 +340,7 @@ def test_lanes_are_in_step_at_volatile_global_memory(module, compiler):
 
 
 def test_a_volatile_flag_does_not_count_on_lockstep(module, compiler, recwarn):
-    """Nor does another kernel of the file, whose memory is not volatile."""
+    """Another kernel of the file, whose memory is not volatile, does not stop either."""
     m = module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
     __global__ void smooth(const float* x, float* y, int n) {
         int i = threadIdx.x;

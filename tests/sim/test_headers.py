@@ -31,7 +31,7 @@ CUDA = """cuda_runtime.h cuda_device_runtime_api.h cuda.h cuda_fp16.h cuda_bf16.
 
 @pytest.mark.parametrize("names", [STANDARD, CUDA], ids=["standard", "cuda"])
 def test_all_headers_compile_in_one_file(compiled, compiler, names):
-    """In one file, each twice, with numbalite's own header in front: they do not clash."""
+    """All headers, each included twice, compile in one file after numbalite's own header."""
     if compiler == "zig":  # whose library defines streams with these
         names = [name for name in names if name not in ("functional", "numeric", "span")]
     lines = [f"#include <{name}>" for name in [*names, *names]]
@@ -77,7 +77,7 @@ __device__ int total() { return memory[0] + NEAR + PLAIN; }
 
 @pytest.mark.parametrize("start", ["{folder}/inc", "../inc", "inc/../inc"])
 def test_the_users_headers_are_translated_in_copies(alone, tmp_path, start):
-    """For any location and includes of the headers; the files are not changed."""
+    """Works for any location and any includes of the headers; the files are not changed."""
     texts = {
         "shared.cuh": SHARED,
         "near.cuh": '#pragma once\n#include "../inc/shared.cuh"\n#define NEAR 100\n',
@@ -312,7 +312,7 @@ RANDOM = [
 
 
 def test_random_numbers_are_curands(module):
-    """Also where accesses are checked, which no table of the generator's is part of."""
+    """Works with checked accesses, too; the generator's tables are not checked."""
     from numbalite import cuda
 
     lines = []

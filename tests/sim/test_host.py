@@ -60,13 +60,16 @@ def test_compilers_are_searched_in_order(no_compilers, monkeypatch, tmp_path):
     assert host.find() == ((gcc, "-m64"), gcc)
     monkeypatch.setenv("NUMBALITE_CXX", clang)
     assert host.find() == ((clang,), clang)
-    for name in (zig, "zig"):  # alone, it means its C++ compiler; the package's is on no PATH
+    for name in (
+        zig,
+        "zig",
+    ):  # "zig" alone means its C++ compiler; the package's program is not in PATH
         monkeypatch.setenv("NUMBALITE_CXX", name)
         assert host.find() == ((zig, "c++"), zig)
 
 
 def test_a_compiler_next_to_the_program(no_compilers, monkeypatch, tmp_path):
-    """It runs in folders of its own: its path is made whole."""
+    """The compiler runs in other folders, so its path is made absolute."""
     path = no_compilers("tools/my++")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBALITE_CXX", "tools/my++ -m64")
@@ -339,7 +342,7 @@ def test_an_interrupted_compilation_ends_the_compiler(tmp_path):
     ids=["open folder", "open file", "link", "no mark", "others"],
 )
 def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_path, spoil):
-    """It is read as code: see tests/kernels/test_damaged_cache.py of images."""
+    """The file is read as code; tests/kernels/test_damaged_cache.py tests damaged images."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     made = []
 
@@ -362,7 +365,7 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
     (folder,) = tmp_path.glob("prelude-*")
     spoil(folder, folder / "prelude.pch")
     assert hostprelude._ready("clang", str(folder)) is None
-    is_marked = folders.is_marked(folder)  # else it is left alone, and another name is used
+    is_marked = folders.is_marked(folder)  # else the file is kept, and another name is used
     assert ask()[0] == "-include-pch" and len(made) == 2
     assert len(list(tmp_path.glob("prelude-*"))) == (1 if is_marked else 2)
 
@@ -412,14 +415,15 @@ def test_prelude_is_precompiled_once(compiled, monkeypatch, tmp_path):
         assert compiled(unit).data
     made = [path.parent for path in tmp_path.glob("prelude-*/prelude.h")]
     assert len(made) == 1
-    # One that the compiler does not like is not used.
+    # A precompiled prelude that the compiler rejects is not used.
     compiled_file = next(p for p in made[0].iterdir() if p.suffix in (".pch", ".gch"))
     compiled_file.write_bytes(b"nonsense")
     assert compiled(unit).data
 
 
 def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
-    """Except if macros of the options are defined in between."""
+    """head.h is precompiled; with macros of options, which precede the rest of it, only prelude.h
+    is."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
     real = hostprelude.arguments
@@ -465,7 +469,8 @@ def test_hooks_are_compiled_once(monkeypatch, tmp_path):
     ("level", "expected"), [(None, ["-O2", "-O3"]), ("0", ["-O0"] * 2), ("1", ["-O1"] * 2)]
 )
 def test_the_optimization_level_of_the_environment(monkeypatch, level, expected):
-    """It is in the fingerprint; opt= has precedence, and images with checks have level 1 or less."""
+    """The level is part of the fingerprint; opt= has precedence, and images with checks have level
+    1 or less."""
     plain, given = Source(PLAIN, kernels=("k",)), Source(PLAIN, kernels=("k",), opt=3)
     before = {kind: host.fingerprint(plain, kind) for kind in ("sim", "host")}
     if level is not None:

@@ -1,4 +1,5 @@
-"""Linking by the linker itself, and by the compiler's driver where that does not do."""
+"""Images are linked by the linker itself, or by the compiler's driver if the linker is
+unsuitable."""
 
 import ctypes
 import os

@@ -1,4 +1,5 @@
-"""The text of LLVM IR, before and after. test_golden.py shows that the result means the right thing."""
+"""Compares the text of LLVM IR before and after the change; test_golden.py tests that the changed
+code computes the right results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages for a source that does not compile: the same form with each compiler."""
+"""Messages for a source that does not compile have the same form with each compiler."""
 
 from __future__ import annotations
 

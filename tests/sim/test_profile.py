@@ -26,7 +26,7 @@ WARP = 32
 
 @pytest.fixture(autouse=True)
 def no_disassembler(monkeypatch):
-    """Counters are as written here; test_reconcile.py has the machine code."""
+    """Counters are not reconciled with machine code here; test_reconcile.py tests that."""
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
 
 

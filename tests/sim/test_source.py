@@ -1,4 +1,4 @@
-"""The changes of simsource in a source, and the parts that it leaves alone."""
+"""The changes that the translation makes in a source, and the parts that it does not change."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_translation_keeps_line_numbers(source):
     ],
 )  # fmt: skip
 def test_divisions_that_may_be_by_zero_are_marked(source, marked):
-    """For g++, by the divisors that may be zero."""
+    """For g++, the divisions whose divisor may be zero are marked."""
     found = translate(source, spared=divisions.unmarked_macros([source]))
     found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")
     assert tidy(found) == tidy(marked)

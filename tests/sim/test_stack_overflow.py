@@ -1,4 +1,4 @@
-"""Stack overflows are reported, whatever the size of the frame that does not fit."""
+"""Stack overflows are reported for any size of the frame."""
 
 import numpy as np
 import pytest

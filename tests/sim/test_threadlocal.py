@@ -1,4 +1,5 @@
-"""Parameters in registers of AVX-512 live through a question for variables of the thread."""
+"""Parameters in AVX-512 registers are preserved while code gets the address of thread-local
+variables."""
 
 import os
 import pathlib
@@ -8,7 +9,8 @@ import sys
 
 import pytest
 
-# The C library's function, which may use these registers when it has to allocate: here, always.
+# Replaces the C library's function, which may change these registers when it allocates: here it
+# always does.
 LIBRARY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

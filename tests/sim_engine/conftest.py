@@ -73,7 +73,7 @@ def counter(driver):
 def held(driver, kernels, counter):
     """held(stream): a block in which a kernel of the stream runs, which adds 1 to the counter after it.
 
-    However late this process is scheduled, the body of the block runs before that.
+    The body of the block runs before that, however late this process is scheduled.
     """
 
     @contextlib.contextmanager

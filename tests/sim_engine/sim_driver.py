@@ -1,4 +1,5 @@
-"""The simulated driver through ctypes: built from its C files alone, with the test kernels."""
+"""Calls the simulated driver through ctypes. It is built from its C files alone, with the test
+kernels."""
 
 import ctypes
 import os

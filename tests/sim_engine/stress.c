@@ -92,7 +92,7 @@ static void faults(CUdeviceptr data, CUstream stream) {
     }
 }
 
-/* Launches that are looked at: right ones in several orders, and one of each mistake. */
+/* Launches whose reports are checked: right ones in several orders, and one of each mistake. */
 static void look(long seed, CUdeviceptr data, CUstream stream) {
     static const struct {
         int kernel;
@@ -190,7 +190,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* The bytes of a file, behind `space` others. */
+/* Returns the bytes of a file after `space` unused bytes. */
 static char *read_file(const char *name, size_t space, size_t *size) {
     FILE *file = fopen(name, "rb");
     REQUIRE(file != NULL);

@@ -150,8 +150,8 @@ def test_printf_of_a_bad_string(driver, kernels, data):
 
 
 def test_rest_of_the_grid_is_abandoned(driver, kernels):
-    """The blocks that run meanwhile have elements of their own: the first block's assertion is all that fails,
-    however late its thread of the operating system gets there."""
+    """Concurrent blocks use other elements, so only the first block's assertion fails, however late
+    the operating system schedules its thread."""
     blocks = 1 << 20
     data = driver.upload([0] * blocks)
     kernels.asserts(blocks, 1, data, 0)

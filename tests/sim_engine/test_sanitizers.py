@@ -38,7 +38,7 @@ def checked(tmp_path_factory):
 def test_stress(build, checked, tmp_path, name):
     program = tmp_path / "stress"
     flags = ["-std=gnu11", "-g", "-pthread", *BUILDS[name], *sim.INCLUDES]
-    # The library that the other tests use is the engine without anything special.
+    # The library of the other tests is the engine without sanitizers or special options.
     engine = [build[0]] if name == "plain" else sim.SOURCES
     sources = [sim.HERE / "stress.c", *engine]
     command = [sim.c_compiler(), *flags, *map(str, sources), "-ldl", "-lm", "-o", str(program)]
@@ -63,7 +63,8 @@ def test_stress(build, checked, tmp_path, name):
         timeout=200,
         env={
             **os.environ,
-            # It guesses the size of thread-local memory of loaded images, wrongly with glibc 2.36.
+            # The sanitizer guesses the size of thread-local memory of loaded images, wrongly with
+            # glibc 2.36.
             "ASAN_OPTIONS": "intercept_tls_get_addr=0",
             "LSAN_OPTIONS": f"suppressions={suppressions}:print_suppressions=0",
             "TSAN_OPTIONS": f"suppressions={meant}:print_suppressions=0",

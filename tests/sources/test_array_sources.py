@@ -49,7 +49,7 @@ def test_map_reduce_kernels_compile(nvrtc, toolkit_options, lanes):
 @pytest.mark.parametrize("arch", [75, 90])
 @pytest.mark.parametrize("code", "fdFD")
 def test_sums_of_exact_products(nvrtc, arch, code):
-    """Of two vectors, in the type that the device adds up in."""
+    """The dot product of two vectors, in the device's accumulator type."""
     dtype = np.dtype(code)
     fold = reductions.sum_of_products(dtype, "a * b")
     for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):

@@ -21,7 +21,7 @@ def test_the_version_is_that_of_the_library():
 
 
 def test_bundled_headers_compile(monkeypatch):
-    """Each header that an older NVRTC needs a package for."""
+    """Tests each header for which an older NVRTC needs a package."""
     if not contains_headers():
         pytest.skip("NVRTC before 13.3 contains no headers")
     folder = bundled.directory(toolkit.nvrtc_library().path)

@@ -34,8 +34,8 @@ def need(nvrtc, arch):
 
 
 def test_each_header_compiles_alone(nvrtc, toolkit_options):
-    """For one GPU: the includes of a header are the same for all, and everything.cu compiles for
-    each."""
+    """Compiles for one GPU only, because the includes of a header are the same for all;
+    everything.cu compiles for each GPU."""
     for header in HEADERS:
         # Parts of the head, with NUMBALITE_DEBUG, and of groups.cuh.
         if header in ("check", "checked", "cluster"):
@@ -347,7 +347,7 @@ def test_the_head_is_cheap_to_compile(nvrtc):
     """A plain kernel compiles in at most 1.3 times the time with numbalite.cuh before it (measured:
     1.06).
 
-    Processor time, because other processes must not count.
+    Measures processor time, so that other processes have no influence.
     """
 
     def seconds(source):

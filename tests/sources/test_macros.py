@@ -1,4 +1,4 @@
-"""A user's header may have macros of any name: those that generated code uses behind it do not reach it.
+"""A user's header may define macros of any name: they do not change the generated code after it.
 
 Each source is generated, and compiled with a header in which every one of its own words is a macro.
 """
@@ -170,7 +170,7 @@ def test_kernels_compile_with_conflicting_macros(target):
 
 
 class Taken(Exception):
-    """Ends the making of a loop where its source is known."""
+    """Stops the creation of a loop when its source has been generated."""
 
 
 def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
@@ -208,7 +208,7 @@ def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
 
 @pytest.mark.parametrize("target", [pytest.param(GPU, marks=needs_nvrtc), ("sim",)], ids=str)
 def test_a_header_that_an_option_includes(target, tmp_path):
-    """It is included after our part, like macros that options define."""
+    """The header is included after numbalite's part, like macros that options define."""
     header = tmp_path / "macros.h"
     words = "A C F K N T V count i index n type value x".split()
     header.write_text("".join(f"#define {word} 1 +* 2\n" for word in words) + "#define MINE 7\n")

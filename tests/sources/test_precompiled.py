@@ -1,4 +1,5 @@
-"""Heavy headers are read once in a process, with no other effect than the time: same code, same messages."""
+"""Large headers are read once in a process; this changes only the time, not the code and the
+messages."""
 
 import ctypes
 import os
@@ -97,7 +98,7 @@ def test_what_belongs_to_the_preamble(tmp_path):
     assert preamble(HEAVY, options=(folder,)) == ""
     assert preamble('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
     assert preamble(HEAVY, headers=(("mma.h", ""),)) == ""
-    # Definitions in our heavy headers are found in their text.
+    # Names that our large headers define are found in their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
     assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
 
@@ -126,7 +127,8 @@ def test_nothing_is_left_on_disk(tmp_path):
 
 @pytest.mark.parametrize("contents", [b"", b"no header at all" * 100], ids=["empty", "other"])
 def test_a_wrong_file_is_not_believed(tmp_path, contents):
-    """Nobody can get at the file; if it happens all the same, the source is compiled without."""
+    """If the precompiled header is damaged although no other user has access to it, the source is
+    compiled without it."""
     nvrtc.compile(unit(), GPU)
     (kept,) = precompiled._kept.values()
     (tmp_path / "other").write_bytes(contents)

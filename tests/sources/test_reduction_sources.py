@@ -76,7 +76,8 @@ def test_parts_reduced_by_the_last_block(nvrtc, loops, kind, last):
 @pytest.mark.parametrize("kind", ["columns", "narrow"])
 @pytest.mark.parametrize("code", "bhfdD")
 def test_all_widths_of_columns_are_in_one_image(nvrtc, kind, code):
-    """A width depends on the shape: a new shape compiles no kernel, unless there are two kernels only."""
+    """The width depends on the shape, but a new shape compiles no further kernel, except if there
+    are only two kernels."""
     loops = sums()
     stored, wide = np.dtype(code), np.dtype("D" if code == "D" else "d")
     widths = [width for width in (1, 2, 4, 8, 16) if width * stored.itemsize <= 16]
@@ -178,7 +179,7 @@ def _own_loops(name, stored, wide):
     "name", ["sum", "prod", "mean", "var", "std", "nansum", "nanmean", "nanstd", "norm", "count"]
 )
 def test_operations_of_our_own(nvrtc, name, code):
-    """Accumulators are of other types on GPUs whose double precision is slow."""
+    """GPUs with slow double precision use other accumulator types."""
     for arch in some(1, [75, 90], f"{name} {code}"):
         check_operation(nvrtc, name, code, arch)
 

@@ -81,7 +81,7 @@ SIGNS = [
 
 
 def test_a_source_with_errors_is_searched_without_an_exception():
-    """The compiler reports the errors, and not the search."""
+    """The compiler reports these errors; the search for slips does not."""
     seed = os.environ.get(VARIABLE, "all")
     draw = random.Random(seed)
     texts = [slips.wrong()[0], slips.right(), slips.silent()]

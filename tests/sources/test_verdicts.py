@@ -1,4 +1,4 @@
-"""NVRTC and the compilers of the simulator take the same sources, and refuse the same."""
+"""NVRTC and the simulator's compilers accept the same sources, and reject the same sources."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_an_include_takes_no_name_away(verdict, header):
 
 
 def test_sources_choose_what_they_choose_with_nvrtc(verdict):
-    """No macro of the host's compiler or system is there."""
+    """No macro of the host compiler or the operating system is defined."""
     source = """
     #if defined(__clang__) || defined(__GNUC__) || defined(__linux__) || defined(__unix__)
     #error the host

@@ -1,4 +1,4 @@
-"""Functions that make sparse arrays, alone and of others, with SciPy as the oracle."""
+"""Compares functions that create sparse arrays, also from other sparse arrays, with SciPy's."""
 
 import numpy as np
 import pytest

@@ -266,7 +266,7 @@ def test_descriptors_are_destroyed():
     not _core.driver_has("host_code"), reason="descriptors can be counted on the simulator"
 )
 def test_a_graph_keeps_the_array_of_a_captured_product(monkeypatch):
-    """The simulator captures no product: a C function without effect replaces cuSPARSE's."""
+    """The simulator cannot capture products, so a C function without effect replaces cuSPARSE's."""
     from numbalite.runtime.libraries import sparsesim
 
     stream = cuda.stream()

@@ -10,7 +10,8 @@ from numbalite import _core, cuda
 
 
 def test_a_callback_may_not_use_the_device():
-    """The stream waits for it, so anything that waits for the stream would wait for ever."""
+    """The stream waits for the callback, so a call in it that waits for the stream would never
+    return."""
     stream, problems = _core.Stream(), []
 
     def use():

@@ -1,4 +1,5 @@
-"""`with stream:`, and functions of arrays that are bound to a stream without order: all of their work is there."""
+"""In `with stream:`, and for arrays bound to an unordered stream, functions do all of their work on
+that stream."""
 
 import contextlib
 import threading
@@ -41,7 +42,8 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_calls_on_a_bound_array_run_on_its_stream(call):
-    """Without a wait for the producer; the stream is not ordered with the default one."""
+    """The call does not wait for the producer; the stream is not ordered with the default
+    stream."""
     stream, e = cuda.stream(non_blocking=True), cuda.to_device(X)
     expected = call(X.copy())
     for _ in range(TIMES):
@@ -104,7 +106,7 @@ def test_random_arrays_are_bound_to_the_current_stream():
 
 
 def test_sparse_results_are_bound_to_the_current_stream():
-    """A product is bound to the stream that it was computed on."""
+    """A product is bound to the stream on which it was computed."""
     host = np.eye(16, k=2, dtype=np.float32) + np.eye(16, dtype=np.float32)
     stream, sparse = cuda.stream(non_blocking=True), cuda.sparse.csr_array(cuda.to_device(host))
     for _ in range(TIMES):
@@ -171,7 +173,7 @@ assert (d.copy_to_host() == x).all()
 
 
 def test_streams_of_other_devices(run_python):
-    """A block is about work on the stream's device."""
+    """The `with` block only concerns work on the stream's device."""
     if cuda.is_simulated():
         run_python(OTHER_DEVICES, NUMBALITE_SIM_DEVICES="2")
     elif len(cuda.gpus) > 1:

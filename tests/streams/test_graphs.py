@@ -559,7 +559,8 @@ def test_faults_in_debug_mode(x):
 
 
 def test_graphs_in_several_threads(x):
-    """Each with its stream and graph; other threads allocate and free memory meanwhile."""
+    """Each thread has its own stream and graph; other threads allocate and free memory
+    meanwhile."""
     wrong = []
 
     def work(seed):

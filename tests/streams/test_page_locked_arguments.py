@@ -46,7 +46,7 @@ def test_the_launch_returns_at_once_and_the_stream_has_the_results():
 @pytest.mark.parametrize("size", [5000, 1 << 20])
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_streams_do_not_wait_for_each_other(size, non_blocking):
-    """Neither for the memory of the arrays nor for its release."""
+    """The host waits neither for the memory of the arrays nor for its release."""
     held, free = cuda.stream(non_blocking=non_blocking), cuda.stream(non_blocking=non_blocking)
     arrays = [pinned(np.ones(size, "f4")) for _ in range(4)]
     blocks = size // 128 + 1

@@ -93,7 +93,7 @@ def test_query_returns_whether_work_is_done():
 
 @pytest.mark.parametrize("what", ["device", "default stream"])
 def test_a_wait_ends_though_others_go_on(what):
-    """It waits only for earlier work: here another stream always has more to do."""
+    """The call waits only for earlier work, although another stream always has more work."""
     stream, steps = cuda.stream(), 200
     go = cuda.mapped_array(steps, np.int32)
     go[:] = 0
@@ -257,7 +257,7 @@ def test_copies_on_a_stream_complete_after_synchronize(x):
 
 
 def test_host_arrays_on_a_stream_are_back_on_return():
-    """A launch on a stream with host arrays returns when the results are there."""
+    """A launch on a stream with host arrays returns when the results are complete."""
     stream = cuda.stream()
     out = np.zeros(1, "i4")
     with warnings.catch_warnings():

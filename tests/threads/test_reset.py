@@ -83,7 +83,8 @@ print("good")
 @pytest.mark.parametrize(("rounds", "threads"), [(15, 0), (20, 2)])
 @pytest.mark.sim
 def test_device_resets_among_pending_work(run_python, rounds, threads):
-    """Resets among pending work, live arrays, callbacks, graphs, and threads that notice only by errors."""
+    """Resets the device during pending work, with live arrays, callbacks and graphs, and while
+    other threads use it."""
     assert "good" in run_python(STORM, rounds, threads).stdout
 
 
@@ -106,7 +107,8 @@ assert cuda.to_device(np.ones(3)).copy_to_host().tolist() == [1, 1, 1]
 
 
 def test_another_library_holds_the_context(run_python):
-    """Then close() frees none of its memory, nor of ours; pooled memory is freed."""
+    """If another library holds the context, close() frees neither its memory nor numbalite's
+    arrays, but frees pooled memory."""
     run_python("""
 import numpy as np
 from numbalite import _core, cuda

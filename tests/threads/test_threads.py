@@ -80,7 +80,7 @@ def test_arrays_made_and_dropped(together):
 
 
 def test_arrays_are_used_and_freed_in_other_threads():
-    """Made in one thread, used in a second, dropped in a third."""
+    """Objects are created in one thread, used in a second and dropped in a third."""
     made, used = [], []
     for _ in range(20):
         for body in (
@@ -173,7 +173,7 @@ def test_the_lock_is_free_while_waiting():
 
     def open_gate():
         waits.wait()
-        time.sleep(0.02)  # the other thread is in synchronize() by now, or finds the gate open
+        time.sleep(0.02)  # the other thread is now in synchronize(), or the gate is open
         go[0] = 1
 
     thread = threading.Thread(target=open_gate)
@@ -186,7 +186,8 @@ def test_the_lock_is_free_while_waiting():
 
 # ---- processes ------------------------------------------------------------------------------------------
 def test_a_forked_child_raises(run_python):
-    """CUDA cannot follow into a forked child: using it there raises an error with this reason, and does not hang."""
+    """CUDA does not work in a forked child: its use raises an error with this reason, and does not
+    hang."""
     code = """
 import os, sys, warnings
 warnings.simplefilter("ignore")
@@ -284,7 +285,7 @@ def test_an_interrupted_wait_ends_the_process(run_python):
 
 @pytest.fixture
 def _kept():
-    """As on a GPU: freed memory is kept, large copies are made by several threads."""
+    """Uses the code paths of a GPU: freed memory is kept, and several threads make large copies."""
     from numbalite import _core
 
     pool = cuda.memory_pool()
@@ -316,7 +317,7 @@ def test_one_pool_for_many_threads(_kept, together):
 
 
 def test_large_copies_from_many_threads(_kept, together):
-    """One has the copying threads, the others go without."""
+    """One copy uses the copying threads; the others run without them."""
 
     def body(number):
         x = np.full(150_000, float(number))
@@ -336,8 +337,8 @@ def test_large_copies_from_many_threads(_kept, together):
 
 
 def test_large_operands_from_many_threads(_kept, together):
-    """Calls with host arrays: one has the copying threads, the others go without, and each has its own
-    results; small and middling calls between them."""
+    """In concurrent calls with host arrays, one call uses the copying threads and the others run
+    without them; each returns its own results, also smaller calls between them."""
 
     def body(number):
         stream = [0, cuda.stream(), cuda.stream(non_blocking=True)][number % 3]

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.usefixtures("optimized")
 
 
 def test_import_opens_no_driver_or_compiler(run_python):
-    """Importing opens no driver, starts no compiler and does not need NumPy's slow parts again."""
+    """Importing opens no driver, starts no compiler, and imports no slow module of NumPy."""
     run_python(
         "import sys, numbalite\n"
         "from numbalite import cuda\n"

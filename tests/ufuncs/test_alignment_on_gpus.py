@@ -105,7 +105,7 @@ def copies(dtype, kind, shape, gaps, offsets, architecture, order="C"):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("dtype, architecture", EACH)
 def test_elements_at_any_multiple_of_their_alignment(dtype, architecture):
-    """Strided elements, rows that wide accesses do not fit, and transposed ones."""
+    """Tests strided elements, rows that wide accesses do not fit, and transposed operands."""
     align = np.dtype(dtype).alignment
     for offset in sorted({n // align * align for n in (0, align, 4, 8, 12, 15)}):
         for kind, shape in (

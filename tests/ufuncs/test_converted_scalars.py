@@ -1,4 +1,5 @@
-"""Python numbers among the operands of a ufunc on the device whose loops have another type, as in numba."""
+"""Python numbers as operands of a device ufunc are converted to the types of its loops, as in
+numba."""
 
 import os
 import random

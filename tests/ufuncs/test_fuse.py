@@ -79,7 +79,7 @@ def test_python_scalars_keep_the_arrays_dtype():
 
 
 def test_fused_functions_with_out_streams_and_graphs():
-    """out=, streams, captured in a graph, in one part and several, of empty arrays."""
+    """Tests out=, streams, graphs, reductions in one part and in several, and empty arrays."""
     host = np.arange(70_000, dtype="f8").reshape(70, 1000)
 
     @numbalite.fuse
@@ -120,7 +120,8 @@ VIEWS = (
 
 
 def test_reductions_read_strided_operands():
-    """Several elements by one access, one at equal distances, or found by their numbers; and one for all."""
+    """Elements are loaded several at once, at a constant stride, by their index, or once for
+    all."""
 
     @numbalite.fuse
     def products(x, y):
@@ -150,7 +151,8 @@ def test_reductions_read_strided_operands():
 
 
 def test_fused_reductions_of_long_rows():
-    """Long rows with gaps between, of one operand or both; and one row for all."""
+    """Tests long rows with gaps between them, in one operand or both, and one row that is
+    broadcast."""
 
     @numbalite.fuse
     def total(x, y):

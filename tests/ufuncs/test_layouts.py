@@ -26,7 +26,8 @@ def drawn(shape, dtype, seed=1):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("masked", [False, True], ids=["", "masked"])
 def test_runs_that_begin_anywhere(add, dtype, masked):
-    """With a mask, whose elements are of one byte, they are shifted; few numbers of more bytes are not."""
+    """With a mask, whose elements have one byte, accesses are shifted; a few elements of more bytes
+    are not."""
     for n in (1, 2, 5, 17, 64, 100, 1000):
         a = drawn(n + 8, dtype)
         x, y = cuda.to_device(a), cuda.to_device(a[::-1].copy())
@@ -155,7 +156,8 @@ def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
-    """All of a few columns are one element, and some of many: in each schedule, and where they are not aligned."""
+    """Neighbouring columns are loaded as one element (all of a few columns, some of many), in each
+    schedule, also if they are unaligned."""
     reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
         a = drawn((shape[0], shape[1] + 1, shape[2]), dtype)
@@ -237,7 +239,7 @@ def test_contiguous_short_rows_are_reduced_in_shared_memory(
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_rows_with_gaps(reduction_steps, dtype):
-    """Folds over axes that are not neighbours, in one part and in several."""
+    """Reduces axes that are not neighbours, in one part and in several."""
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
         a = drawn(shape, dtype)
         device = cuda.to_device(a)
@@ -302,7 +304,8 @@ def composed(maps):
 
 @pytest.mark.parametrize("dtype", AFTER)
 def test_long_parts_are_reduced_in_order(reduction_limits, dtype):
-    """Of arrays that are too small to be divided so, too: one part, several, a block for each row."""
+    """Tests also arrays that are too small for this division: one part, several, a block for each
+    row."""
     after = cuda.reduce(AFTER[dtype])
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)
     maps = maps * maps | maps.dtype.type(1)

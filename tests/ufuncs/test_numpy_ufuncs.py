@@ -9,8 +9,8 @@ from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(name for name in protocols._TABLE if hasattr(np, name))
-# One dtype of each kind on the simulator, where each is compiled; more on a GPU.
-# Of these, numbers without a sign and truth values are the same code as other integers: that is tried once.
+# One dtype of each kind on the simulator, where each is compiled; more on a GPU. Unsigned integers
+# and booleans use the same code as other integers, so one of them is tested.
 ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
     maximum minimum fmax fmin isnan isinf isfinite rint floor ceil trunc conjugate square""".split()
 KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
@@ -387,7 +387,7 @@ def test_other_overrides_come_first():
 
 
 def test_invalid_operands_raise():
-    """Objects of ours that are not arrays are not accepted as arrays."""
+    """Objects of numbalite other than arrays are not accepted as arrays."""
     d = cuda.to_device(np.ones(3))
     for other in (cuda.stream(), cuda.event(), object()):
         for name in ("sub", "rsub", "pow", "rpow", "isub", "divmod", "rdivmod", "lt"):

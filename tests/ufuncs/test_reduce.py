@@ -252,7 +252,7 @@ MATRICES = """
             r |= (at(a, i, 0) * at(b, 0, j) + at(a, i, 1) * at(b, 1, j)) % 251 << (8 * (2 * i + j));
     return r;
 """
-# A text as its hash and 31 to the power of its length.
+# Represents a text by its hash and 31 to the power of its length.
 HASHES = """
     unsigned int length = (unsigned int)(a >> 32) * (unsigned int)(b >> 32);
     unsigned int hash = (unsigned int)a * (unsigned int)(b >> 32) + (unsigned int)b;
@@ -305,7 +305,7 @@ def test_order_along_axes_as_simulated():
 
 
 def order_is_kept_along_axes(code):
-    """By an operation that keeps a part of the first element and a part of the last."""
+    """The operation keeps one part of the first element and another part of the last."""
     is_complex = np.dtype(code).kind == "c"
     ends = cuda.reduce("complex128(a.real(), b.imag())" if is_complex else "(a & ~15) | (b & 15)")
 

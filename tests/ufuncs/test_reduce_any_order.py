@@ -47,7 +47,7 @@ def test_other_operations(expression):
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_shape_and_strides_match_numpy(data):
-    """Any shape, strides, alignment; integers wrap around."""
+    """Tests any shape, strides and alignment; integers wrap around."""
     expression, code = data.draw(st.sampled_from(PAIRS))
     shape = data.draw(
         st.sampled_from([(1, 1), (3, 2000), (2, 4099), (40, 33), (40, 300), (70, 17), (5, 9001)])
@@ -71,7 +71,7 @@ def test_any_shape_and_strides_match_numpy(data):
 
 @pytest.mark.parametrize("code", WHOLE + "?fFe")
 def test_exact_numbers(code):
-    """The same whichever the order. Rows for warps, for blocks and for many blocks."""
+    """The same whichever the order. Tests rows that a warp, a block, or several blocks reduce."""
     rng = np.random.default_rng(1)
     for shape in ((70, 515), (2, 5003)):
         x = rng.integers(0, 2, shape).astype(code)
@@ -99,7 +99,8 @@ def test_rounding_errors_grow_slowly_and_are_repeatable(code):
 
 
 def test_sum_of_equal_numbers_is_accurate():
-    """Their errors do not cancel out; in columns they are added by a thread each where there is no other way."""
+    """The rounding errors of these numbers do not cancel; each column is added by a single thread
+    if no other schedule is possible."""
     x = np.full((75_000, 4), 0.1, "f4")
     device, exact = cuda.to_device(x), 75_000 * float(np.float32(0.1))
     bound = 200 * np.finfo("f4").eps

@@ -51,7 +51,7 @@ def family_of(kind, sizes, vec=1):
 
 
 def test_variants_of_a_kind():
-    """All kernels that other shapes may need are variants of each of them."""
+    """Each kernel lists as variants all kernels that other shapes may need."""
     rng, images = np.random.default_rng(6), {}
     for _ in range(4000):
         itemsize = int(rng.choice([1, 2, 4, 8, 16]))
@@ -187,7 +187,7 @@ def test_scans_that_cannot_be_planned():
 
 
 def test_a_scan_of_large_records(optimized):
-    """Initial numbers of any size are part of the plan."""
+    """The plan contains initial values of any element size."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]
     got = cuda.scan("b")(cuda.to_device(x), initial=x[7]).copy_to_host()

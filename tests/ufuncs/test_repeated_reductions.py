@@ -1,4 +1,5 @@
-"""Reductions that are called again with arrays of the same dtypes: they are as the first time, and strict."""
+"""Repeated reductions of arrays with the same dtypes have the same results and raise the same
+errors as the first call."""
 
 import gc
 import sys

@@ -1,4 +1,5 @@
-"""ufunc.at with indices on the device: by atomics where the order does not matter, in order where it does."""
+"""ufunc.at with indices on the device uses atomics if the order does not matter, and otherwise
+applies the operands in order."""
 
 import contextlib
 

@@ -1,5 +1,6 @@
-"""reduce, accumulate and reduceat of NumPy's ufuncs over axes of no, one and two elements, where the identity decides,
-or the first element alone: NumPy begins every `reduce` with the identity, and the other two with an element."""
+"""reduce, accumulate and reduceat of NumPy's ufuncs over axes of zero, one and two elements, where
+the result depends on the identity or on the first element: NumPy begins every `reduce` with the
+identity, and the other two with an element."""
 
 import itertools
 
@@ -19,7 +20,7 @@ EXTREMES = (
     np.minimum,
     np.fmax,
     np.fmin,
-)  # of 0.0 and -0.0 NumPy's result depends on the processor
+)  # NumPy's result for 0.0 and -0.0 depends on the processor
 SHAPES = [(0,), (1,), (2,), (1, 3), (3, 1), (2, 0), (1, 1), (2, 1, 2), (1, 2, 1)]
 
 

@@ -173,7 +173,7 @@ def test_the_faster_method_is_measured():
         cuda.synchronize()
         np.testing.assert_array_equal(result.copy_to_host(), want)
         found.append(len(kernels(sums)))
-    assert found == [1] * 8  # one staged kernel; the plain one was there
+    assert found == [1] * 8  # compiles one staged kernel; the plain kernel exists already
     other = cuda.to_device(host[:, :40].copy())  # of another size: a trial of its own
     for _ in range(6):
         np.testing.assert_array_equal(sums(other).copy_to_host(), want[:, :40])

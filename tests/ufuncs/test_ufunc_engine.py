@@ -24,7 +24,7 @@ def code(dtype):
 
 
 class Engine(_core.Ufunc):
-    """The smallest sub-class: types are chosen as the NumPy ufunc `like` does."""
+    """A minimal sub-class, which selects types as the NumPy ufunc `like` does."""
 
     def __init__(self, like, expression, args="x, y"):
         super().__init__(like.__name__, like.nin, like.nout)
@@ -360,7 +360,7 @@ def test_out_argument_is_filled_and_returned(add):
 
 
 def test_out_is_an_ellipsis(add, divmod_):
-    """Then results stay arrays, as in NumPy 2.3."""
+    """With an Ellipsis as out=, results stay arrays, as in NumPy 2.3."""
     result = add(1, 2, out=...)
     assert isinstance(result, np.ndarray) and result.shape == () and result == 3
     assert all(isinstance(r, np.ndarray) for r in divmod_(7.0, 3.0, out=...))
@@ -441,7 +441,8 @@ class View:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_overlap_matches_a_copied_input(add, seed):
-    """Inputs and output are any views of one array, masked or not: as if there was no overlap."""
+    """Inputs and output may be any views of one array, masked or not; the result is as if they did
+    not overlap."""
     random = np.random.default_rng(seed)
     base = random.integers(0, 1000, 120).astype("i4")
     done = 0

@@ -12,7 +12,7 @@ from numbalite import cuda, vectorize
 
 @pytest.fixture(autouse=True)
 def _reduction_loops_are_made_again():
-    """The schedule is chosen when they are made."""
+    """The schedule is selected when these ufuncs are created."""
     for ufunc in (add, multiply, maximum, last):
         ufunc.__dict__.pop("_reduction_loops_made", None)
     yield

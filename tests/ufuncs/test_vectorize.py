@@ -1,4 +1,5 @@
-"""vectorize(target="cuda") as users write it: forms, loops, types, kernels for all that operands can be."""
+"""vectorize(target="cuda") as users write it: forms, loops, types, and kernels for every kind of
+operand."""
 
 import pickle
 import random
@@ -437,7 +438,7 @@ def test_conversions_on_the_way():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("target", "?BiQefD")
 def test_cast(target):
-    # Every kind to every kind, and every width to one of each kind.
+    # Converts every kind to every kind, and every width to one dtype of each kind.
     for source in "?bHiqefdFD" if target in "ief" else "?HqeD":
         x = np.array([0, 1, 3, 100.5]).astype(source)
         if np.dtype(source).kind in "if" and np.dtype(target).kind != "u":

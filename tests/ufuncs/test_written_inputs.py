@@ -53,7 +53,8 @@ VIEWS = [
 @pytest.mark.parametrize("block", [False, 32])
 @pytest.mark.parametrize("signatures", SIGNATURES)
 def test_inputs_that_are_written(draw, signatures, block):
-    """The array has the values afterwards, on the host or the device, of any layout and dtype."""
+    """The array contains the written values afterwards, on the host or the device, for any layout
+    and dtype."""
     change = made(signatures, block, draw.choice([True, False]))
     rng = np.random.default_rng(draw.randrange(2**32))
     for _ in range(30):

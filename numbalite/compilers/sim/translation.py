@@ -643,9 +643,9 @@ class _Translation:
     def _statement_of_asm(self, tokens, number):
         try:
             if self.kind != "sim":
-                raise ptx.Unknown("")
+                raise ptx.UnknownInstruction("")
             return ptx.statement(tokens, self.text, number)
-        except ptx.Unknown as problem:
+        except ptx.UnknownInstruction as problem:
             return f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
 
     def _launch(self, at):

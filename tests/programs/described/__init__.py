@@ -31,7 +31,8 @@ PROJECTS = "leetcuda", "llmc", "samples", "small"
 
 @dataclasses.dataclass
 class Array:
-    """An array to make: its values from a seed, its type ("bf16" too), and whether the kernel writes it."""
+    """The description of an array: the seed of its values, its type ("bf16" too), and whether the
+    kernel writes it."""
 
     make: Callable
     dtype: str
