@@ -36,7 +36,7 @@ _LARGEST = (
 
 _kept: dict[
     str, str | None
-] = {}  # the toolkit's folder, or cuRAND's header -> result of _translated
+] = {}  # the toolkit's folder, or cuRAND's header -> result of _translated_folder
 
 
 def root_of_toolkit(probe: str = _PROBE) -> str | None:

@@ -36,7 +36,7 @@ _PATIENCE = 2  # compilations before numbalite's header is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held only briefly
-_kept: dict[str, KeptPreamble] = {}  # key -> Kept, the most recently used last
+_kept: dict[str, KeptPreamble] = {}  # key -> KeptPreamble, the most recently used last
 
 
 class File:
@@ -187,7 +187,7 @@ def _stamps(start, directories):
 
 
 def _find(key):
-    """Returns the Kept for a key, created if necessary; the least recently used ones are removed."""
+    """Returns the KeptPreamble for a key, created if necessary; removes the least recently used."""
     with _lock:
         kept = _kept.pop(key, None) or KeptPreamble()
         _kept[key] = kept

@@ -447,7 +447,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         }
 
     def _sources(self, lists):
-        """Returns (the Translated for these lists of argument types, its Builder). A Python body
+        """Returns (the TranslatedSource for these lists of argument types, its Builder). A Python body
         that is in the disk cache is not translated: None instead of the Builder."""
         definition, options = self._function.definition, self._all_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")

@@ -110,7 +110,7 @@ class _Variable:
         self.loops = self.conditions = 0  # enclosing loops
 
     def read(self, statements):
-        """Returns the first uninitialized Read, or None."""
+        """Returns the first UninitializedRead, or None."""
         try:
             self._all(statements)
         except _Stop:

@@ -71,7 +71,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 
 
 def statement(tokens: Sequence[Token], text: str, number: int) -> str:
-    """Translates the tokens between the parentheses of an asm statement of `text`. Raises Unknown if it cannot.
+    """Translates the tokens between the parentheses of an asm statement of `text`. Raises UnknownInstruction if it cannot.
     `number` must be different for each statement of a source."""
     parts: list[list[Token]] = [[]]
     depth = 0
