@@ -217,6 +217,11 @@ static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count
 }
 
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
+    /* An array of the current device decides. Other objects are not read then, which is slow. */
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (nl_py_devarray_check(state, args[i]) &&
+            ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())
+            return NL_PY_DEVICE_IS_CURRENT;
     return device_of(state, args, count, 0);
 }
 

@@ -87,12 +87,15 @@ def numpy_add(x, y):
     ids="signed unsigned twice ufunc gufunc numpy reduce accumulate cuda.reduce".split(),
 )
 def test_foreign_arrays_are_read_once_per_call(kind, call):
+    """With several devices, a call without device arrays reads an interface once more, to find its device."""
+    is_alone = call in (add.reduce, add.accumulate, total)
+    most = 2 if len(cuda.gpus) > 1 and kind is Interface and is_alone else 1
     x, y = kind(cuda.to_device(np.ones(4, "f4"))), cuda.to_device(np.ones(4, "f4"))
-    arguments = (x,) if call in (add.reduce, add.accumulate, total) else (x, y)
+    arguments = (x,) if is_alone else (x, y)
     call(*arguments)
     x.reads = 0
     call(*arguments)
-    assert x.reads == 1
+    assert 1 <= x.reads <= most
 
 
 def test_numeric_arguments_are_converted_once():
