@@ -115,7 +115,6 @@ _MEANT = {
     "type-limits": ("unsigned", _limited),
     "return-local-addr": ("address", _ADDRESS),
     "return-stack-address": ("address", _ADDRESS),
-    "1056": ("address", _ADDRESS),
     "tautological-unsigned-zero-compare": ("unsigned", _explain_unsigned_comparison),
     "186": ("unsigned", _explain_unsigned_comparison),
     "overflow": ("overflow", _overflow),

@@ -290,6 +290,34 @@ class Loops(Search):
 
     # ---- functions
 
+    def _returned(self, statement):
+        """Reports return &s[0]; of a variable of the function or of the lambda."""
+        code, first = self.code, statement.first
+        if [code.text(first), code.text(first + 1)] != ["return", "&"]:
+            return
+        name, after = code.text(first + 2), code.text(first + 3)
+        inner = [one for one in self.bodies if one.block.first < first < one.block.last]
+        if not inner or after not in ("[", ";"):
+            return
+        block = max(inner, key=lambda one: one.block.first).block
+        found = [
+            at
+            for at in range(block.first, first)
+            if code.text(at) == name and code.text(at - 1) in FLOAT_TYPES | INTEGER_TYPES
+        ]
+        is_array = bool(found) and code.text(found[0] + 1) == "["
+        if len(found) != 1 or (after == "[") != is_array:
+            return
+        start = found[0]
+        while code.text(start - 1) not in (";", "{", "}", "(", ""):
+            start -= 1
+        if {"static", "__shared__"} & set(self._texts((start, found[0]))):
+            return
+        self.add(
+            "address", first + 1,
+            f"{name} ends with the function, so its address is of no use: return a value, or pass a pointer to it",
+        )  # fmt: skip
+
     def no_result(self, body):
         """Reports functions with a result whose end has no return."""
         code = self.code
@@ -351,5 +379,6 @@ RULES = {
     "if": Loops._flow_of_if,
     "switch": Loops._flow_of_switch,
     "block": Loops._flow_of_block,
+    "plain": Loops._returned,
 }
 """Kind of a statement -> the method with its rules."""

@@ -123,6 +123,23 @@ def test_a_function_without_a_result_is_reported(text, is_found):
     assert ["without a return" in slip.text for slip in find(text)] == [True] * is_found
 
 
+@pytest.mark.parametrize(
+    "text, is_found",
+    [
+        ("float *f() { float s[2] = {}; return &s[0]; }", True),
+        ("int *f() { int k = 1; return &k; }", True),
+        ("float *f() { static float s[2]; return &s[0]; }", False),
+        ("__device__ float *f() { __shared__ float s[2]; return &s[0]; }", False),
+        ("float *f(float *s) { return &s[0]; }", False),
+        ("float f() { float s[2] = {}; auto at = [&]() { return &s[0]; }; return *at(); }", False),
+        ("int f(int k) { return k; }", False),
+    ],
+)
+@pytest.mark.every_case
+def test_the_address_of_a_variable_as_a_result_is_reported(text, is_found):
+    assert ["ends with the function" in slip.text for slip in find(text)] == [True] * is_found
+
+
 def find(text):
     """Returns the slips in a text."""
     return search.find(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
