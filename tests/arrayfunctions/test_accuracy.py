@@ -24,7 +24,7 @@ def test_errors(name, code):
     shape = tuple(random.Random(seed).choices([(60, 90), (7, 500), (300, 20)])[0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        errors = accuracy.measured(name, code, np.random.default_rng(seed), shape)
+        errors = accuracy.measure_errors(name, code, np.random.default_rng(seed), shape)
     assert errors
     assert not accuracy.excess(name, code, errors), (seed, shape)
 

@@ -10,15 +10,15 @@ from kit.likenumpy import alike, same
 
 
 @st.composite
-def placed(draw, dtypes):
+def draw_placed_array(draw, dtypes):
     shape = draw(st.lists(st.sampled_from([0, 1, 2, 3, 7, 8, 9, 17]), max_size=3).map(tuple))
     values = drawn.make_values(draw(st.integers(0, 9)), shape, draw(st.sampled_from(dtypes)))
     axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
-    return drawn.Placed(values, draw(drawn.recipes(len(shape)))), axis
+    return drawn.PlacedArray(values, draw(drawn.recipes(len(shape)))), axis
 
 
 @examples(25)
-@given(case=placed(["?", "u1", "i4"]), order=st.sampled_from(["big", "little"]))
+@given(case=draw_placed_array(["?", "u1", "i4"]), order=st.sampled_from(["big", "little"]))
 def test_packbits_matches_numpy(case, order):
     one, axis = case
     same(np.packbits, (one.device(), axis, order), (one.host, axis, order))
@@ -26,7 +26,7 @@ def test_packbits_matches_numpy(case, order):
 
 @examples(25)
 @given(
-    case=placed(["u1"]),
+    case=draw_placed_array(["u1"]),
     order=st.sampled_from(["big", "little"]),
     count=st.sampled_from([None, 0, 3, 8, 11, 40, -1, -9, -1000]),
 )

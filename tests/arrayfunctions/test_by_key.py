@@ -49,7 +49,7 @@ def test_many_tiles_in_order(monkeypatch):
     records = np.ascontiguousarray(maps).view([("m", "u4"), ("c", "u4")])[:, 0]
     keys = np.repeat(np.arange(5.0), (7, 20_000, 1, 19_000, 992))
 
-    def composed(part):
+    def compose_all(part):
         def after(a, b):
             return a[0] * b[0] & 0xFFFFFFFF, (a[1] * b[0] + b[1]) & 0xFFFFFFFF
 
@@ -60,7 +60,7 @@ def test_many_tiles_in_order(monkeypatch):
     def composition(a, b):
         "return decltype(a){a.m * b.m, a.c * b.m + b.c};"
 
-    equal(composition(keys, records), runs(keys, records, composed))
+    equal(composition(keys, records), runs(keys, records, compose_all))
 
 
 def test_by_key_writes_to_out_and_count():

@@ -83,7 +83,7 @@ def drawn_array(rng):
     return part if dtype == np.uint8 else part.view(dtype)
 
 
-def drawn(rng, arrays, depth=0):
+def draw_value(rng, arrays, depth=0):
     """Returns a value; small integers are as likely as distances between arrays, and texts contain
     tags."""
     kind = rng.randrange(8 if depth == 3 else 10)
@@ -103,12 +103,12 @@ def drawn(rng, arrays, depth=0):
         arrays.append(drawn_array(rng) if not arrays or rng.random() < 0.7 else rng.choice(arrays))
         return arrays[-1]
     if kind == 8:
-        return slice(*(drawn(rng, arrays, 3) for _ in range(3)))
-    made = [drawn(rng, arrays, depth + 1) for _ in range(rng.randrange(4))]
+        return slice(*(draw_value(rng, arrays, 3) for _ in range(3)))
+    made = [draw_value(rng, arrays, depth + 1) for _ in range(rng.randrange(4))]
     return rng.choice([tuple, list])(made)
 
 
-class Described:
+class DescribedCall:
     """The properties that distinguish calls, computed only from the arguments."""
 
     def __init__(self):
@@ -138,8 +138,8 @@ class Described:
         return type(x), struct.pack("d", x) if type(x) is float else x
 
 
-def described(args, keywords):
-    one = Described()
+def describe_call(args, keywords):
+    one = DescribedCall()
     items = [one.value(x) for x in args]
     return (*items, *(("=", name, one.value(x)) for name, x in keywords.items()))
 
@@ -152,9 +152,9 @@ def test_a_key_identifies_the_call(part):
     found, read = {}, {}
     for _ in range(1500):
         arrays = []
-        args = [drawn(rng, arrays) for _ in range(rng.randrange(4))]
-        keywords = {name: drawn(rng, arrays) for name in "ab" if rng.random() < 0.3}
-        call, key = described(args, keywords), key_of(*args, **keywords)
+        args = [draw_value(rng, arrays) for _ in range(rng.randrange(4))]
+        keywords = {name: draw_value(rng, arrays) for name in "ab" if rng.random() < 0.3}
+        call, key = describe_call(args, keywords), key_of(*args, **keywords)
         assert key is not None, (args, keywords)
         assert found.setdefault(key, call) == call
         assert read.setdefault(Reader(key).call(), key) == key

@@ -17,11 +17,11 @@ RNG = np.random.default_rng(11)
 on_device = cuda.to_device
 
 
-def alike(result, expected):
+def assert_equal_results(result, expected):
     if isinstance(expected, (tuple, list)):
         assert len(result) == len(expected)
         for one, other in zip(result, expected, strict=True):
-            alike(one, other)
+            assert_equal_results(one, other)
         return
     expected = np.asarray(expected)
     got = result.copy_to_host()
@@ -33,13 +33,13 @@ def alike(result, expected):
         np.testing.assert_array_equal(got, expected)
 
 
-def same(function, host, device):
+def assert_same_outcome(function, host, device):
     """Asserts that both functions have equal results, or raise the same kind of exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = outcome(function, *host)
         ours = outcome(function, *device)
-    drawn.check_alike(ours, theirs, alike)
+    drawn.check_alike(ours, theirs, assert_equal_results)
 
 
 # ------------------------------------------------------------------------------------- histograms
@@ -63,7 +63,7 @@ def test_bincount_matches_numpy():
         ((x, None, -1), (d, None, -1)),
         ((x.reshape(10, 100),), (d.reshape(10, 100),)),
     ):
-        same(np.bincount, host, device)
+        assert_same_outcome(np.bincount, host, device)
 
 
 @examples(30)
@@ -75,14 +75,14 @@ def test_histogram_matches_numpy(data):
     values = (rng.standard_normal(shape) * 20).astype(dtype)
     if dtype == "f4" and values.size and data.draw(st.booleans()):
         values.flat[0] = data.draw(st.sampled_from([np.nan, np.inf]))
-    placed = drawn.Placed(values, data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, data.draw(drawn.recipes(len(shape))))
     bins = data.draw(st.sampled_from([1, 7, 10, 0, [-10, 0, 0.5, 20], [3, 1], [0, 5, 5, 9]]))
     keywords = {"density": data.draw(st.booleans())}
     if data.draw(st.booleans()):
         keywords["range"] = data.draw(st.sampled_from([(-3, 7), (0, 0), (5, 2)]))
     weights = data.draw(st.sampled_from([None, "f8", "i4", "c16"]))
     of_weights = None if weights is None else rng.integers(0, 5, shape).astype(weights)
-    same(
+    assert_same_outcome(
         lambda a, w: np.histogram(a, bins, weights=w, **keywords),
         (placed.host, of_weights),
         (placed.device(), None if weights is None else on_device(of_weights)),
@@ -92,15 +92,15 @@ def test_histogram_matches_numpy(data):
 def test_histograms_of_several_dimensions():
     sample, weights = RNG.random((300, 2)), RNG.integers(0, 4, 300)
     d, w = on_device(sample), on_device(weights)
-    same(np.histogramdd, (sample, 4), (d, 4))
-    same(np.histogramdd, (sample, (3, [0, 0.3, 1])), (d, (3, [0, 0.3, 1])))
-    same(
+    assert_same_outcome(np.histogramdd, (sample, 4), (d, 4))
+    assert_same_outcome(np.histogramdd, (sample, (3, [0, 0.3, 1])), (d, (3, [0, 0.3, 1])))
+    assert_same_outcome(
         lambda x, y, w: np.histogram2d(x, y, [3, [0, 0.3, 1]], density=True, weights=w),
         (sample[:, 0], sample[:, 1], weights),
         (d[:, 0], d[:, 1], w),
     )
-    same(np.histogram2d, (sample[:, 0], sample[:, 1]), (d[:, 0], d[:, 1]))
-    same(np.histogramdd, (sample, (1, 2, 3)), (d, (1, 2, 3)))
+    assert_same_outcome(np.histogram2d, (sample[:, 0], sample[:, 1]), (d[:, 0], d[:, 1]))
+    assert_same_outcome(np.histogramdd, (sample, (1, 2, 3)), (d, (1, 2, 3)))
 
 
 RULES = ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
@@ -112,11 +112,11 @@ def test_histogram_ranges_match_numpy():
     for limits in (None, ((0, 1), (0, np.float32(0.9))), ((0, 0), (0, 1)), (None, (0.5, 1)),
                    ((0, 1, 2), (0, 1)), ((1, 0), (0, 1))):  # fmt: skip
         for bins in (3, (2, 4), [3, np.array([0, 0.5, 1])], (0, 1)):
-            same(np.histogramdd, (x, bins, limits), (d, bins, limits))
+            assert_same_outcome(np.histogramdd, (x, bins, limits), (d, bins, limits))
     columns = (x[:, 0], x[:, 1].astype("f8"))
-    same(np.histogram2d, columns, tuple(map(on_device, columns)))
+    assert_same_outcome(np.histogram2d, columns, tuple(map(on_device, columns)))
     for limits in ((0, 1, 2), (0,), (1, 0), (0, np.nan)):
-        same(np.histogram, (x, 5, limits), (d, 5, limits))
+        assert_same_outcome(np.histogram, (x, 5, limits), (d, 5, limits))
 
 
 @numpy_since("2.1", "bins of integers have a width of at least 1")
@@ -153,9 +153,11 @@ def test_searchsorted_matches_numpy():
     shuffled = np.empty(40, "f4")
     shuffled[sorter] = a
     for side in ("left", "right"):
-        same(np.searchsorted, (a, v, side), (on_device(a), on_device(v), side))
-        same(np.searchsorted, (a[:0], v.T, side), (on_device(a[:0]), on_device(v).T, side))
-        same(
+        assert_same_outcome(np.searchsorted, (a, v, side), (on_device(a), on_device(v), side))
+        assert_same_outcome(
+            np.searchsorted, (a[:0], v.T, side), (on_device(a[:0]), on_device(v).T, side)
+        )
+        assert_same_outcome(
             np.searchsorted,
             (shuffled, v, side, sorter),
             (on_device(shuffled), on_device(v), side, on_device(sorter)),
@@ -163,7 +165,7 @@ def test_searchsorted_matches_numpy():
     d = on_device(a)
     assert np.searchsorted(d, 3.0).item() == np.searchsorted(a, 3.0)
     for more in ((v, "middle"), (v, 3), (v, "left", sorter[1:]), (v, "left", sorter + 40)):
-        same(np.searchsorted, (a, *more), (d, *more))
+        assert_same_outcome(np.searchsorted, (a, *more), (d, *more))
 
 
 def test_digitize_matches_numpy():
@@ -171,9 +173,9 @@ def test_digitize_matches_numpy():
     d, edges = on_device(x), np.array([0, 3, 3, 9.0])
     for bins in (edges, edges[::-1], edges[[0, 2, 1]] * [1, 2, 1]):
         for right in (False, True):
-            same(np.digitize, (x, bins, right), (d, on_device(bins), right))
-            same(np.digitize, (x, bins, right), (d, bins, right))
-    same(np.digitize, (x * 1j, edges), (on_device(x * 1j), edges))
+            assert_same_outcome(np.digitize, (x, bins, right), (d, on_device(bins), right))
+            assert_same_outcome(np.digitize, (x, bins, right), (d, bins, right))
+    assert_same_outcome(np.digitize, (x * 1j, edges), (on_device(x * 1j), edges))
 
 
 def test_digitize_with_nan_among_the_bins():
@@ -183,7 +185,7 @@ def test_digitize_with_nan_among_the_bins():
                  [nan, 1, 2]):  # fmt: skip
         for right in (False, True):
             bins = np.array(bins, float)
-            same(np.digitize, (x, bins, right), (d, on_device(bins), right))
+            assert_same_outcome(np.digitize, (x, bins, right), (d, on_device(bins), right))
 
 
 # ---------------------------------------------------------------------------------- what is there once
@@ -204,15 +206,21 @@ def test_unique(dtype):
     every = {"return_index": True, "return_inverse": True, "return_counts": True}
     for keywords in ({}, {"return_inverse": True}, {"return_counts": True}, every):
         for array in (host, host[:0]):
-            same(lambda a, kw=keywords: np.unique(a, **kw), (array,), (on_device(array),))
+            assert_same_outcome(
+                lambda a, kw=keywords: np.unique(a, **kw), (array,), (on_device(array),)
+            )
         if dtype == "f4" and "return_inverse" not in keywords:  # NumPy's NaNs are in no order then
             keywords = {**keywords, "equal_nan": False}
-            same(lambda a, kw=keywords: np.unique(a, **kw), (host,), (on_device(host),))
+            assert_same_outcome(
+                lambda a, kw=keywords: np.unique(a, **kw), (host,), (on_device(host),)
+            )
     if dtype == "record":
         return
     rows = np.repeat(RNG.integers(0, 2, (6, 3)), 2, 0).astype(dtype)
     for axis in (0, 1, -1, 2):
-        same(lambda a, n=axis: np.unique(a, axis=n, **every), (rows,), (on_device(rows),))
+        assert_same_outcome(
+            lambda a, n=axis: np.unique(a, axis=n, **every), (rows,), (on_device(rows),)
+        )
 
 
 @numpy_since("2.1", "the shape of inverse indices")
@@ -224,7 +232,7 @@ def test_unique_rows_with_nan():
     for dtype in ("f4", "f8", "c16"):
         for axis in (0, 1):
             for equal in (True, False):
-                same(
+                assert_same_outcome(
                     lambda a: np.unique(a, axis=axis, equal_nan=equal, **every),  # noqa: B023
                     (rows.astype(dtype),),
                     (on_device(rows.astype(dtype)),),
@@ -239,7 +247,7 @@ def test_unique_of_the_array_api():
         result, expected = function(on_device(host)), function(host)
         assert isinstance(result, cuda.DeviceNDArray) or type(result) is type(expected)
         if name != "unique_values":  # NumPy's are in no order
-            alike(result, expected)
+            assert_equal_results(result, expected)
 
 
 # -------------------------------------------------------------------------------------- quantiles
@@ -261,14 +269,14 @@ def test_quantiles_match_numpy(data):
     values = (rng.standard_normal(shape) * 9).astype(dtype)
     if dtype != "i4" and data.draw(st.integers(0, 2)) == 0:
         values.flat[0] = np.nan
-    placed = drawn.Placed(values, data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, data.draw(drawn.recipes(len(shape))))
     host, device = placed.host, placed.device()
     axes = [None, *range(-len(shape), len(shape) + 1), tuple(range(len(shape)))]
     keywords = {"axis": data.draw(st.sampled_from(axes)), "keepdims": data.draw(st.booleans())}
-    same(lambda a: np.median(a, **keywords), (host,), (device,))
+    assert_same_outcome(lambda a: np.median(a, **keywords), (host,), (device,))
     keywords["method"] = data.draw(st.sampled_from(METHODS))
     q = data.draw(
         st.sampled_from([0, 1, 0.3, 0.5, [0.25, 0.5, 0.77, 1], np.array([[0.1], [0.2]]), -0.1, 2])
     )
-    same(lambda a: np.quantile(a, q, **keywords), (host,), (device,))
-    same(lambda a: np.percentile(a, 30, **keywords), (host,), (device,))
+    assert_same_outcome(lambda a: np.quantile(a, q, **keywords), (host,), (device,))
+    assert_same_outcome(lambda a: np.percentile(a, 30, **keywords), (host,), (device,))

@@ -68,12 +68,12 @@ def test_types_that_know_better():
         def __array_function__(self, function, types, args, keywords):
             return NotImplemented
 
-    class Other(Lazy):
+    class OtherArray(Lazy):
         def __array_function__(self, function, types, args, keywords):
             return "asked" if cuda.DeviceNDArray in types else NotImplemented
 
     d = cuda.to_device(np.arange(3.0))
-    assert np.broadcast_arrays(d, Other()) == "asked"
+    assert np.broadcast_arrays(d, OtherArray()) == "asked"
     with pytest.raises(TypeError, match="no implementation found"):
         np.broadcast_arrays(d, Lazy())
 

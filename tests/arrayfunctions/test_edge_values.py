@@ -200,7 +200,7 @@ def test_comparisons_with_other_objects(name, asked):
     assert compared(d.flat, Answers(True)) == (asked, "DeviceNDArray")
 
 
-class Anything:
+class EqualToAll:
     def __eq__(self, other):
         return True
 
@@ -228,7 +228,7 @@ class OfNumbers:
 
 
 @pytest.mark.parametrize(
-    "other", [Anything(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
+    "other", [EqualToAll(), Wrapper(1), Typed(), object(), None, len, {1}, "a", Wrapper("a")]
 )
 def test_equality_with_any_object_matches_numpy(other):
     x = np.arange(3)

@@ -32,17 +32,17 @@ def places_in(draw, n, most):
 
 
 @st.composite
-def edited(draw, past):
+def draw_edit(draw, past):
     shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     values = np.arange(np.prod(shape)).reshape(shape).astype(draw(st.sampled_from(["f4", "i2"])))
-    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
     n = values.size if axis is None else shape[axis]
     return placed, axis, places_in(draw, n, n if past else n - 1)
 
 
 @examples(40)
-@given(case=edited(past=False), on_host=st.booleans())
+@given(case=draw_edit(past=False), on_host=st.booleans())
 def test_delete_matches_numpy(case, on_host):
     placed, axis, places = case
     there = places if on_host else moved(places)
@@ -51,7 +51,7 @@ def test_delete_matches_numpy(case, on_host):
 
 @numpy_since("2.2", "a mask is not an array of the integers 0 and 1")
 @examples(40)
-@given(case=edited(past=True), on_host=st.booleans(), data=st.data())
+@given(case=draw_edit(past=True), on_host=st.booleans(), data=st.data())
 def test_insert_matches_numpy(case, on_host, data):
     placed, axis, places = case
     there = places if on_host else moved(places)

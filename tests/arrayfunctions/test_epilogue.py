@@ -16,7 +16,7 @@ def residual(x, y, scale):
     "return scale * x + y;"
 
 
-def whole(seed, shape, dtype):
+def random_integers(seed, shape, dtype):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
 
 
@@ -26,10 +26,13 @@ def test_operands_of_any_layout(data):
     dtype = data.draw(st.sampled_from(["f4", "f8", "i4", "f2"]))
     rows, depth, columns, count = (data.draw(st.sampled_from([0, 1, 2, 5])) for _ in range(4))
     stacked = data.draw(st.sampled_from([(), (count,)]))
-    a, b = whole(1, (*stacked, rows, depth), dtype), whole(2, (depth, columns), dtype)
+    a, b = (
+        random_integers(1, (*stacked, rows, depth), dtype),
+        random_integers(2, (depth, columns), dtype),
+    )
     product = np.matmul(a, b)
     shape = data.draw(st.sampled_from([(), (columns,), (rows, 1), (rows, columns), product.shape]))
-    c = drawn.Placed(whole(3, shape, dtype), data.draw(drawn.recipes(len(shape))))
+    c = drawn.PlacedArray(random_integers(3, shape, dtype), data.draw(drawn.recipes(len(shape))))
     placed = drawn.put(c, data.draw(st.sampled_from(["device", "foreign", "host"])))
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(cuda.matmul(x, y, placed, epilogue=np.add), product + c.host, device=True)
@@ -40,7 +43,11 @@ def test_operands_of_any_layout(data):
 
 
 def test_epilogue_as_expression():
-    a, b, bias = whole(1, (6, 3), "f4"), whole(2, (3, 4), "f4"), whole(3, (4,), "f4")
+    a, b, bias = (
+        random_integers(1, (6, 3), "f4"),
+        random_integers(2, (3, 4), "f4"),
+        random_integers(3, (4,), "f4"),
+    )
     x, y = cuda.to_device(a), cuda.to_device(b)
     compare(
         cuda.matmul(x, y, epilogue="max(x + bias, 0.0f)", bias=bias), np.maximum(a @ b + bias, 0)
@@ -48,8 +55,10 @@ def test_epilogue_as_expression():
     compare(cuda.matmul(a, b, epilogue="x > limit", limit=np.float32(2)), a @ b > 2, device=True)
     body = "auto t = x - row; return t * t + column;"
     compare(
-        cuda.matmul(x, y, epilogue=body, row=bias, column=whole(4, (6, 1), "f4"), dtype="f8"),
-        (np.matmul(a, b, dtype="f8") - bias) ** 2 + whole(4, (6, 1), "f4"),
+        cuda.matmul(
+            x, y, epilogue=body, row=bias, column=random_integers(4, (6, 1), "f4"), dtype="f8"
+        ),
+        (np.matmul(a, b, dtype="f8") - bias) ** 2 + random_integers(4, (6, 1), "f4"),
     )
     compare(cuda.matmul(x[0], y, epilogue="-x"), -(a[0] @ b))
     out = cuda.to_device(a @ b)
@@ -63,7 +72,11 @@ def test_repeated_calls_are_replayed():
     arrays."""
     out = cuda.device_array((6, 4), "f4")
     for seed in range(5):
-        a, b, bias = whole(seed, (6, 3), "f4"), whole(seed + 1, (3, 4), "f4"), whole(seed, 4, "f4")
+        a, b, bias = (
+            random_integers(seed, (6, 3), "f4"),
+            random_integers(seed + 1, (3, 4), "f4"),
+            random_integers(seed, 4, "f4"),
+        )
         x, y, d_bias = (cuda.to_device(one) for one in (a, b, bias))
         assert cuda.matmul(x, y, out=out) is out
         compare(out, a @ b)
@@ -73,7 +86,7 @@ def test_repeated_calls_are_replayed():
 
 
 def test_epilogue_runs_on_the_given_stream():
-    a = whole(1, (4, 4), "f4")
+    a = random_integers(1, (4, 4), "f4")
     stream = cuda.stream(non_blocking=True)
     d = cuda.to_device(a, stream=stream)
     for epilogue, more in ((None, ()), (np.negative, ()), ("x", ()), (np.add, (d,))):
@@ -86,7 +99,7 @@ def test_epilogue_runs_on_the_given_stream():
 @pytest.mark.gpu
 def test_epilogue_is_captured_in_a_graph():
     """On the simulator, matrix products cannot be captured in a graph."""
-    a = whole(1, (4, 4), "f4")
+    a = random_integers(1, (4, 4), "f4")
     d, out = cuda.to_device(a), cuda.device_array((4, 4), "f4")
     cuda.matmul(d, d, epilogue="x + 1", out=out)
     stream = cuda.stream()

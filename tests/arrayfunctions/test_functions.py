@@ -28,7 +28,7 @@ def arrays(draw, dtypes=NUMBERS, min_dims=0, max_dims=3, shape=None):
     rng = np.random.default_rng(draw(st.integers(0, 30)))
     values = rng.integers(0, 5, shape)
     values = (values + (1j * rng.integers(0, 5, shape) if dtype == "c8" else 0)).astype(dtype)
-    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     return placed.device(), placed.host
 
 
@@ -232,7 +232,7 @@ def test_reductions_with_nan_match_numpy():
 # ------------------------------------------------------------------------------------------ shapes
 
 
-def along(draw, ndim):
+def draw_axis(draw, ndim):
     return draw(st.integers(-ndim - 1, ndim))
 
 
@@ -240,9 +240,9 @@ SHAPES = {
     "reshape": lambda draw, x: (draw(st.sampled_from([-1, (x.size,), (1, -1), (2, -1)])),),
     "ravel": lambda draw, x: (draw(st.sampled_from("CFA")),),
     "transpose": lambda draw, x: (),
-    "swapaxes": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
-    "moveaxis": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
-    "rollaxis": lambda draw, x: (along(draw, x.ndim), along(draw, x.ndim)),
+    "swapaxes": lambda draw, x: (draw_axis(draw, x.ndim), draw_axis(draw, x.ndim)),
+    "moveaxis": lambda draw, x: (draw_axis(draw, x.ndim), draw_axis(draw, x.ndim)),
+    "rollaxis": lambda draw, x: (draw_axis(draw, x.ndim), draw_axis(draw, x.ndim)),
     "expand_dims": lambda draw, x: (draw(st.sampled_from([0, -1, (0, 1), (0, 0), 9])),),
     "squeeze": lambda draw, x: (draw(st.sampled_from([None, 0, -1])),),
     "flip": lambda draw, x: (draw(st.sampled_from([None, 0, -1, (0, 1)])),),
@@ -256,13 +256,13 @@ SHAPES = {
     "atleast_2d": lambda draw, x: (),
     "atleast_3d": lambda draw, x: (),
     "array_split": lambda draw, x: (draw(st.sampled_from([1, 2, 3, 0, [1, 2], [2, 1]])),),
-    "split": lambda draw, x: (draw(st.sampled_from([1, 2, [1]])), along(draw, x.ndim)),
+    "split": lambda draw, x: (draw(st.sampled_from([1, 2, [1]])), draw_axis(draw, x.ndim)),
     "hsplit": lambda draw, x: (1,),
     "vsplit": lambda draw, x: (1,),
     "dsplit": lambda draw, x: (1,),
     "roll": lambda draw, x: (draw(st.integers(-7, 7)), draw(st.sampled_from([None, 0, -1]))),
     "tile": lambda draw, x: (draw(st.sampled_from([2, (2, 1), (1, 2, 1, 2), ()])),),
-    "diff": lambda draw, x: (draw(st.integers(0, 2)), along(draw, x.ndim)),
+    "diff": lambda draw, x: (draw(st.integers(0, 2)), draw_axis(draw, x.ndim)),
     "shape": lambda draw, x: (),
     "ndim": lambda draw, x: (),
     "size": lambda draw, x: (draw(st.sampled_from([None, 0])),),

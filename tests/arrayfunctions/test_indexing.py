@@ -21,7 +21,7 @@ def arrays(draw, min_dims=1, dtypes=DTYPES):
     values = (
         np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(draw(st.sampled_from(dtypes)))
     )
-    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     return placed.device(), placed.host
 
 

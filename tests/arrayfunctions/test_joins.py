@@ -9,7 +9,7 @@ from numbalite import _core, cuda
 DTYPES = "u1", "i2", "f4", "f8", "c16", "V3", "S5"
 
 
-def drawn(rng, shape, dtype):
+def draw_arrays(rng, shape, dtype):
     """Returns (host array, device array) of one random layout."""
     order = rng.permutation(len(shape))
     padded = [shape[i] + int(rng.integers(0, 3)) for i in order]
@@ -33,7 +33,7 @@ def test_arrays_of_any_layout(dtype):
         for _ in range(rng.integers(1, 5)):
             length = int(rng.integers(1, 5))
             pairs.append(
-                drawn(rng, [length if i == axis else n for i, n in enumerate(shape)], dtype)
+                draw_arrays(rng, [length if i == axis else n for i, n in enumerate(shape)], dtype)
             )
         hosts, devices = zip(*pairs, strict=True)
         found = np.concatenate(devices, axis).copy_to_host()
@@ -82,7 +82,7 @@ def test_copies_between_any_two_layouts(dtype):
     rng = np.random.default_rng(14)
     for _ in range(40):
         shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
-        (host, device), (other, target) = (drawn(rng, shape, dtype) for _ in range(2))
+        (host, device), (other, target) = (draw_arrays(rng, shape, dtype) for _ in range(2))
         np.testing.assert_array_equal(device.copy().copy_to_host(), host)
         words = _core.copy_words(device, target)
         if words is not None:
@@ -98,7 +98,7 @@ def test_elements_at_indices_of_any_layout(dtype):
     rng = np.random.default_rng(15)
     for _ in range(12):
         shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
-        host, device = drawn(rng, shape, dtype)
+        host, device = draw_arrays(rng, shape, dtype)
         given = [int(n) for n in rng.integers(1, 5, rng.integers(0, 3))]
         hosts, devices = [], []
         for n in shape[: int(rng.integers(1, len(shape) + 1))]:

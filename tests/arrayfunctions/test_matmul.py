@@ -37,11 +37,11 @@ def operands(draw):
         stack = stacked[draw(st.integers(0, len(stacked))) :]
         shape = tuple(1 if draw(st.integers(0, 3)) == 0 else n for n in stack) + matrix
         values = small(draw(st.integers(0, 99)), shape, dtype)
-        placed.append(drawn.Placed(values, draw(drawn.recipes(len(shape)))))
+        placed.append(drawn.PlacedArray(values, draw(drawn.recipes(len(shape)))))
     if draw(st.integers(0, 4)) == 0:  # vectors
         which = draw(st.integers(0, 1))
         vector = small(draw(st.integers(0, 9)), (depth,), dtypes[which])
-        placed[which] = drawn.Placed(vector, draw(drawn.recipes(1)))
+        placed[which] = drawn.PlacedArray(vector, draw(drawn.recipes(1)))
     return placed
 
 

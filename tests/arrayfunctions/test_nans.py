@@ -25,7 +25,7 @@ def arrays(draw, dtypes):
         values[rng.random(shape) < 0.3] = np.nan
         if len(shape) and shape[0] and draw(st.integers(0, 2)) == 0:
             values[0] = np.nan
-    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     return placed.device(), placed.host
 
 

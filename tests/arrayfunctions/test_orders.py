@@ -43,7 +43,7 @@ def on_side_of(x, array):
     return array if isinstance(x, np.ndarray) else cuda.to_device(array)
 
 
-def laid(made):
+def result_and_layout(made):
     """Returns the result, and its memory layout."""
     return made, made.flags.c_contiguous, made.flags.f_contiguous
 
@@ -55,7 +55,7 @@ def test_order_argument_gives_numpys_layout(name, step):
     def call(x, order):
         made = CALLS[name](x[:, ::step], order)
         # NumPy's layout depends on its inner loops, and its index arrays are views of one array.
-        return made if name in ("einsum", "matmul", "unravel_index") else laid(made)
+        return made if name in ("einsum", "matmul", "unravel_index") else result_and_layout(made)
 
     for order in ORDERS:
         alike(call, ARRAY, order)
@@ -64,7 +64,7 @@ def test_order_argument_gives_numpys_layout(name, step):
 def test_products_in_fortran_order():
     for name in ("einsum", "matmul"):
         for order in "CF":
-            alike(lambda x, name=name, order=order: laid(CALLS[name](x, order)), ARRAY)
+            alike(lambda x, name=name, order=order: result_and_layout(CALLS[name](x, order)), ARRAY)
 
 
 def test_arrays_without_dimensions_get_one():

@@ -22,7 +22,7 @@ def on_device(value):
     return [on_device(one) for one in value] if isinstance(value, list) else value
 
 
-def same(function, *args, **keywords):
+def assert_same_result(function, *args, **keywords):
     expected = np.asarray(function(*args, **keywords))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -36,7 +36,7 @@ DOTS = [((3, 4), (4, 2)), ((4,), (4,)), ((2, 3, 4), (5, 4, 6)), ((2, 3, 4), (4,)
 @pytest.mark.parametrize("shapes", DOTS)
 def test_dot_matches_numpy(shapes):
     for dtype in ("f8", "i4", "c8"):
-        same(np.dot, *(numbers(*shape, dtype=dtype) for shape in shapes))
+        assert_same_result(np.dot, *(numbers(*shape, dtype=dtype) for shape in shapes))
 
 
 @pytest.mark.parametrize("shapes", DOTS)
@@ -62,24 +62,24 @@ def test_dot_into_an_operand():
 
 
 def test_vector_and_tensor_products_match_numpy():
-    same(np.vdot, numbers(2, 3, dtype="c16"), numbers(3, 2, dtype="c16"))
-    same(np.inner, numbers(2, 3), numbers(4, 3))
-    same(np.inner, numbers(3), numbers(3))
-    same(np.outer, numbers(3), numbers(2, 2))
-    same(np.tensordot, numbers(2, 3, 4), numbers(3, 4, 5))
-    same(np.tensordot, numbers(2, 3, 4), numbers(4, 3, 5), axes=([1, 2], [1, 0]))
-    same(np.tensordot, numbers(2, 3), numbers(2), axes=0)
-    same(np.trace, numbers(3, 4), 1)
-    same(np.kron, numbers(2, 3), numbers(3, 1))
-    same(np.linalg.multi_dot, [numbers(2, 3), numbers(3, 10), numbers(10)])
+    assert_same_result(np.vdot, numbers(2, 3, dtype="c16"), numbers(3, 2, dtype="c16"))
+    assert_same_result(np.inner, numbers(2, 3), numbers(4, 3))
+    assert_same_result(np.inner, numbers(3), numbers(3))
+    assert_same_result(np.outer, numbers(3), numbers(2, 2))
+    assert_same_result(np.tensordot, numbers(2, 3, 4), numbers(3, 4, 5))
+    assert_same_result(np.tensordot, numbers(2, 3, 4), numbers(4, 3, 5), axes=([1, 2], [1, 0]))
+    assert_same_result(np.tensordot, numbers(2, 3), numbers(2), axes=0)
+    assert_same_result(np.trace, numbers(3, 4), 1)
+    assert_same_result(np.kron, numbers(2, 3), numbers(3, 1))
+    assert_same_result(np.linalg.multi_dot, [numbers(2, 3), numbers(3, 10), numbers(10)])
     for power in range(6):
-        same(np.linalg.matrix_power, numbers(2, 3, 3), power)
+        assert_same_result(np.linalg.matrix_power, numbers(2, 3, 3), power)
     if hasattr(np, "vecdot"):
-        same(np.vecdot, numbers(2, 3, dtype="c8"), numbers(2, 3, dtype="c8"))
-        same(np.vecdot, numbers(3, 2), numbers(3, 2), axis=0)
+        assert_same_result(np.vecdot, numbers(2, 3, dtype="c8"), numbers(2, 3, dtype="c8"))
+        assert_same_result(np.vecdot, numbers(3, 2), numbers(3, 2), axis=0)
     if hasattr(np, "matvec"):
-        same(np.matvec, numbers(2, 3, 4), numbers(4))
-        same(np.vecmat, numbers(3, dtype="c8"), numbers(3, 4, dtype="c8"))
+        assert_same_result(np.matvec, numbers(2, 3, 4), numbers(4))
+        assert_same_result(np.vecmat, numbers(3, dtype="c8"), numbers(3, 4, dtype="c8"))
         for call in (np.matvec, np.vecmat):
             with pytest.raises(ValueError, match="does not have enough dimensions"):
                 call(on_device(numbers(3)), on_device(numbers(3)))
@@ -87,13 +87,13 @@ def test_vector_and_tensor_products_match_numpy():
 
 def test_norm_matches_numpy():
     for order in (None, "fro", 1, -1, np.inf, -np.inf):
-        same(np.linalg.norm, numbers(3, 4), order)
-        same(np.linalg.norm, numbers(2, 3, 4), order, axis=(2, 0))
-        same(np.linalg.norm, numbers(2, 3, 4), order, axis=(0, 1), keepdims=True)
+        assert_same_result(np.linalg.norm, numbers(3, 4), order)
+        assert_same_result(np.linalg.norm, numbers(2, 3, 4), order, axis=(2, 0))
+        assert_same_result(np.linalg.norm, numbers(2, 3, 4), order, axis=(0, 1), keepdims=True)
     for order in (None, 0, 1, 2, 3, np.inf, -np.inf):
-        same(np.linalg.norm, numbers(4, dtype="c16"), order)
-        same(np.linalg.norm, numbers(3, 4, dtype="i4"), order, axis=1)
-    same(np.linalg.norm, numbers(2, 3, 4))
+        assert_same_result(np.linalg.norm, numbers(4, dtype="c16"), order)
+        assert_same_result(np.linalg.norm, numbers(3, 4, dtype="i4"), order, axis=1)
+    assert_same_result(np.linalg.norm, numbers(2, 3, 4))
     with pytest.raises(ValueError, match="Invalid norm order"):
         np.linalg.norm(on_device(numbers(3)), "fro")
 
@@ -116,7 +116,7 @@ def test_einsum_matches_numpy(case):
     for dtype in ("f8", "i4"):
         arrays = [numbers(*shape, dtype=dtype) for shape in shapes]
         for optimize in (False, True, "optimal") if len(arrays) > 2 else (False,):
-            same(np.einsum, text, *arrays, optimize=optimize)
+            assert_same_result(np.einsum, text, *arrays, optimize=optimize)
 
 
 def test_einsum_with_sublists_dtype_and_out():

@@ -129,12 +129,12 @@ ASSIGNMENTS = {
 @pytest.mark.parametrize("name", ASSIGNMENTS)
 @pytest.mark.parametrize("dtype", ["f4", "u1", "i8"])
 def test_numbers_in_lists_that_do_not_fit(name, dtype):
-    def assigned(x, value):
+    def assign(x, value):
         made = ASSIGNMENTS[name](x, value)
         return x if made is None else made
 
     for value in VALUES:
-        alike(assigned, np.arange(4).astype(dtype), value)
+        alike(assign, np.arange(4).astype(dtype), value)
 
 
 def test_fill_takes_a_scalar():

@@ -223,7 +223,7 @@ def test_first_calls_of_several_threads():
         list(pool.map(work, range(6)))
 
 
-def _filled(function, x, *args, **keywords):
+def _result_of(function, x, *args, **keywords):
     """The return value of a function, which may be its argument itself."""
     made = function(x, *args, **keywords)
     made = x if made is None else made
@@ -240,12 +240,12 @@ def test_numbers_are_cast_as_copies_are(dtype):
             (np.full_like, value), (np.copyto, value), (np.copyto, value, "unsafe"),
         ):  # fmt: skip
             try:
-                expected = _filled(function, x, *args)
+                expected = _result_of(function, x, *args)
             except (TypeError, ValueError, OverflowError) as error:
                 with pytest.raises(type(error)):
-                    _filled(function, D(x), *args)
+                    _result_of(function, D(x), *args)
             else:
-                np.testing.assert_array_equal(_filled(function, D(x), *args), expected)
+                np.testing.assert_array_equal(_result_of(function, D(x), *args), expected)
 
 
 def test_numbers_that_are_cast_warn_each_time():

@@ -24,7 +24,7 @@ def affine(size, seed=0):
     return made
 
 
-def composed(maps, initial=None):
+def compose_in_order(maps, initial=None):
     """Inclusive, one after the other."""
     out = np.empty_like(maps)
     so_far = initial
@@ -45,15 +45,15 @@ def small_tiles(reduction_limits):
 
 def test_scan_of_records_keeps_operand_order():
     maps = affine(6000)
-    expected = composed(maps)
+    expected = compose_in_order(maps)
     d = cuda.to_device(maps)
     assert (after(d).copy_to_host() == expected).all()
-    assert (after(maps[::2]) == composed(maps[::2])).all()
+    assert (after(maps[::2]) == compose_in_order(maps[::2])).all()
     start = (3, 5, 7)
-    assert (after(d, initial=start).copy_to_host() == composed(maps, start)).all()
+    assert (after(d, initial=start).copy_to_host() == compose_in_order(maps, start)).all()
     exclusive = after(d, initial=start, exclusive=True).copy_to_host()
     assert exclusive[0] == np.array(start, AFFINE)
-    assert (exclusive[1:] == composed(maps, start)[:-1]).all()
+    assert (exclusive[1:] == compose_in_order(maps, start)[:-1]).all()
 
 
 def test_groups_and_ranges_of_tiles(small_tiles):
@@ -64,7 +64,7 @@ def test_groups_and_ranges_of_tiles(small_tiles):
         cuda.to_device(maps), 1
     ).copy_to_host()
     for line in range(2):
-        assert (got[line] == composed(maps[line])).all()
+        assert (got[line] == compose_in_order(maps[line])).all()
 
 
 def test_scan_of_many_columns():
@@ -74,7 +74,7 @@ def test_scan_of_many_columns():
     got = after(d, 0, initial=start).copy_to_host()
     exclusive = after(d, 0, initial=start, exclusive=True).copy_to_host()
     for column in 0, 31, 32:
-        expected = composed(maps[:, column], start)
+        expected = compose_in_order(maps[:, column], start)
         assert (got[:, column] == expected).all()
         assert exclusive[0, column] == np.array(start, AFFINE)
         assert (exclusive[1:, column] == expected[:-1]).all()
@@ -106,7 +106,7 @@ def test_pipelined_scan_of_noncommuting_records(pipelines):
     for name in SMALL.names:
         maps[name] = np.random.default_rng(4).integers(0, 1 << 16, maps.size)
 
-    def expected(maps, so_far=None):
+    def expected_scan(maps, so_far=None):
         out = np.empty_like(maps)
         for i, (m, c) in enumerate(maps.tolist()):
             if so_far is not None:
@@ -115,17 +115,17 @@ def test_pipelined_scan_of_noncommuting_records(pipelines):
         return out
 
     d, start = cuda.to_device(maps), (3, 5)
-    assert (composition(d).copy_to_host() == expected(maps)).all()
-    begun = expected(maps, start)
+    assert (composition(d).copy_to_host() == expected_scan(maps)).all()
+    begun = expected_scan(maps, start)
     assert (composition(d, initial=start).copy_to_host() == begun).all()
     exclusive = composition(d, initial=start, exclusive=True).copy_to_host()
     assert exclusive[0].tolist() == start and (exclusive[1:] == begun[:-1]).all()
     lines = d[:-6].reshape(2, -1)  # each begins at a multiple of 16 bytes
     got = composition(lines, 1).copy_to_host()
     for line, host in zip(got, maps[:-6].reshape(2, -1), strict=True):
-        assert (line == expected(host)).all()
+        assert (line == expected_scan(host)).all()
     composition(d, out=d)
-    assert (d.copy_to_host() == expected(maps)).all()
+    assert (d.copy_to_host() == expected_scan(maps)).all()
     assert set(kinds(pipelines)) == {"pipelined_scan"}
 
 

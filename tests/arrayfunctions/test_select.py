@@ -56,13 +56,13 @@ def test_select_of_all_or_no_elements():
 
 def test_records_and_python_functions():
     @cuda.select
-    def odd(x):
+    def has_odd_key(x):
         return x.key % 2 == 1
 
     rng = np.random.default_rng(2)
     x = np.zeros(2000, RECORD)
     x["key"], x["value"] = rng.integers(0, 99, 2000), rng.normal(size=(2000, 3))
-    got = odd(cuda.to_device(x)).copy_to_host()
+    got = has_odd_key(cuda.to_device(x)).copy_to_host()
     np.testing.assert_array_equal(got, x[x["key"] % 2 == 1])
     limit = 50
     chosen, others = cuda.partition("x.key < limit")(x)

@@ -63,7 +63,7 @@ def test_sort_and_argsort_match_numpy(data):
     dtype = data.draw(st.sampled_from([*KINDS_APART, *DTYPES, "m8[s]", "M8[D]"]))
     shape = data.draw(drawn.shapes(0, 3, most=70))
     rng = np.random.default_rng(data.draw(st.integers(0, 50)))
-    placed = drawn.Placed(values(rng, dtype, shape), data.draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values(rng, dtype, shape), data.draw(drawn.recipes(len(shape))))
     host, device = placed.host, placed.device()
     axis = data.draw(st.one_of(st.none(), st.integers(-len(shape) - 1, len(shape))))
     for function in (np.sort, np.argsort):

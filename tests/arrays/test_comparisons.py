@@ -88,7 +88,7 @@ def test_numbers_beyond_the_dtype(dtype):
 def test_comparisons_of_records_match_numpy():
     random = np.random.default_rng()
 
-    def some(shape, dtype):
+    def random_records(shape, dtype):
         made = np.zeros(shape, dtype)
         made["x"] = random.integers(0, 2, shape)
         made["y"] = random.choice([0, 1, np.nan], (*shape, 2))
@@ -99,7 +99,7 @@ def test_comparisons_of_records_match_numpy():
     shapes = (((5,), (5,)), ((5,), (3, 1)), ((), (4,)), ((0,), (1,)), ((2, 3), (2, 3)))
     for first, second in (dtypes, dtypes[::-1], nested, (nested[0], nested[0])):
         for shape, other in shapes:
-            a, b = some(shape, first), some(other, second)
+            a, b = random_records(shape, first), random_records(other, second)
             for x, y in ((a, b), (a, a)):
                 d = cuda.to_device(x)
                 for e in (cuda.to_device(y), y):
@@ -108,7 +108,7 @@ def test_comparisons_of_records_match_numpy():
     a = np.zeros(3, dtypes[0])
     d = cuda.to_device(a)
     assert np.array_equal(d, d)
-    assert not np.array_equal(d, cuda.to_device(some((3,), dtypes[0])))
+    assert not np.array_equal(d, cuda.to_device(random_records((3,), dtypes[0])))
     for other in (3, np.ones(3), cuda.ones(3), "x", None, np.zeros(3, [("x", "i4")])):
         for compared in (operator.eq, operator.ne):
             with pytest.raises(TypeError, match="Cannot compare structured"):

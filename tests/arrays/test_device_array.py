@@ -33,7 +33,7 @@ RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("m", "f8", (2, 3))])
 DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[s]", "S5", ">f4", RECORD]
 
 
-def filled(shape, dtype="f4"):
+def make_host_array(shape, dtype="f4"):
     """Returns a host array without two equal elements next to each other."""
     size = int(np.prod(shape))
     dtype = np.dtype(dtype)
@@ -47,7 +47,7 @@ def on_host(device):
     return host
 
 
-def same(device, host):
+def assert_same_array(device, host):
     assert device.shape == host.shape and device.dtype == host.dtype and device.ndim == host.ndim
     assert device.size == host.size and device.nbytes == host.nbytes
     assert device.itemsize == host.itemsize
@@ -63,8 +63,8 @@ def same(device, host):
     "shape", [(), (1,), (7,), (0,), (3, 0, 2), (4, 5), (2, 3, 1, 4, 2)], ids=str
 )
 def test_copy_to_device_and_back_is_exact(shape, dtype):
-    host = filled(shape, dtype)
-    same(on_device(host), host)
+    host = make_host_array(shape, dtype)
+    assert_same_array(on_device(host), host)
 
 
 @pytest.mark.parametrize("order", "CF")
@@ -75,7 +75,7 @@ def test_strides_of_new_arrays(order):
         assert device.is_c_contiguous() if order == "C" else device.is_f_contiguous()
     device = _core.device_empty((2, 3), "i4", strides=(24, -8))
     assert device.strides == (24, -8) and device.base_nbytes == 24 + 16 + 4
-    host = filled((2, 3), "i4")
+    host = make_host_array((2, 3), "i4")
     device._write(host)
     assert on_host(device).tolist() == host.tolist()
 
@@ -156,7 +156,7 @@ def test_random_basic_indices_match_numpy(seed):
     rng = random.Random(seed)
     for _ in range(60):
         shape = tuple(rng.randint(0, 5) for _ in range(rng.randint(0, 6)))
-        host = filled(shape, rng.choice(["f4", "i2", "c16"]))
+        host = make_host_array(shape, rng.choice(["f4", "i2", "c16"]))
         device = on_device(host)
         for _ in range(4):
             index = random_index(rng, host.shape)
@@ -166,7 +166,7 @@ def test_random_basic_indices_match_numpy(seed):
                 assert type(got) is type(expected) and got.tobytes() == expected.tobytes()
                 break
             assert isinstance(got, _core.DeviceArray)
-            same(got, expected)
+            assert_same_array(got, expected)
             host, device = expected, got
 
 
@@ -175,32 +175,32 @@ def test_views_read_and_write_the_right_elements(seed):
     rng = random.Random(100 + seed)
     for _ in range(25):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
-        host = filled(shape, "i4")
+        host = make_host_array(shape, "i4")
         device = on_device(host)
         index = (*random_index(rng, shape), None)
         if Ellipsis not in index:
             index = (*index, Ellipsis)
-        values = np.asarray(filled(host[index].shape, "i4") + 1)
+        values = np.asarray(make_host_array(host[index].shape, "i4") + 1)
         host[index] = values
         device[index]._write(values[::-1][::-1])
-        same(device, host)
+        assert_same_array(device, host)
 
 
 def test_one_index_without_a_tuple():
-    host = filled((4, 3))
+    host = make_host_array((4, 3))
     device = on_device(host)
     for index in (1, -1, slice(1, 3), Ellipsis, None, slice(None, None, -1)):
-        same(device[index], host[index])
+        assert_same_array(device[index], host[index])
     assert device[2][1] == host[2, 1] and type(device[2][1]) is np.float32
-    same(device[()], host[()])
+    assert_same_array(device[()], host[()])
     scalar = on_device(np.array(2.5))
     assert scalar[()] == 2.5 and type(scalar[()]) is np.float64
     assert scalar[...].shape == () and scalar[None].shape == (1,)
 
 
 def test_invalid_indices_raise():
-    device = on_device(filled((4, 3)))
-    host = filled((4, 3))
+    device = on_device(make_host_array((4, 3)))
+    host = make_host_array((4, 3))
     for index in (
         4,
         -5,
@@ -246,22 +246,22 @@ def test_invalid_indices_raise():
 
 
 def test_fields_of_structured_arrays_are_views():
-    host = filled((3, 4), RECORD)
+    host = make_host_array((3, 4), RECORD)
     device = on_device(host)
     for name in RECORD.names:
-        same(device[name], host[name])
-        same(device[1:, ::2][name], host[1:, ::2][name])
+        assert_same_array(device[name], host[name])
+        assert_same_array(device[1:, ::2][name], host[1:, ::2][name])
     with pytest.raises(ValueError, match="no field of name nothing"):
         device["nothing"]
     record = device[1, 2]
     assert isinstance(record, cuda.DeviceRecord) and record.dtype == RECORD
     assert record.shape == () and record == host[1, 2]
     record["n"] = host[1, 2]["n"] = 1  # not a copy
-    same(device, host)
+    assert_same_array(device, host)
 
 
 def test_len_and_iteration_over_rows():
-    device = on_device(filled((3, 2)))
+    device = on_device(make_host_array((3, 2)))
     assert len(device) == 3 and len(_core.device_empty((0, 2), "f4")) == 0
     with pytest.raises(TypeError, match="unsized"):
         len(_core.device_empty((), "f4"))
@@ -270,15 +270,17 @@ def test_len_and_iteration_over_rows():
 
 # ---- views of any geometry ----
 def test_view_with_explicit_strides():
-    host = filled((6, 4), "f4")
+    host = make_host_array((6, 4), "f4")
     device = on_device(host)
-    same(device._view((24,), None, None), host.reshape(24))
-    same(device._view((4, 6), (4, 16), None), host.T)
-    same(device._view((3, 4), (32, 4), np.dtype("i4"), 16), host[1::2].view("i4"))
-    same(device._view((5, 6), (0, 4), "f4"), np.lib.stride_tricks.as_strided(host, (5, 6), (0, 4)))
-    same(device._view(0, None, "c16"), np.zeros(0, "c16"))
+    assert_same_array(device._view((24,), None, None), host.reshape(24))
+    assert_same_array(device._view((4, 6), (4, 16), None), host.T)
+    assert_same_array(device._view((3, 4), (32, 4), np.dtype("i4"), 16), host[1::2].view("i4"))
+    assert_same_array(
+        device._view((5, 6), (0, 4), "f4"), np.lib.stride_tricks.as_strided(host, (5, 6), (0, 4))
+    )
+    assert_same_array(device._view(0, None, "c16"), np.zeros(0, "c16"))
     inner = device[2:4]
-    same(inner._view((4,), (4,), "f4", -16), host[1])
+    assert_same_array(inner._view((4,), (4,), "f4", -16), host[1])
     for shape, strides, dtype, offset in [
         ((25,), None, "f4", 0),
         ((24,), None, "f4", 4),
@@ -301,24 +303,24 @@ def test_view_with_explicit_strides():
 def test_views_keep_the_memory():
     gc.collect()  # what earlier tests have left
     before = _core.live()["buffers"]
-    views = [on_device(filled(100))]
+    views = [on_device(make_host_array(100))]
     for _ in range(10):
         views.append(views[-1][1:])
     assert _core.live()["buffers"] == before + 1
     last = views[-1]
     del views
-    assert on_host(last).tolist() == filled(100)[10:].tolist()
+    assert on_host(last).tolist() == make_host_array(100)[10:].tolist()
     del last
     assert _core.live()["buffers"] == before
 
 
 def test_results_of_c_code_have_the_registered_class():
     assert type(_core.device_empty(3, "f4")) is cuda.DeviceNDArray
-    assert type(on_device(filled(4))[1:]) is cuda.DeviceNDArray
+    assert type(on_device(make_host_array(4))[1:]) is cuda.DeviceNDArray
 
 
 def test_device_arrays_support_weak_references():
-    device = on_device(filled(4))
+    device = on_device(make_host_array(4))
     ref = weakref.ref(device)
     assert ref() is device
     del device
@@ -331,7 +333,7 @@ def test_strided_copies_both_ways(seed):
     rng = random.Random(seed)
     for _ in range(40):
         shape = tuple(rng.randint(1, 5) for _ in range(rng.randint(1, 4)))
-        base = filled([3 * n for n in shape], rng.choice(["u1", "f4", "c16"]))
+        base = make_host_array([3 * n for n in shape], rng.choice(["u1", "f4", "c16"]))
         steps = [tuple(rng.choice([1, 2, 3, -1, -2]) for _ in shape) for _ in range(2)]
         source, target = (
             base[tuple(slice(None, None, s) for s in step)][tuple(slice(n) for n in shape)]
@@ -352,7 +354,7 @@ def test_copies_between_device_arrays(seed):
     rng = random.Random(seed)
     for _ in range(30):
         n = rng.randint(1, 6)
-        host = filled((4 * n, 5), "i4")
+        host = make_host_array((4 * n, 5), "i4")
         device = on_device(host)
         first, second = (
             slice(s, s + k * n, k)
@@ -368,13 +370,13 @@ def test_copies_between_device_arrays(seed):
         else:
             device[first]._copy(device[second])
             host[first] = host[second].copy()
-        same(device, host)
+        assert_same_array(device, host)
 
 
 def test_arrays_are_copied_between_devices():
     if _core.device_count() < 2:
         pytest.skip("one device")
-    host = filled((6, 4))
+    host = make_host_array((6, 4))
     here = on_device(host)
     _core.select_device(1)
     try:
@@ -383,25 +385,25 @@ def test_arrays_are_copied_between_devices():
         _core.select_device(0)
     assert (here.device, there.device) == (0, 1)
     there._copy(here)
-    same(there, host)
+    assert_same_array(there, host)
     there[::2, 1:]._copy(here[1::2, :3])
     host[::2, 1:] = host[1::2, :3].copy()
-    same(there, host)
+    assert_same_array(there, host)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", RECORD], ids=str)
 def test_fill_of_views_for_each_dtype(dtype):
-    host = filled((5, 6), dtype)
+    host = make_host_array((5, 6), dtype)
     device = on_device(host)
-    value = filled((2,), dtype)[1]
+    value = make_host_array((2,), dtype)[1]
     for index in [(slice(None),), (slice(1, 3),), (slice(None, None, 2), slice(None, None, -3))]:
         device[index]._fill(np.array(value, dtype))
         host[index] = value
-        same(device, host)
+        assert_same_array(device, host)
 
 
 def test_invalid_copies_raise():
-    device = on_device(filled((3, 4)))
+    device = on_device(make_host_array((3, 4)))
     frozen = np.zeros((3, 4), "f4")
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
@@ -435,7 +437,7 @@ def test_invalid_copies_raise():
 
 
 def test_copies_are_ordered_on_streams():
-    host = filled((64, 64))
+    host = make_host_array((64, 64))
     for stream in (_core.Stream(), _core.Stream(non_blocking=True)):
         device = _core.device_empty(host.shape, host.dtype)
         result = np.zeros_like(host)
@@ -466,25 +468,25 @@ def test_page_locked_memory_lives_until_the_copy_is_done():
     stream.synchronize()
     assert (back == 19).all()
     del back, device
-    on_device(filled(3))  # removes the references that the stream no longer needs
+    on_device(make_host_array(3))  # removes the references that the stream no longer needs
     gc.collect()
 
 
 def test_a_bound_stream_is_the_default():
     stream = _core.Stream()
-    device = on_device(filled(8))
+    device = on_device(make_host_array(8))
     assert device.stream == 0 and device.__cuda_array_interface__["stream"] is None
     bound = device._bind(stream)
     assert bound.stream is stream and bound[2:].stream is stream
     assert bound.__cuda_array_interface__["stream"] == stream.handle
     assert bound.address == device.address and device.stream == 0
     assert bound._bind(0).stream == 0
-    same(bound, filled(8))
+    assert_same_array(bound, make_host_array(8))
 
 
 # ---- the CUDA Array Interface ----
 def test_cuda_array_interface_export():
-    device = on_device(filled((3, 4)))
+    device = on_device(make_host_array((3, 4)))
     assert device.__cuda_array_interface__ == {
         "shape": (3, 4),
         "strides": None,
@@ -504,7 +506,7 @@ def test_cuda_array_interface_export():
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_cuda_array_interface_import(dtype):
-    host = filled((5, 6), dtype)
+    host = make_host_array((5, 6), dtype)
     device = on_device(host)
     for array, expected in [
         (device, host),
@@ -520,24 +522,24 @@ def test_cuda_array_interface_import(dtype):
             {"mask": None},
         ):
             view = _core.from_interface(Foreign(array, **changes))
-            same(view, expected)
+            assert_same_array(view, expected)
             assert not expected.size or view.address == array.address
             assert view._owner is not None
 
 
 def test_read_only_interfaces_give_read_only_views():
-    device = on_device(filled(5))
+    device = on_device(make_host_array(5))
     view = _core.from_interface(Foreign(device, data=(device.address, True)))
     assert view.readonly and view[1:].readonly and not device.readonly
     assert view.__cuda_array_interface__["data"] == (device.address, True)
     for write in (
-        lambda: view._write(filled(5)),
+        lambda: view._write(make_host_array(5)),
         lambda: view._fill(np.zeros((), "f4")),
         lambda: view[1:]._copy(device[1:]),
     ):
         with pytest.raises(ValueError, match="read-only"):
             write()
-    same(view, filled(5))
+    assert_same_array(view, make_host_array(5))
 
 
 WRONG = [
@@ -591,7 +593,7 @@ WRONG = [
     "exception, field, value", WRONG, ids=lambda v: getattr(v, "__name__", repr(v)[:20])
 )
 def test_invalid_interfaces_are_rejected(exception, field, value):
-    foreign = Foreign(on_device(filled(5)), **{field: value})
+    foreign = Foreign(on_device(make_host_array(5)), **{field: value})
     with pytest.raises(exception, match=field):
         _core.from_interface(foreign)
 
@@ -605,7 +607,7 @@ def test_import_of_strange_objects():
         def __cuda_array_interface__(self):
             raise ZeroDivisionError
 
-    class Lacking:
+    class WithoutInterface:
         @property
         def __cuda_array_interface__(self):
             raise AttributeError
@@ -614,13 +616,13 @@ def test_import_of_strange_objects():
         _core.from_interface(Dictless())
     with pytest.raises(ZeroDivisionError):
         _core.from_interface(Raising())
-    for nothing in (Lacking(), 3, None, np.zeros(3), cuda.DeviceNDArray):
+    for nothing in (WithoutInterface(), 3, None, np.zeros(3), cuda.DeviceNDArray):
         with pytest.raises(TypeError, match="cuda array interface"):
             _core.from_interface(nothing)
 
 
 def test_records_whose_fields_do_not_add_up_are_bytes():
-    device = on_device(filled(4, "V12"))
+    device = on_device(make_host_array(4, "V12"))
     for descr in ([("x", "<f4")], [("x", "O")], None):
         view = _core.from_interface(Foreign(device, descr=descr))
         assert view.dtype == np.dtype("V12")
@@ -630,7 +632,7 @@ def test_records_whose_fields_do_not_add_up_are_bytes():
 
 
 def test_the_owner_is_kept_and_cycles_are_collected():
-    device = on_device(filled(5))
+    device = on_device(make_host_array(5))
     foreign = Foreign(device)
     ref = weakref.ref(foreign)
     view = _core.from_interface(foreign)[1:]
@@ -643,13 +645,13 @@ def test_the_owner_is_kept_and_cycles_are_collected():
 
 
 def test_from_pointer_keeps_the_owner_alive():
-    host = filled((4, 4), "i4")
+    host = make_host_array((4, 4), "i4")
     device = on_device(host)
     owner = type("Owner", (), {})()
     ref = weakref.ref(owner)
-    same(_core.from_pointer(device.address, (4, 4), None, "i4"), host)
+    assert_same_array(_core.from_pointer(device.address, (4, 4), None, "i4"), host)
     view = _core.from_pointer(device.address + 48, (4, 4), (-16, 4), "i4", owner)
-    same(view, host[::-1])
+    assert_same_array(view, host[::-1])
     del owner
     assert ref() is view._owner
     del view
@@ -677,7 +679,7 @@ def code(value):
 def test_type_codes_of_values_and_arrays():
     order = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
     for number, dtype in enumerate(order, 1):
-        host = filled((3, 4), dtype)
+        host = make_host_array((3, 4), dtype)
         array = 1 << 16 | 2 << 8 | number
         for value, expected in [
             (host[1, 1], number),
@@ -704,16 +706,16 @@ def test_type_codes_of_values_and_arrays():
 
 def test_type_codes_of_records():
     for value in (
-        filled(3, RECORD),
-        on_device(filled(3, RECORD)),
-        filled(3, RECORD)[0],
-        Foreign(on_device(filled(3, RECORD))),
+        make_host_array(3, RECORD),
+        on_device(make_host_array(3, RECORD)),
+        make_host_array(3, RECORD)[0],
+        Foreign(on_device(make_host_array(3, RECORD))),
     ):
         assert code(value) & 0xFF == 0
         assert _core.code_object(code(value) >> 20) == RECORD
-    assert code(filled(3, RECORD)[:1]) == code(filled(3, RECORD))
+    assert code(make_host_array(3, RECORD)[:1]) == code(make_host_array(3, RECORD))
     other = np.dtype([("x", "f4")])
-    assert code(filled(2, other)) >> 20 != code(filled(2, RECORD)) >> 20
+    assert code(make_host_array(2, other)) >> 20 != code(make_host_array(2, RECORD)) >> 20
     for index in (0, -1, 5000):
         with pytest.raises(IndexError):
             _core.code_object(index)
@@ -721,14 +723,14 @@ def test_type_codes_of_records():
 
 def test_type_codes_of_other_objects():
     pair = collections.namedtuple("pair", "x y")
-    values = [None, np.float32, (), (1,), (1, 2.0), (1, (2.0,)), pair(1, 2.0), filled(2, "M8[s]"),
-              filled(2, "M8[D]"), filled(2, "m8[s]"), filled(2, "i8")]  # fmt: skip
+    values = [None, np.float32, (), (1,), (1, 2.0), (1, (2.0,)), pair(1, 2.0), make_host_array(2, "M8[s]"),
+              make_host_array(2, "M8[D]"), make_host_array(2, "m8[s]"), make_host_array(2, "i8")]  # fmt: skip
     codes = [code(value) for value in values]
     assert len(set(codes)) == len(codes)
     assert codes == [code(value) for value in values]
     assert code(np.dtype("f4")) == code(np.float32) and code((2, 3.5)) == code((1, 2.0))
     assert _core.code_object(code(pair(3, 4.0)) >> 20) == (pair, _core.typecodes((1, 2.0)))
-    assert code(np.datetime64(1, "s")) == 5 | code(filled(2, "M8[s]")) >> 20 << 20
+    assert code(np.datetime64(1, "s")) == 5 | code(make_host_array(2, "M8[s]")) >> 20 << 20
     assert code(enum.Enum("E", {"A": 2.5}).A) == code(2.5)
     deep = ()
     for _ in range(100):
@@ -738,8 +740,8 @@ def test_type_codes_of_other_objects():
 
 
 def test_types_without_a_type_code():
-    for value in ("s", [1], object(), filled(3, ">M8[s]"), filled(3, ">f4"), filled(3, "S3"),
-                  np.array([None]), on_device(filled(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
+    for value in ("s", [1], object(), make_host_array(3, ">M8[s]"), make_host_array(3, ">f4"), make_host_array(3, "S3"),
+                  np.array([None]), on_device(make_host_array(3, ">f4")), np.zeros(3, "V8"), (1, "s"),
                   np.dtype("S3"), np.zeros(2, "g"), np.zeros(2, [("x", ">i4")])):  # fmt: skip
         with pytest.raises(TypeError, match="argument 2"):
             _core.typecodes((1, value))
@@ -750,7 +752,7 @@ def test_types_without_a_type_code():
 
 
 def test_transfers_report_their_kind():
-    host = filled(3)
+    host = make_host_array(3)
     for mode in (1, 2, 3):
         transfer = _core.Transfer(host, mode)
         assert transfer.array is host and transfer.mode == mode
@@ -761,9 +763,9 @@ def test_transfers_report_their_kind():
 
 def test_arrays_with_32_dimensions():
     shape = (1, 2) * 16
-    host = filled(shape, "u1")
+    host = make_host_array(shape, "u1")
     device = on_device(host)
-    same(device, host)
-    same(device[..., ::-1], host[..., ::-1])
-    same(device[:, 1, :, 0], host[:, 1, :, 0])
+    assert_same_array(device, host)
+    assert_same_array(device[..., ::-1], host[..., ::-1])
+    assert_same_array(device[:, 1, :, 0], host[:, 1, :, 0])
     assert list(itertools.islice(device.strides, 3)) == list(host.strides[:3])

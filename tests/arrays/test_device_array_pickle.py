@@ -26,7 +26,7 @@ def host(request):
     return ARRAYS[request.param]
 
 
-def same(device, host):
+def assert_same_array(device, host):
     assert type(device) is cuda.DeviceNDArray
     assert (device.shape, device.dtype) == (host.shape, host.dtype)
     assert device.copy_to_host().tobytes() == host.tobytes()
@@ -34,7 +34,7 @@ def same(device, host):
 
 @pytest.mark.parametrize("protocol", range(2, 6))
 def test_pickle_round_trip(host, protocol):
-    same(pickle.loads(pickle.dumps(cuda.to_device(host), protocol)), host)
+    assert_same_array(pickle.loads(pickle.dumps(cuda.to_device(host), protocol)), host)
 
 
 def test_protocol_5_sends_elements_out_of_band():
@@ -45,7 +45,7 @@ def test_protocol_5_sends_elements_out_of_band():
         assert len(data) < 1000 and len(buffers) == 1
         assert buffers[0].raw().nbytes == host.nbytes
         again = pickle.loads(data, buffers=buffers)
-        same(again, host)
+        assert_same_array(again, host)
         assert again.strides == host.strides, "the order of the axes stays"
         with pytest.raises(pickle.UnpicklingError):
             pickle.loads(data)
@@ -79,7 +79,7 @@ def test_dask_serializers_round_trip(protocol, host, serializers):
     if serializers == ("cuda",):
         assert all(cuda.is_cuda_array(frame) for frame in frames)
     again = protocol.deserialize(header, frames)
-    same(again, host)
+    assert_same_array(again, host)
     if host.strides == device.strides:
         assert again.strides == host.strides
 
@@ -96,14 +96,16 @@ def test_a_view_sends_only_itself(protocol):
     wide = cuda.to_device(np.arange(1 << 16, dtype="f4"))
     _, frames = protocol.serialize(wide[5:9])
     assert sum(frame.nbytes for frame in frames) == 16
-    same(protocol.deserialize(*protocol.serialize(wide[5:9])), np.arange(5, 9, dtype="f4"))
+    assert_same_array(
+        protocol.deserialize(*protocol.serialize(wide[5:9])), np.arange(5, 9, dtype="f4")
+    )
 
 
 def test_dask_deserializes_split_frames(protocol):
     """A long message may arrive in several frames."""
     host = np.arange(100, dtype="f4")
     header, (frame,) = protocol.serialize(cuda.to_device(host))
-    same(protocol.deserialize(header, [frame[:100], frame[100:]]), host)
+    assert_same_array(protocol.deserialize(header, [frame[:100], frame[100:]]), host)
 
 
 def test_dask_sizeof_returns_nbytes():

@@ -323,13 +323,13 @@ def test_numbas_devicearray_functions():
     with pytest.raises(ValueError, match="require a device array object, got ndarray"):
         devicearray.verify_cuda_ndarray_interface(host)
 
-    class Almost:
+    class AlmostArray:
         __cuda_ndarray__ = True
         shape = (1,)
         strides = 8
 
     with pytest.raises(AttributeError, match="strides must be of type"):
-        devicearray.verify_cuda_ndarray_interface(Almost())
+        devicearray.verify_cuda_ndarray_interface(AlmostArray())
     with pytest.raises(AttributeError, match="shape"):
         devicearray.verify_cuda_ndarray_interface(type("None", (), {"__cuda_ndarray__": True})())
     assert devicearray.from_array_like(host.T).strides == host.T.strides

@@ -43,12 +43,12 @@ def test_flat_is_compared_and_iterated_as_in_numpy(host):
 
 @pytest.mark.parametrize("host", HOSTS, ids=str)
 def test_flat_is_assigned_as_in_numpy(host):
-    def assigned(a, key, value):
+    def assign_flat(a, key, value):
         made = a.copy()
         made.flat[key] = value
         return made
 
-    def replaced(a, value):
+    def replace_flat(a, value):
         made = a.copy()[:, ::-1]
         made.flat = value
         return made
@@ -57,8 +57,8 @@ def test_flat_is_assigned_as_in_numpy(host):
         for key in (slice(0, 4), [0, 1], np.arange(6) > 2, np.array([5, 0, 2]), 0, ..., (0, 1)):
             if type(key) is int and np.size(value) == 0:
                 continue  # NumPy reads past the end
-            alike(assigned, host, key, value)
-        alike(replaced, host, value)
+            alike(assign_flat, host, key, value)
+        alike(replace_flat, host, value)
 
 
 def test_flat_with_a_step_sets_the_diagonal():

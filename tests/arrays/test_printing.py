@@ -150,16 +150,18 @@ def test_a_shortened_array_of_many_axes():
 
 
 def test_the_text_of_common_arrays():
-    def shown(values, dtype=None):
+    def repr_of(values, dtype=None):
         return repr(cuda.to_device(np.asarray(values, dtype)))
 
-    assert shown([0, 1.5], "f4") == "DeviceNDArray([0. , 1.5], dtype=float32, device=0)"
-    assert shown(2.5, "f8") == "DeviceNDArray(2.5, dtype=float64, device=0)"
-    assert shown([True]) == "DeviceNDArray([ True], dtype=bool, device=0)"
-    assert shown(np.zeros((0, 3))) == "DeviceNDArray([], shape=(0, 3), dtype=float64, device=0)"
-    assert shown(["ab"]) == "DeviceNDArray(['ab'], dtype='<U2', device=0)"
-    assert shown([0], "M8[D]") == ("DeviceNDArray(['1970-01-01'], dtype='datetime64[D]', device=0)")
-    assert shown(np.arange(2000)) == (
+    assert repr_of([0, 1.5], "f4") == "DeviceNDArray([0. , 1.5], dtype=float32, device=0)"
+    assert repr_of(2.5, "f8") == "DeviceNDArray(2.5, dtype=float64, device=0)"
+    assert repr_of([True]) == "DeviceNDArray([ True], dtype=bool, device=0)"
+    assert repr_of(np.zeros((0, 3))) == "DeviceNDArray([], shape=(0, 3), dtype=float64, device=0)"
+    assert repr_of(["ab"]) == "DeviceNDArray(['ab'], dtype='<U2', device=0)"
+    assert repr_of([0], "M8[D]") == (
+        "DeviceNDArray(['1970-01-01'], dtype='datetime64[D]', device=0)"
+    )
+    assert repr_of(np.arange(2000)) == (
         "DeviceNDArray([   0,    1,    2, ..., 1997, 1998, 1999],\n"
         "              shape=(2000,), dtype=int64, device=0)"
     )
@@ -224,7 +226,7 @@ def test_printing_in_a_capture_reports_it_and_keeps_the_capture():
 def test_a_lost_context_is_reported():
     x = cuda.to_device(np.arange(4.0))
 
-    def shown(show, status):
+    def texts_after_failures(show, status):
         """The text with each of the driver calls of `show` failing, those that differ."""
         texts = set()
         for number in range(1, 8):
@@ -236,13 +238,16 @@ def test_a_lost_context_is_reported():
         return texts - {show(x)}
 
     for status in (ILLEGAL_ADDRESS, CONTEXT_IS_DESTROYED):
-        texts = shown(repr, status)
+        texts = texts_after_failures(repr, status)
         assert texts
         assert all(text.startswith(f"DeviceNDArray(<[{status}] ") for text in texts), texts
         assert all(text.endswith(">, shape=(4,), dtype=float64, device=0)") for text in texts)
-        texts = shown(str, status)
+        texts = texts_after_failures(str, status)
         assert texts and all(text.startswith(f"<[{status}] ") for text in texts), texts
-        assert any(f"&lt;[{status}] " in text for text in shown(lambda x: x._repr_html_(), status))
+        assert any(
+            f"&lt;[{status}] " in text
+            for text in texts_after_failures(lambda x: x._repr_html_(), status)
+        )
 
 
 def test_edgeitems_of_zero_print_the_last_element_as_numpy_does():

@@ -70,7 +70,7 @@ DATA = {
 }
 
 
-def made(name, rng, shape, code):
+def random_numbers(name, rng, shape, code):
     """Returns numbers of a dtype, whose real and imaginary parts are drawn apart."""
     real = code.lower()
     x = DATA[name](rng, shape, real).astype(real)
@@ -101,12 +101,12 @@ def _products(x, y):
     x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
     product = x * y
 
-    def parts(a):
+    def split_in_halves(a):
         scaled = a * (2.0**27 + 1)
         high = scaled - (scaled - a)
         return high, a - high
 
-    (a, b), (c, d) = parts(x), parts(y)
+    (a, b), (c, d) = split_in_halves(x), split_in_halves(y)
     rest = ((a * c - product) + a * d + b * c) + b * d
     return np.concatenate([product, rest])
 
@@ -347,7 +347,7 @@ def roundings(found, exact, of_all=False):
     return float(np.max(error / size, initial=0))
 
 
-def measured(name, code, rng, shape):
+def measure_errors(name, code, rng, shape):
     """{(axis, data): (ours, NumPy's)}"""
     from numbalite import cuda
 
@@ -359,7 +359,7 @@ def measured(name, code, rng, shape):
             info = np.iinfo(code)
             x = rng.integers(info.max // 2, info.max, shape, dtype=code, endpoint=True)
         else:
-            x = made(data, rng, shape, code)
+            x = random_numbers(data, rng, shape, code)
         device = cuda.to_device(x)
         for axis in case.axes:
             with np.errstate(all="ignore"):
@@ -426,7 +426,7 @@ def main():
     for name in given.only.split(","):
         for code in CASES[name].codes:
             rng = np.random.default_rng(given.seed)
-            errors = results[name, code] = measured(name, code, rng, shape)
+            errors = results[name, code] = measure_errors(name, code, rng, shape)
             for (axis, data), (ours, theirs) in excess(name, code, errors).items():
                 worse += 1
                 print(

@@ -13,7 +13,7 @@ ROWS = 1000 if SMALL else 1_000_000
 SIDE = 256 if SMALL else 8192
 
 
-def whole(shape, dtype=np.float32, most=3):
+def small_integers(shape, dtype=np.float32, most=3):
     """Small integers, whose sums are exact."""
     return np.random.default_rng(5).integers(0, most, shape).astype(dtype)
 
@@ -22,7 +22,7 @@ def whole(shape, dtype=np.float32, most=3):
 def add_at(floor):
     from numbalite import cuda
 
-    host = whole(100 * ROWS // 10, np.int64, 256)
+    host = small_integers(100 * ROWS // 10, np.int64, 256)
     indices, bins = cuda.to_device(host), cuda.zeros(256, np.int32)
     np.add.at(bins, indices, 1)
     close(bins.copy_to_host(), np.bincount(host, minlength=256))
@@ -34,7 +34,7 @@ def add_at(floor):
 def strided_assignment(floor):
     from numbalite import cuda
 
-    host = whole(MANY // 4)
+    host = small_integers(MANY // 4)
     e, d = cuda.to_device(host), cuda.zeros(MANY // 2, np.float32)
     d[::2] = e
     close(d.copy_to_host()[::2], host)
@@ -50,7 +50,7 @@ def strided_assignment(floor):
 def long_scan(floor):
     from numbalite import cuda
 
-    host = whole(MANY, most=2)
+    host = small_integers(MANY, most=2)
     x = cuda.to_device(host)
     out = np.cumsum(x)
     part = slice(0, 1 << 22)  # sums are exact up to 2^24
@@ -67,7 +67,7 @@ def long_scan(floor):
 def short_scan(floor):
     from numbalite import cuda
 
-    host = whole(1000)
+    host = small_integers(1000)
     x = cuda.to_device(host)
     close(np.cumsum(x).copy_to_host(), np.cumsum(host))
     ours = calls_of(lambda: np.cumsum(x), cuda.synchronize)
@@ -82,7 +82,7 @@ def sum_row(key, shape, axis):
     def measure(floor):
         from numbalite import cuda
 
-        host = whole((rows, columns))
+        host = small_integers((rows, columns))
         x = cuda.to_device(host)
         out = np.sum(x, axis)
         close(out.copy_to_host(), host.sum(axis))
@@ -99,7 +99,7 @@ sum_row("A7", (16, ROWS), 0)
 def transposed_copy(floor):
     from numbalite import cuda
 
-    host = whole((SIDE, SIDE))
+    host = small_integers((SIDE, SIDE))
     x = cuda.to_device(host)
     out = x.T.copy()
     close(out.copy_to_host(), host.T)
@@ -113,7 +113,7 @@ def row_products(floor):
 
     if not hasattr(np, "vecdot"):
         raise LeftOut("NumPy 2.0 and later have vecdot")
-    host = whole((ROWS // 10, 1000))
+    host = small_integers((ROWS // 10, 1000))
     x, y = cuda.to_device(host), cuda.to_device(host)
     close(np.vecdot(x, y).copy_to_host(), (host * host).sum(1))
     least = floor.memory(2 * host.nbytes)
@@ -190,7 +190,7 @@ def gufunc_dot(floor):
     from numbalite import cuda
 
     dot, _ = gufuncs()
-    host = whole((ROWS // 10, 1000))
+    host = small_integers((ROWS // 10, 1000))
     x, y = cuda.to_device(host), cuda.to_device(host)
     close(dot(x, y).copy_to_host(), (host * host).sum(1))
     least = floor.memory(2 * host.nbytes)
@@ -202,7 +202,7 @@ def gufunc_running(floor):
     from numbalite import cuda
 
     _, running = gufuncs()
-    host = whole((ROWS, 64))
+    host = small_integers((ROWS, 64))
     x = cuda.to_device(host)
     close(running(x).copy_to_host(), host.cumsum(1))
     least = floor.memory(2 * host.nbytes)
@@ -214,7 +214,7 @@ def gufunc_products(floor):
     from numbalite import cuda
 
     product = ufuncs()["product"]
-    host = whole((ROWS // 5, 8, 8))
+    host = small_integers((ROWS // 5, 8, 8))
     x, y = cuda.to_device(host), cuda.to_device(host)
     close(product(x, y).copy_to_host(), host @ host)
     least = floor.memory(3 * host.nbytes)

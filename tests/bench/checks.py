@@ -117,15 +117,15 @@ def workloads(size):
 def launch_time(launch, rounds):
     """Returns (seconds of the first launch, the least of the later ones)."""
 
-    def once():
+    def time_once():
         start = sum(os.times()[:4])  # with that of the compilers that were run
         begin = time.process_time()
         launch()
         cuda.synchronize()
         return time.process_time() - begin, sum(os.times()[:4]) - start
 
-    first = once()[1]
-    return first, min(once()[0] for _ in range(rounds))
+    first = time_once()[1]
+    return first, min(time_once()[0] for _ in range(rounds))
 
 
 def measure(size, rounds):
@@ -144,13 +144,15 @@ def measure(size, rounds):
             times[title] = later
             if title == "memory":  # the first check compiles the instrumented image
                 compiling["all"].append(first - later)
-        plain, times["none"] = unchecked(function, grid, block, arguments, launch, rounds)
+        plain, times["none"] = unchecked_launch_times(
+            function, grid, block, arguments, launch, rounds
+        )
         ratios = {title: time / plain for title, time in times.items()}
         rows.append((name, plain, ratios))
     return rows, {title: statistics.median(times) for title, times in compiling.items()}
 
 
-def unchecked(function, grid, block, arguments, launch, rounds):
+def unchecked_launch_times(function, grid, block, arguments, launch, rounds):
     """Returns seconds of a launch of a twin that never was checked, and of this one that was."""
     fresh = cuda.jit(function)[grid, block]
     pairs = []

@@ -17,16 +17,16 @@ NAMES = {"int8": "signed char", "int16": "short", "float32": "float", "float64":
 
 
 @functools.cache
-def hand(name):
+def hand_written_kernel(name):
     from numbalite import cuda
 
     return cuda.jit(source=(HERE / "hand.cu").read_text(), name=name)
 
 
-def of(name, *parameters):
-    """Returns a kernel of hand.cu: of("add", "int8", 16, 2) is add<signed char, 16, 2>."""
+def kernel_by_name(name, *parameters):
+    """Returns a kernel of hand.cu: kernel_by_name("add", "int8", 16, 2) is add<signed char, 16, 2>."""
     texts = [NAMES.get(p, str(p)) for p in parameters]
-    return hand(f"{name}<{', '.join(texts)}>" if texts else name)
+    return hand_written_kernel(f"{name}<{', '.join(texts)}>" if texts else name)
 
 
 def noise(shape, dtype, seed=1):
@@ -35,11 +35,11 @@ def noise(shape, dtype, seed=1):
 
     x = cuda.device_array(shape, dtype)
     flat = x.reshape(x.size)
-    of("noise", dtype)[-(-x.size // 256), 256](flat, x.size, seed)
+    kernel_by_name("noise", dtype)[-(-x.size // 256), 256](flat, x.size, seed)
     return x
 
 
-def poisoned(shape, dtype):
+def filled_with_77(shape, dtype):
     from numbalite import cuda
 
     x = cuda.device_array(shape, dtype)
@@ -53,7 +53,7 @@ def assert_same(x, y, what):
 
     count = cuda.to_device(np.zeros(1, np.uint32))
     flat = x.reshape(x.size), y.reshape(y.size)
-    of("differences", x.dtype.name)[-(-x.size // 256), 256](*flat, x.size, count)
+    kernel_by_name("differences", x.dtype.name)[-(-x.size // 256), 256](*flat, x.size, count)
     different = int(count.copy_to_host()[0])
     assert different == 0, f"{what}: {different} of {x.size} elements differ"
 
@@ -99,13 +99,15 @@ def dense(a, b, c, n, widths):
     variants."""
     add, _ = adders()
     x, y = noise(n, a), noise(n, b, 2)
-    outputs = poisoned(n, c), poisoned(n, c)
+    outputs = filled_with_77(n, c), filled_with_77(n, c)
     add(x, y, out=outputs[0])
     for part in (slice(0, 4096), slice(n - 4096, n)):
         want = x[part].copy_to_host() + y[part].copy_to_host()
         np.testing.assert_array_equal(outputs[0][part].copy_to_host(), want)
     variants = [
-        functools.partial(of("add", a, b, c, v, u)[n // (v * u * 256), 256], x, y, outputs[1], n)
+        functools.partial(
+            kernel_by_name("add", a, b, c, v, u)[n // (v * u * 256), 256], x, y, outputs[1], n
+        )
         for v, u in widths
     ]
     itemsizes = sum(np.dtype(t).itemsize for t in (a, b, c))
@@ -139,13 +141,16 @@ def add_mixed(floor):
 @element_row("E5", "int8 to f32, x * 2.5, 2^28", 5 * N)
 def scale_int8(floor):
     _, scale = adders()
-    x, outputs = noise(N, "int8"), (poisoned(N, "float32"), poisoned(N, "float32"))
+    x, outputs = noise(N, "int8"), (filled_with_77(N, "float32"), filled_with_77(N, "float32"))
     scale(x, out=outputs[0])
     part = slice(N - 4096, N)
     close(outputs[0][part].copy_to_host(), x[part].copy_to_host() * np.float32(2.5), 1e-6)
     variants = [
         functools.partial(
-            of("scale", "int8", "float32", v, u)[N // (v * u * 256), 256], x, outputs[1], N
+            kernel_by_name("scale", "int8", "float32", v, u)[N // (v * u * 256), 256],
+            x,
+            outputs[1],
+            N,
         )
         for v, u in [(4, 1), (4, 4), (16, 1)]
     ]
@@ -156,7 +161,7 @@ def square(other, hands, view=lambda x: x):
     """Returns (numbalite, floor, limit) of a + view(other) for a square a."""
     add, _ = adders()
     a, b = noise((SIDE, SIDE), "float32"), noise(other, "float32", 2)
-    outputs = [poisoned((SIDE, SIDE), "float32") for _ in range(2)]
+    outputs = [filled_with_77((SIDE, SIDE), "float32") for _ in range(2)]
     seen = view(b)
     add(a, seen, out=outputs[0])
     whole = np.broadcast_to(view(b.copy_to_host()), (SIDE, SIDE))
@@ -173,13 +178,13 @@ def square(other, hands, view=lambda x: x):
 @element_row("E6", "add f32, a row broadcast, 16384^2", 8 * N)
 def broadcast_row(floor):
     grid = SIDE // 4 // 256
-    return square(SIDE, [(of("add_row", r), (grid, SIDE // r), 256) for r in (1, 4)])
+    return square(SIDE, [(kernel_by_name("add_row", r), (grid, SIDE // r), 256) for r in (1, 4)])
 
 
 @element_row("E7", "add f32, a column broadcast, 16384^2", 8 * N)
 def broadcast_column(floor):
     grid = SIDE // 4 // 256
-    hands = [(of("add_column", u), (grid // u, SIDE), 256) for u in (1, 4)]
+    hands = [(kernel_by_name("add_column", u), (grid // u, SIDE), 256) for u in (1, 4)]
     return square(SIDE, hands, lambda x: x.reshape(SIDE, 1))
 
 
@@ -187,9 +192,9 @@ def broadcast_column(floor):
 def transposed(floor):
     tiles = SIDE // 32
     hands = [
-        (of("add_transposed", 8), (tiles, tiles), (32, 8)),
-        (of("add_transposed", 16), (tiles, tiles), (32, 16)),
-        (of("add_transposed_squares"), (tiles // 2, tiles // 2), 256),
+        (kernel_by_name("add_transposed", 8), (tiles, tiles), (32, 8)),
+        (kernel_by_name("add_transposed", 16), (tiles, tiles), (32, 16)),
+        (kernel_by_name("add_transposed_squares"), (tiles // 2, tiles // 2), 256),
     ]
     return square((SIDE, SIDE), hands, lambda x: x.T)
 
@@ -198,14 +203,16 @@ def shifted(other, seen, first, count, hands, moved):
     """Returns (numbalite, floor, limit) of c[:count] = view of a + b."""
     add, _ = adders()
     a, b = noise(other, "float32"), noise(N // 2, "float32", 2)
-    outputs = poisoned(N // 2, "float32"), poisoned(N // 2, "float32")
+    outputs = filled_with_77(N // 2, "float32"), filled_with_77(N // 2, "float32")
     x, y, out = seen(a), b[:count], outputs[0][:count]
     add(x, y, out=out)
     for part in (slice(0, 4096), slice(count - 4096, count)):
         want = x[part].copy_to_host() + y[part].copy_to_host()
         np.testing.assert_array_equal(out[part].copy_to_host(), want)
     variants = [
-        functools.partial(of(name, u)[N // 2 // (width * u * 256), 256], a, b, outputs[1], N // 2)
+        functools.partial(
+            kernel_by_name(name, u)[N // 2 // (width * u * 256), 256], a, b, outputs[1], N // 2
+        )
         for name, u, width in hands
     ]
     same = [x[:count] for x in outputs]
@@ -238,7 +245,7 @@ def tolerance(dtype):
     return {"float32": 2e-4, "float64": 1e-11}.get(dtype, 0)
 
 
-def summed(host, dtype, axis):
+def expected_sum(host, dtype, axis):
     """Returns the expected sum: of bytes modulo 256."""
     if dtype == "int8":
         return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
@@ -253,7 +260,7 @@ def sums(dtype, axis):
     rows = SIDE // (2 if dtype == "float64" else 1)
     x = noise((rows, SIDE), dtype)
     shape = {None: 1, 1: rows, 0: SIDE}[axis]
-    out, theirs = poisoned(shape, dtype), poisoned(shape, dtype)
+    out, theirs = filled_with_77(shape, dtype), filled_with_77(shape, dtype)
 
     def ours():
         total()(x, res=out, axis=axis)
@@ -266,8 +273,8 @@ def sums(dtype, axis):
                 continue
             grid = (SIDE // lanes // threads, pieces)
             parts = cuda.device_array(pieces * SIDE, dtype)
-            first = of("sum_columns", dtype, ahead)[grid, threads]
-            last = of("sum_columns", dtype, 8)[(SIDE // lanes // 32, 1), 32]
+            first = kernel_by_name("sum_columns", dtype, ahead)[grid, threads]
+            last = kernel_by_name("sum_columns", dtype, 8)[(SIDE // lanes // 32, 1), 32]
             variants.append(
                 lambda p=parts, f=first, g=last, n=pieces: (
                     f(flat, p, SIDE, rows),
@@ -276,19 +283,19 @@ def sums(dtype, axis):
             )
     elif axis == 1:
         for threads, ahead in ((128, 4), (256, 4), (512, 4), (128, 8), (256, 8), (256, 2)):
-            kernel = of("sum_rows", dtype, ahead)[(1, rows), threads]
+            kernel = kernel_by_name("sum_rows", dtype, ahead)[(1, rows), threads]
             variants.append(lambda k=kernel: k(flat, theirs, SIDE))
     else:
         for blocks, ahead in ((1024, 4), (4096, 4), (1024, 8), (2048, 8), (4096, 8)):
             parts = cuda.device_array(blocks, dtype)
-            first = of("sum_rows", dtype, ahead)[(blocks, 1), 256]
-            last = of("sum_rows", dtype, 1)[1, 256]
+            first = kernel_by_name("sum_rows", dtype, ahead)[(blocks, 1), 256]
+            last = kernel_by_name("sum_rows", dtype, 1)[1, 256]
             variants.append(
                 lambda p=parts, f=first, g=last, n=blocks: (f(flat, p, x.size), g(p, theirs, n))
             )
     ours()
     host = x.copy_to_host()
-    want = summed(host, dtype, axis)
+    want = expected_sum(host, dtype, axis)
     np.testing.assert_allclose(out.copy_to_host(), np.reshape(want, shape), rtol=tolerance(dtype))
     for variant in variants:
         theirs.fill(55)

@@ -109,7 +109,7 @@ def library(name):
     return cuda, cuda.to_device, cuda.synchronize
 
 
-def compiled(name):
+def count_compilations(name):
     if name != "numbalite":
         return 0
     from numbalite import compilers
@@ -123,13 +123,13 @@ def measure(name, dtype):
     found = {}
     for function, call in calls(xp, array, dtype).items():
         wait()
-        times, before = [], compiled(name)
+        times, before = [], count_compilations(name)
         for _ in range(3):
             begin = time.perf_counter()
             call()
             wait()
             times.append(time.perf_counter() - begin)
-        found[function] = 1000 * (times[0] - min(times[1:])), compiled(name) - before
+        found[function] = 1000 * (times[0] - min(times[1:])), count_compilations(name) - before
     return found
 
 

@@ -469,7 +469,7 @@ def measure(wanted, path):
     return record
 
 
-def joined(records):
+def join_records(records):
     """Returns one record of all curves; of those with the same label the last one is used. The
     interpreter with its lock and the one without are two runs, for example."""
     first, *others = records
@@ -525,7 +525,7 @@ def main():
     options = parser.parse_args()
     if options.sources:
         records = [json.loads(pathlib.Path(p).read_text()) for p in options.sources.split(",")]
-        record = joined(records)
+        record = join_records(records)
     else:
         import warnings
 

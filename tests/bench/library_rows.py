@@ -43,7 +43,7 @@ def words_c(floor):
     return library
 
 
-def repeated(floor, make):
+def repeated_library_call(floor, make):
     """Returns a measurement of a library's function; make() returns it as (library, name,
     words)."""
     if SMALL:
@@ -85,7 +85,9 @@ def fft(floor):
     close(np.fft.fft(d).copy_to_host(), np.fft.fft(host), 1e-3)
     out = cuda.device_array_like(d)
     ours = loop_of("fft(d)", {"fft": np.fft.fft, "d": d}, cuda.synchronize)
-    ours, least = in_turn(ours, repeated(floor, lambda: exec_c2c(d, out, 1024)), count=1000)
+    ours, least = in_turn(
+        ours, repeated_library_call(floor, lambda: exec_c2c(d, out, 1024)), count=1000
+    )
     return ours, least, least + 1 + NEW
 
 
@@ -99,7 +101,9 @@ def fft2(floor):
     np.testing.assert_allclose(np.fft.fft2(d).copy_to_host(), want, atol=1e-3 * abs(want).max())
     out = cuda.device_array_like(d)
     ours = loop_of("fft(d)", {"fft": np.fft.fft2, "d": d}, cuda.synchronize)
-    ours, least = in_turn(ours, repeated(floor, lambda: exec_c2c(d, out, n, n)), count=300)
+    ours, least = in_turn(
+        ours, repeated_library_call(floor, lambda: exec_c2c(d, out, n, n)), count=300
+    )
     return ours, least, max(1.05 * least, least + 1 + NEW)
 
 
@@ -126,7 +130,7 @@ def product(floor, n):
     ours = loop_of(
         "matmul(a, a, out=out)", {"matmul": cuda.matmul, "a": a, "out": out}, cuda.synchronize
     )
-    return in_turn(ours, repeated(floor, sgemm), count=1000 if n < 100 else 300)
+    return in_turn(ours, repeated_library_call(floor, sgemm), count=1000 if n < 100 else 300)
 
 
 @row("G3", "cuda.matmul of 64 x 64 float32, out=", "us", "cuBLAS's call + 1", gpu=True)
@@ -184,7 +188,7 @@ def sparse_product(floor):
         return library, "cusparseSpMV", [*words, buffer.address]
 
     ours = loop_of("s @ d", {"s": s, "d": d}, cuda.synchronize)
-    ours, least = in_turn(ours, repeated(floor, spmv), count=1000)
+    ours, least = in_turn(ours, repeated_library_call(floor, spmv), count=1000)
     return ours, least, least + 1 + NEW
 
 

@@ -78,7 +78,7 @@ for thread in threads:
 _COPIED = []
 
 
-def copied():
+def large_copy_times():
     """Returns microseconds of large copies in a process of their own: [to the device, to the host,
     to the host while all results are kept], each in the order of the calls."""
     if not _COPIED:
@@ -98,27 +98,27 @@ def against_bus(times, floor, direction):
 
 @large_row("T1", "to_device, 1 GiB of ordinary memory")
 def large_to_device(floor):
-    return against_bus(copied()[0][1:], floor, "to_device")
+    return against_bus(large_copy_times()[0][1:], floor, "to_device")
 
 
 @large_row("T1f", "the same, the first call of a process")
 def first_to_device(floor):
-    return against_bus(copied()[0][:1], floor, "to_device")
+    return against_bus(large_copy_times()[0][:1], floor, "to_device")
 
 
 @large_row("T2", "copy_to_host, 1 GiB, new array, earlier ones dropped")
 def large_to_host(floor):
-    return against_bus(copied()[1][2:], floor, "to_host")
+    return against_bus(large_copy_times()[1][2:], floor, "to_host")
 
 
 @large_row("T2f", "the same, the first call of a process")
 def first_to_host(floor):
-    return against_bus(copied()[1][:1], floor, "to_host")
+    return against_bus(large_copy_times()[1][:1], floor, "to_host")
 
 
 @large_row("T2k", "the same, earlier ones kept")
 def large_to_host_kept(floor):
-    return against_bus(copied()[2], floor, "to_host")
+    return against_bus(large_copy_times()[2], floor, "to_host")
 
 
 @row("T3a", "to_device of 4 kB, synchronised", "us", "10 us", gpu=True)

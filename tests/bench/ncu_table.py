@@ -97,7 +97,7 @@ class Launch(NamedTuple):
 # --- the simulator
 
 
-def predicted(path: pathlib.Path, gpu: str) -> list:
+def predicted_launches(path: pathlib.Path, gpu: str) -> list:
     """Returns the launches of a program on the simulator."""
     command = [sys.executable, "-m", "numbalite", "profile", "--json", "--gpu", gpu, str(path)]
     done = subprocess.run(
@@ -189,7 +189,11 @@ def read_ncu(text: str) -> list:
     rows = list(csv.reader(line for line in lines[start:] if line.startswith('"')))
     head, units, *rows = rows
     units = dict(zip(head, units, strict=True))
-    return [_measured(dict(zip(head, row, strict=True)), units) for row in rows if row[0].isdigit()]
+    return [
+        _measured_values(dict(zip(head, row, strict=True)), units)
+        for row in rows
+        if row[0].isdigit()
+    ]
 
 
 _UNITS = {"usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "second": 1e9, "s": 1e9,
@@ -197,7 +201,7 @@ _UNITS = {"usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "second": 1e9, "
 """Factors to nanoseconds and bytes, for output without --print-units base."""
 
 
-def _measured(row, units):
+def _measured_values(row, units):
     values = {}
     for counter in COUNTERS:
         texts = {m: row[m] for m in counter.metrics if row.get(m, "n/a") not in ("", "n/a")}
@@ -326,7 +330,7 @@ def table(rows: list, pairs: list, alone: list) -> str:
     if misses:
         out.append("\nMisses:")
     out += [
-        f"- {row.program}, {row.kernel}: {row.counter} {_shown(row.predicted)}, measured {_shown(row.measured)}"
+        f"- {row.program}, {row.kernel}: {row.counter} {_format_value(row.predicted)}, measured {_format_value(row.measured)}"
         for row in misses
     ]
     out += [
@@ -350,9 +354,9 @@ def _of_times(rows):
     return out
 
 
-def _shown(value):
+def _format_value(value):
     if isinstance(value, (list, tuple)):
-        return f"{_shown(value[0])} to {_shown(value[1])}"
+        return f"{_format_value(value[0])} to {_format_value(value[1])}"
     return f"{value:.4g}"
 
 
@@ -372,7 +376,7 @@ def main(arguments: list) -> int:
         return min(record(programs, given.record), 1)
     rows, alone, faster = [], [], []
     for path in programs:
-        expected, measured = predicted(path, given.gpu), read_ncu(_ncu_text(path, given))
+        expected, measured = predicted_launches(path, given.gpu), read_ncu(_ncu_text(path, given))
         pairs, others = match(expected, measured)
         rows += compare(path.stem, pairs)
         alone += [(path.stem, launch) for launch in others]

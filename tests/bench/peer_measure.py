@@ -61,7 +61,7 @@ def row(name):
     return run
 
 
-def timed(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
+def time_row(name, call, want, inner=1, sync=lambda: None, rounds=7, read=np.asarray):
     """Row `name`: microseconds of call(), after read(call()) was compared with `want`, which may be
     a function that returns it."""
 
@@ -139,9 +139,9 @@ def large_copies(to_device, to_host):
     host = np.arange(LARGE, dtype=np.float32)
     kept = []
     call = lambda: kept.__setitem__(slice(None), [to_device(host)])
-    timed("T1", call, host, rounds=3, read=lambda _: to_host(kept[0]))
+    time_row("T1", call, host, rounds=3, read=lambda _: to_host(kept[0]))
     kept[:] = [to_device(host)]
-    timed("T2", lambda: to_host(kept[0]), host, rounds=3)
+    time_row("T2", lambda: to_host(kept[0]), host, rounds=3)
 
 
 def element_rows(xp, time):

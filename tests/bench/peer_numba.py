@@ -91,7 +91,7 @@ def python(cuda, float32, random, without=()):
     """The Y rows."""
 
     def measure(work):
-        given = python_kernels.placed(cuda, work.arguments)
+        given = python_kernels.arguments_on_device(cuda, work.arguments)
         bound = work.kernel[work.grid, work.block]
         bound(*given)
         python_kernels.verify(work, given)

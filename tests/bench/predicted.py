@@ -41,21 +41,21 @@ def works():
     """Yields (row, grid, block, arguments) of a part of the data."""
     from numbalite.cuda import random
 
-    def drawn(*shape):
+    def random_array(*shape):
         return np.random.default_rng(1).random(shape, dtype=np.float32)
 
     n, side = (1 << 26) // PART // 256 * 256, 48
-    x, y, zeros = drawn(n), drawn(n), np.zeros_like
+    x, y, zeros = random_array(n), random_array(n), np.zeros_like
     yield "Y1", n // 256, 256, (x, y, zeros(x))
     yield "Y2", 2048 // PART, 256, (np.float32(2), x, y, zeros(x))
-    a, b = drawn(side, 2048), drawn(2048, 2048)
+    a, b = random_array(side, 2048), random_array(2048, 2048)
     yield "Y3", (128, side // 16), (16, 16), (a, b, zeros(a))
     yield "Y4", (side // 16, 128), (16, 16), (a, zeros(a))
     yield "Y5", 1024 // PART, 256, (x, np.float32(0), np.float32(1), np.zeros(256, np.int32))
     yield "Y6", 1024 // PART, 256, (x, np.zeros(1024 // PART, np.float32))
     image = np.zeros((side, 2048), np.int32)
     yield "Y7", (64, side // 8), (32, 8), (-2.0, 1.0, -1.0, 1.0, image, 200)
-    bodies = [drawn(1 << 14) for _ in range(4)]
+    bodies = [random_array(1 << 14) for _ in range(4)]
     yield "Y8", 128 // PART, 128, (*bodies, *map(zeros, bodies[:3]))
     threads = 1024 // PART * 256
     states = random.create_xoroshiro128p_states(threads, seed=1)

@@ -22,7 +22,7 @@ class Work(NamedTuple):
     """wrong(arrays after a launch) raises AssertionError where they are not what they should be."""
 
 
-def near(rtol, at, make):
+def argument_is_near(rtol, at, make):
     """The argument with number ``at`` is the array that make(*arguments) returns."""
 
     def check(before, after):
@@ -181,16 +181,16 @@ def works(cuda, float32, uniform, make_states, small):
     states = functools.partial(make_states, 256 * (1 if small else 1024), seed=1)
     blocks = n // 256
     return {
-        "Y1": Work(vadd, blocks, 256, (x, y, zeros(x)), near(1e-6, 2, lambda a, b, c: a + b)),
+        "Y1": Work(vadd, blocks, 256, (x, y, zeros(x)), argument_is_near(1e-6, 2, lambda a, b, c: a + b)),
         "Y2": Work(
             saxpy, min(blocks, 2048), 256, (np.float32(2), x, y, zeros(x)),
-            near(1e-5, 3, lambda a, x, y, out: a * x + y),
+            argument_is_near(1e-5, 3, lambda a, x, y, out: a * x + y),
         ),
         "Y3": Work(
             matmul, (side // 16, side // 16), (16, 16), (a, b, zeros(a)),
-            near(1e-3, 2, lambda a, b, c: a @ b),
+            argument_is_near(1e-3, 2, lambda a, b, c: a @ b),
         ),
-        "Y4": Work(heat, (side // 16, side // 16), (16, 16), (a, zeros(a)), near(1e-5, 1, heated)),
+        "Y4": Work(heat, (side // 16, side // 16), (16, 16), (a, zeros(a)), argument_is_near(1e-5, 1, heated)),
         "Y5": Work(
             histogram, min(blocks, 1024), 256,
             (x, np.float32(0), np.float32(1), np.zeros(256, np.int32)), counted,
@@ -262,7 +262,7 @@ def near_pi(before, after):
     assert abs(after[-1].mean() - np.pi) < 2 / np.sqrt(after[-1].size * before[1])
 
 
-def placed(cuda, arguments):
+def arguments_on_device(cuda, arguments):
     """Returns the arguments, arrays on the device."""
     made = (a() if callable(a) else a for a in arguments)
     return tuple(cuda.to_device(a) if isinstance(a, np.ndarray) else a for a in made)

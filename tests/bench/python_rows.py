@@ -133,7 +133,7 @@ def launches(kernel, work):
     """Returns a measure of the kernel's time on the device; its result is right."""
     from numbalite import cuda
 
-    given = python_kernels.placed(cuda, work.arguments)
+    given = python_kernels.arguments_on_device(cuda, work.arguments)
     bound = kernel[work.grid, work.block]
     bound(*given)
     python_kernels.verify(work, given)

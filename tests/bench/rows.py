@@ -77,7 +77,7 @@ def launch_configured(floor):
 
 
 # ---- iterating ---------------------------------------------------------------------------------------
-def diffused(u):
+def diffuse_once(u):
     """Returns (u, l) after a step of the texts' algorithm, where it does not depend on the order of
     the blocks: the second is a mask of the elements whose neighbours are of the same block."""
     l = 4 * u
@@ -102,7 +102,7 @@ def diffusion_setup(n=32):
     bound = kernel[(n // 8, n // 8), (8, 8), stream]
     bound(u, laplacian)
     cuda.synchronize()
-    stepped, l, inside = diffused(host)
+    stepped, l, inside = diffuse_once(host)
     np.testing.assert_allclose(u.copy_to_host()[inside], stepped[inside], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(laplacian.copy_to_host()[inside], l[inside], rtol=1e-4, atol=1e-5)
     return bound, u, laplacian, stream
@@ -335,7 +335,7 @@ print(json.dumps([per_thread(lambda: vadd[n // 128, 128](a, b, c, n), 40), per_t
 _SIMULATED = []
 
 
-def simulated():
+def simulated_times():
     """Nanoseconds per thread on one core: [vadd, block reversal with one barrier], medians of five processes:
     a virtual machine's core is half as fast for a second when its neighbour is at work."""
     if not _SIMULATED:
@@ -347,9 +347,9 @@ def simulated():
 
 @row("S1a", "simulator, vadd, a thread on one core", "ns", "2 ns")
 def simulator_vadd(floor):
-    return simulated()[0], floor.cpu("inlined_loop"), 2
+    return simulated_times()[0], floor.cpu("inlined_loop"), 2
 
 
 @row("S1b", "simulator, block reversal, one barrier", "ns", "40 ns")
 def simulator_barrier(floor):
-    return simulated()[1], floor.cpu("fiber_switch"), 40
+    return simulated_times()[1], floor.cpu("fiber_switch"), 40

@@ -112,7 +112,7 @@ def run_of(row, label):
     return row[2] if label == "torch" and len(row) > 2 else row[1]
 
 
-def timed(call, arrays):
+def time_call(call, arrays):
     """us per call of a function that is called with each of the arrays."""
     sweep.synchronize()
     begin = time.perf_counter()
@@ -122,16 +122,16 @@ def timed(call, arrays):
     return (time.perf_counter() - begin) / len(arrays) * 1e6
 
 
-def measured(label, library, row, hosts):
+def measure_row(label, library, row, hosts):
     """Returns (changing shapes, one shape) in us per call."""
     run, xp = run_of(row, label), library.xp
     if run is None:
         raise NotImplementedError
     arrays = [library.array(host) for host in hosts]
     call = lambda x: run(xp, x)
-    timed(call, arrays[:WARM])
-    changing = timed(call, arrays[WARM:])
-    one = min(timed(call, arrays[WARM : WARM + 1] * COUNT) for _ in range(REPEATS))
+    time_call(call, arrays[:WARM])
+    changing = time_call(call, arrays[WARM:])
+    one = min(time_call(call, arrays[WARM : WARM + 1] * COUNT) for _ in range(REPEATS))
     return changing, one
 
 
@@ -145,7 +145,7 @@ def rows_of(only, smallest=10_000, largest=1_000_000):
         found[name] = {}
         for label, library in sweep.LIBRARIES.items():
             try:
-                found[name][label] = measured(label, library, row, hosts)
+                found[name][label] = measure_row(label, library, row, hosts)
             except Exception as problem:
                 if label == "numpy":
                     found[name]["refused"] = f"{type(problem).__name__}: {problem}"[:200]

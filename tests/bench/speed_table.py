@@ -24,7 +24,7 @@ def speed(entry, value):
     return f"{entry['moved'] / value / 1e3:.0f} GB/s"
 
 
-def shown(entry, value):
+def format_entry(entry, value):
     if value is None:
         return ""
     text = time(value, entry["unit"])
@@ -45,7 +45,7 @@ def line(entry):
     best = sorted(entry["peers"].items(), key=lambda item: item[1])
     others = ", ".join(f"{name} {time(value, entry['unit'])}" for name, value in best)
     work = entry["work"].replace("](", "]\\(")  # k[g, b](...) is no link
-    cells = work, shown(entry, ours), shown(entry, least), ratio, target, others
+    cells = work, format_entry(entry, ours), format_entry(entry, least), ratio, target, others
     return "| " + " | ".join(cells) + " |"
 
 

@@ -288,7 +288,7 @@ def is_right(made, expected):
     return np.allclose(made, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
 
 
-def measured(name, function, dtype, size, operand_views):
+def measure_case(name, function, dtype, size, operand_views):
     """{library: µs} of a case, or numbalite's error."""
     hosts = None
     if size <= 1000:
@@ -375,7 +375,7 @@ def rows_of(case):
         if name == "sort" and size > 1_000_000:
             continue
         for layout, operand_views in layouts(size).items():
-            found = measured(name, function, DTYPES[code], size, operand_views)
+            found = measure_case(name, function, DTYPES[code], size, operand_views)
             yield {"function": name, "dtype": DTYPES[code], "size": size, "layout": layout, **found}
 
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from kit.dlpack import Managed, Versioned
+from kit.dlpack import ManagedTensor, ManagedTensorVersioned
 
 from numbalite import _core, cuda
 from numbalite.errors import KernelError
@@ -45,7 +45,11 @@ class Producer:
         self.strides = (ctypes.c_int64 * 40)(*(s // dtype.itemsize for s in array.strides))
         self._deleter = DELETER(self._delete)
         self.name = name or (b"dltensor_versioned" if versioned else b"dltensor")
-        self.managed = Versioned(major=major, minor=0, flags=flags) if versioned else Managed()
+        self.managed = (
+            ManagedTensorVersioned(major=major, minor=0, flags=flags)
+            if versioned
+            else ManagedTensor()
+        )
         self.managed.deleter = ctypes.cast(self._deleter, ctypes.c_void_p) if deleter else None
         address = array.address if isinstance(array, cuda.DeviceNDArray) else array.ctypes.data
         fields = {
@@ -252,7 +256,7 @@ def test_memory_of_a_real_gpu():
 
 
 def test_objects_that_are_refused():
-    class Wrong:
+    class WrongDevice:
         answer = (CUDA, 0)
 
         def __dlpack_device__(self):
@@ -262,21 +266,21 @@ def test_objects_that_are_refused():
             return object()
 
     with pytest.raises(TypeError, match="capsule"):
-        cuda.from_dlpack(Wrong())
-    Wrong.answer = 5
+        cuda.from_dlpack(WrongDevice())
+    WrongDevice.answer = 5
     with pytest.raises(TypeError):
-        cuda.from_dlpack(Wrong())
-    Wrong.answer = ("a", "b")
+        cuda.from_dlpack(WrongDevice())
+    WrongDevice.answer = ("a", "b")
     with pytest.raises(TypeError):
-        cuda.from_dlpack(Wrong())
-    Wrong.answer = (ROCM, 0)
+        cuda.from_dlpack(WrongDevice())
+    WrongDevice.answer = (ROCM, 0)
     with pytest.raises((BufferError, TypeError)):
-        cuda.from_dlpack(Wrong())
-    Wrong.answer = (CUDA, 0)
-    Wrong.__dlpack__ = lambda self, **keywords: 1 / 0
+        cuda.from_dlpack(WrongDevice())
+    WrongDevice.answer = (CUDA, 0)
+    WrongDevice.__dlpack__ = lambda self, **keywords: 1 / 0
     with pytest.raises(ZeroDivisionError):
-        cuda.from_dlpack(Wrong())
-    for x in (5, None, "text", [1, 2], Producer, Wrong):
+        cuda.from_dlpack(WrongDevice())
+    for x in (5, None, "text", [1, 2], Producer, WrongDevice):
         with pytest.raises(TypeError, match="__dlpack__"):
             cuda.from_dlpack(x)
     with pytest.raises(TypeError, match="capsule"):
@@ -288,7 +292,7 @@ def test_objects_that_are_refused():
 # ---- export ----
 def tensor_of(capsule):
     name = api.PyCapsule_GetName(capsule)
-    struct = Versioned if name == b"dltensor_versioned" else Managed
+    struct = ManagedTensorVersioned if name == b"dltensor_versioned" else ManagedTensor
     return struct.from_address(api.PyCapsule_GetPointer(capsule, name))
 
 

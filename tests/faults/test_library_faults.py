@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 import pytest
-from kit.walk import collected
+from kit.walk import count_live_objects
 
 from numbalite import _core, cuda
 from numbalite.cuda import sparse
@@ -138,7 +138,7 @@ def test_failing_library_calls_raise(operation, monkeypatch):
     calls, before = seen, None
     for _ in range(2):  # no leak: objects that the first walk caches, such as plans for errors
         cuda.synchronize()
-        before = collected()
+        before = count_live_objects()
         for step in range(1, calls + 1):
             seen, at = 0, step
             with pytest.raises(CudaAPIError, match="failed"):
@@ -147,4 +147,4 @@ def test_failing_library_calls_raise(operation, monkeypatch):
         operation()
         assert seen == calls > 20
     cuda.synchronize()
-    assert collected() == before
+    assert count_live_objects() == before

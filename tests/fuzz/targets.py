@@ -31,7 +31,7 @@ from numbalite.types import demangle, describe, signatures
 from numbalite.ufuncs import gusignature
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from kit.dlpack import Managed, Tensor, Versioned
+from kit.dlpack import ManagedTensor, ManagedTensorVersioned, Tensor
 
 TARGETS = {}
 
@@ -332,11 +332,11 @@ def dlpack(data):
     has_deleter = not s.flag(4)
     deleter = ctypes.cast(_deleter, ctypes.c_void_p) if has_deleter else None
     if name == CAPSULES[1]:
-        managed = Versioned(
+        managed = ManagedTensorVersioned(
             s.pick((1, 1, 0, 2, 2**32 - 1)), s.byte(), None, deleter, s.word(64, False), tensor
         )
     else:
-        managed = Managed(tensor, None, deleter)
+        managed = ManagedTensor(tensor, None, deleter)
     capsule = _new_capsule(ctypes.addressof(managed), name, None)
     given = Speaker(s, capsule) if speaks else capsule
     # NumPy may hold a tensor for as long as an exception holds its array.

@@ -169,15 +169,15 @@ __global__ void sizes(int *o) {
 
 
 def sixteen(name):
-    this, other = TYPES[name], TYPES[_other(name)]
+    this, other = TYPES[name], TYPES[_other_type(name)]
     return SIXTEEN % (this, this, this, other, other)
 
 
-def _other(name):
+def _other_type(name):
     return "bfloat16" if name == "half" else "half"
 
 
-def rounded(exact, mode):
+def round_to_double(exact, mode):
     """Returns a fraction as a double."""
     near = float(exact)
     if Fraction(near) == exact or mode == "Nearest":
@@ -200,7 +200,7 @@ def test_rounding_as_an_argument(mode):
         [meant(a, b) for a, b in pairs] for meant in (operator.add, operator.sub, operator.mul)
     ]
     exact.append([a * b - a for a, b in pairs])
-    assert out.tolist() == [[rounded(value, mode) for value in row] for row in exact]
+    assert out.tolist() == [[round_to_double(value, mode) for value in row] for row in exact]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -221,7 +221,7 @@ def test_integers_rounded_as_an_argument_says(mode):
     out = np.zeros((2, n.size))
     kernels.from_integers[1, n.size](n, out, n.size, np.int32(MODES[mode]))
     for row, values in zip(out, (n, n.view(np.uint64)), strict=True):
-        assert row.tolist() == [rounded(Fraction(v), mode) for v in values.tolist()]
+        assert row.tolist() == [round_to_double(Fraction(v), mode) for v in values.tolist()]
 
 
 def test_roundings_that_are_not_said():
@@ -265,8 +265,8 @@ def test_pairs_of_numbers_of_16_bits(name):
     expected[1::2] = _to_16_bits(im_a * re_b + _to_16_bits(re_a * im_b + im_c, name), name)
     np.testing.assert_array_equal(_numbers(sums, name), expected)
     assert _numbers(steps, name).tolist() == [2, 3, 1, 3, 1, 5, -1, 1]
-    tenth = _to_16_bits(_to_16_bits(0.1, name), _other(name))
-    assert _numbers(other, _other(name)).tolist() == [
+    tenth = _to_16_bits(_to_16_bits(0.1, name), _other_type(name))
+    assert _numbers(other, _other_type(name)).tolist() == [
         tenth,
         *_numbers(np.array([0x3C00], np.uint16), name),
     ]

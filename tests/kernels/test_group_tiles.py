@@ -74,7 +74,7 @@ def kernels():
     return cuda.module(SOURCE, names=[f"tiles<{n}>" for n in SIZES])
 
 
-def checked():
+def with_checks():
     return cuda.checks() if cuda.is_simulated() else contextlib.nullcontext()
 
 
@@ -82,7 +82,7 @@ def checked():
 def test_tiles_of_several_warps(kernels, size):
     x = np.random.default_rng(size).integers(0, 200, THREADS).astype(np.int32)
     out = np.zeros((11, THREADS), np.int32)
-    with checked():
+    with with_checks():
         kernels[f"tiles<{size}>"][1, (32, 32)](x, out)
     tiles, rank = x.reshape(-1, size), np.arange(size)
     is_there = (tiles == 77).any(1, keepdims=True)

@@ -18,7 +18,7 @@ from numbalite.compilers import compile_count
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 
 
-def unchecked():
+def without_checks():
     return cuda.checks("none") if cuda.is_simulated() else contextlib.nullcontext()
 
 
@@ -438,7 +438,7 @@ def test_compile_adds_an_overload():
 
     compiled = k.compile("void(float32[::1])")
     count = compile_count()
-    with unchecked():  # a checked launch compiles for itself
+    with without_checks():  # a checked launch compiles for itself
         k[1, 4](zeros())
     assert compile_count() == count and k.overloads == {(float32[::1],): compiled}
     assert k.compile((float32[::1],)) is compiled

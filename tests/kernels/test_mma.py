@@ -46,7 +46,7 @@ def extents(shape):
     return [int(part) for part in shape[1:].replace("n", " ").replace("k", " ").split()]
 
 
-def words(kind, count):
+def words_per_lane(kind, count):
     return max(1, count * BITS[kind] // 32 // (2 if kind == "f64" else 1))
 
 
@@ -54,7 +54,9 @@ def kernel_of(name):
     shape, kinds, more = PRODUCTS[name]
     m, n, k = extents(shape)
     kinds = kinds.split()
-    counts = [words(t, x // 32) for t, x in zip(kinds, (m * n, m * k, n * k, m * n), strict=True)]
+    counts = [
+        words_per_lane(t, x // 32) for t, x in zip(kinds, (m * n, m * k, n * k, m * n), strict=True)
+    ]
     letter, cxx = ("d", "double") if "f64" in kinds else ("r", "unsigned")
     lists, at = [], 0
     for count in counts:
@@ -77,7 +79,7 @@ SOURCE = "".join(map(kernel_of, (name for name in PRODUCTS if name not in ON_ADA
 NEWER = "".join(map(kernel_of, ON_ADA))
 
 
-def places(rows, k, kind):
+def element_positions(rows, k, kind):
     """Returns (row, column) of each element of each lane, of a: (32, elements); of b with 8 rows:
     (column, row)."""
     lane, packed = np.arange(32)[:, None], max(1, 32 // BITS[kind])
@@ -153,10 +155,10 @@ def test_mma_ptx_matches_numpy(module, name):
     if more == ".satfinite":
         c += np.where(c < 0, -(2.0**31) + 8, 2.0**31 - 9)
     in_d = places_of_result(m)
-    d = np.zeros((32, words(kind_d, m * n // 32)), "f8" if kind_d == "f64" else "u4")
+    d = np.zeros((32, words_per_lane(kind_d, m * n // 32)), "f8" if kind_d == "f64" else "u4")
     given = [
-        registers(a, kind_a, places(m, k, kind_a)),
-        registers(b.T, kind_b, places(8, k, kind_b)),
+        registers(a, kind_a, element_positions(m, k, kind_a)),
+        registers(b.T, kind_b, element_positions(8, k, kind_b)),
         registers(c, kind_c, in_d),
     ]
     getattr(module, name)[1, 32](*(x.reshape(-1) for x in given), d.reshape(-1))

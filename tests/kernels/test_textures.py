@@ -70,7 +70,7 @@ def kernels():
     return cuda.module(SOURCE)
 
 
-def read(kernel, texture, *coordinates, dtype=np.float32, count=None):
+def run_and_read(kernel, texture, *coordinates, dtype=np.float32, count=None):
     n = len(coordinates[0]) if coordinates else count
     out = np.zeros(n, dtype)
     kernel[1, n](texture, *(np.asarray(c, np.float32) for c in coordinates), out)
@@ -83,25 +83,25 @@ def test_addresses_beyond_the_edges(kernels):
     expected = {"clamp": [1, 1, 1, 4, 4, 4], "border": [7, 7, 1, 4, 7, 7]}
     for address, values in expected.items():
         t = cuda.texture(a, address, border=7)
-        assert read(kernels.one, t, x).tolist() == values
+        assert run_and_read(kernels.one, t, x).tolist() == values
         t = cuda.texture(a, (address,), border=(7,), normalized=True)
-        assert read(kernels.one, t, x / 4).tolist() == values
+        assert run_and_read(kernels.one, t, x / 4).tolist() == values
     for address, values in {"wrap": [3, 4, 1, 4, 1, 2], "mirror": [2, 1, 1, 4, 4, 2]}.items():
         t = cuda.texture(a, address, normalized=True)
-        assert read(kernels.one, t, x / 4).tolist() == values
+        assert run_and_read(kernels.one, t, x / 4).tolist() == values
 
 
 def test_weights_have_eight_bits(kernels):
     a = np.array([0, 256, 0], np.float32)
     x = 0.5 + np.arange(0, 257) / 256
     t = cuda.texture(a, filter="linear")
-    assert read(kernels.one, t, x).tolist() == list(range(257))
-    between = read(kernels.one, t, x[:-1] + 1 / 1024)
+    assert run_and_read(kernels.one, t, x).tolist() == list(range(257))
+    between = run_and_read(kernels.one, t, x[:-1] + 1 / 1024)
     assert np.all(between == np.round(between))
     square = cuda.texture(np.array([[0, 256], [512, 1024]], np.float32), filter="linear")
-    assert read(kernels.two, square, [1, 0.5, 1.5], [1, 1, 1]).tolist() == [448, 256, 640]
+    assert run_and_read(kernels.two, square, [1, 0.5, 1.5], [1, 1, 1]).tolist() == [448, 256, 640]
     box = cuda.texture(np.arange(8, dtype=np.float32).reshape(2, 2, 2), filter="linear")
-    assert read(kernels.three, box, [1, 0.5], [1, 1.5], [1, 0.5]).tolist() == [3.5, 2]
+    assert run_and_read(kernels.three, box, [1, 0.5], [1, 1.5], [1, 0.5]).tolist() == [3.5, 2]
 
 
 def test_sums_of_filters_are_those_of_a_gpu(kernels):
@@ -114,7 +114,9 @@ def test_sums_of_filters_are_those_of_a_gpu(kernels):
     ):
         texels = np.array([float.fromhex(first), float.fromhex(second)], np.float32)
         t = cuda.texture(texels, filter="linear")
-        assert read(kernels.one, t, [0.5 + weight / 256]).tolist() == [float.fromhex(result)]
+        assert run_and_read(kernels.one, t, [0.5 + weight / 256]).tolist() == [
+            float.fromhex(result)
+        ]
 
 
 def test_texels_of_every_kind(kernels):
@@ -122,13 +124,18 @@ def test_texels_of_every_kind(kernels):
     for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32):
         a = np.array([0, 1, 100, np.iinfo(dtype).max], dtype)
         assert (
-            read(kernels.ints, cuda.texture(a), x, dtype=np.int32).astype(dtype).tolist()
+            run_and_read(kernels.ints, cuda.texture(a), x, dtype=np.int32).astype(dtype).tolist()
             == a.tolist()
         )
     a = np.array([0, 0.5, -2, 65504], np.float16)
-    assert read(kernels.one, cuda.texture(a), x).tolist() == a.tolist()
+    assert run_and_read(kernels.one, cuda.texture(a), x).tolist() == a.tolist()
     bytes_ = np.array([-128, -127, 0, 127], np.int8)
-    assert read(kernels.one, cuda.texture(bytes_, read="normalized"), x).tolist() == [-1, -1, 0, 1]
+    assert run_and_read(kernels.one, cuda.texture(bytes_, read="normalized"), x).tolist() == [
+        -1,
+        -1,
+        0,
+        1,
+    ]
     a = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     t = cuda.texture(a, channels=4, read="normalized")
     out = np.zeros((3, 4), np.float32)
@@ -147,7 +154,7 @@ def test_layers_faces_and_gathers(kernels):
     faces = np.repeat(np.arange(6, dtype=np.float32), 4).reshape(6, 2, 2)
     cubemap = cuda.texture(faces, cubemap=True, normalized=True)
     directions = np.array([[2, -2, 0, 0, 1, 1], [1, 1, 3, -3, 0, 0], [0, 0, 1, 1, 4, -4]])
-    assert read(kernels.cube, cubemap, *directions).tolist() == [0, 1, 2, 3, 4, 5]
+    assert run_and_read(kernels.cube, cubemap, *directions).tolist() == [0, 1, 2, 3, 4, 5]
     out = np.zeros((1, 4), np.float32)
     kernels.gather[1, 1](cuda.texture(planes[0], gather=True), out)
     assert out.tolist() == [[2, 3, 1, 0]]
@@ -169,12 +176,16 @@ def test_memory_of_an_array_in_place(kernels):
     d = cuda.to_device(np.arange(4, dtype=np.float32) + 1)
     t = cuda.texture(d, in_place=True)
     d[1] = 20
-    assert read(kernels.fetch, t, count=6).tolist() == [0, 1, 20, 3, 4, 0]
+    assert run_and_read(kernels.fetch, t, count=6).tolist() == [0, 1, 20, 3, 4, 0]
     wide = cuda.to_device(np.arange(512, dtype=np.float32).reshape(2, 256))
     t = cuda.texture(wide[:, :3], in_place=True)
     del wide
     gc.collect()
-    assert read(kernels.two, t, [0.5, 2.5, 3.5], [1.5, 1.5, 1.5]).tolist() == [256, 258, 258]
+    assert run_and_read(kernels.two, t, [0.5, 2.5, 3.5], [1.5, 1.5, 1.5]).tolist() == [
+        256,
+        258,
+        258,
+    ]
 
 
 def test_surface_reads_and_writes_pixels(kernels):
@@ -188,17 +199,17 @@ def test_surface_reads_and_writes_pixels(kernels):
     assert np.array_equal(target.copy_to_host(), a)
     assert (target.shape, target.dtype) == (a.shape, a.dtype)
     line = cuda.surface(np.arange(5, dtype=np.int32) + 1)
-    assert read(kernels.edges, line, count=3, dtype=np.int32).tolist() == [1, 5, 0]
+    assert run_and_read(kernels.edges, line, count=3, dtype=np.int32).tolist() == [1, 5, 0]
     box = cuda.surface(np.zeros((2, 3, 4), np.float32))
     kernels.deep[1, (4, 3, 2)](box)
     assert np.array_equal(
         box.copy_to_host(), np.broadcast_to(np.arange(4, dtype=np.float32), (2, 3, 4))
     )
     t = cuda.texture(box)
-    assert read(kernels.three, t, [1.5, 9], [0.5, 0.5], [0.5, 0.5]).tolist() == [1, 3]
+    assert run_and_read(kernels.three, t, [1.5, 9], [0.5, 0.5], [0.5, 0.5]).tolist() == [1, 3]
     del box  # the texture keeps the memory
     gc.collect()
-    assert read(kernels.three, t, [2.5], [0.5], [0.5]).tolist() == [2]
+    assert run_and_read(kernels.three, t, [2.5], [0.5], [0.5]).tolist() == [2]
 
 
 @pytest.mark.parametrize(

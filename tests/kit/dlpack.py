@@ -12,11 +12,11 @@ class Tensor(ctypes.Structure):
     ]  # fmt: skip
 
 
-class Managed(ctypes.Structure):
+class ManagedTensor(ctypes.Structure):
     _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
-class Versioned(ctypes.Structure):
+class ManagedTensorVersioned(ctypes.Structure):
     _fields_ = [
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", Tensor),

@@ -105,7 +105,7 @@ def recipes(draw, ndim, unaligned=True):
     return kind, tuple(order), tuple(draw(st.sampled_from(STEPS)) for _ in range(ndim))
 
 
-class Placed:
+class PlacedArray:
     """Values in memory: `host` is a NumPy view of `base`; `device()` is the same on the device."""
 
     def __init__(self, values, recipe, repeat=None):

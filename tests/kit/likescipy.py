@@ -13,7 +13,7 @@ scipy = pytest.importorskip("scipy.sparse")
 DTYPES = ["f8", "f4", "c16", "c8", "i4", "i8", "u1", "?"]
 
 
-def drawn(rng, shape, dtype, form):
+def draw_sparse(rng, shape, dtype, form):
     """Returns a SciPy array of integers, most of them 0."""
     low = 0 if dtype in ("u1", "?") else -4
     values = rng.integers(low, 5, shape) + (
@@ -24,7 +24,7 @@ def drawn(rng, shape, dtype, form):
     )
 
 
-def ours(a):
+def to_numbalite(a):
     """Returns the same on the device."""
     return getattr(sparse, f"{a.format}_array")(a)
 
@@ -74,11 +74,13 @@ def check(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
     shape = [(5, 6), (6, 5), (5, 5)][seed % 3]
     dtype = dtypes[seed % len(dtypes)]
     first, second = rng.choice(formats, 2)
-    a, b = drawn(rng, shape, dtype, first), drawn(rng, shape, dtype, second)
+    a, b = draw_sparse(rng, shape, dtype, first), draw_sparse(rng, shape, dtype, second)
     dense = rng.integers(-3, 4, shape).astype("f8")
     for expression in expressions.splitlines():
         if expression.strip():
-            result = outcome(expression, {"A": ours(a), "B": ours(b), "D": dense, "sp": sparse})
+            result = outcome(
+                expression, {"A": to_numbalite(a), "B": to_numbalite(b), "D": dense, "sp": sparse}
+            )
             expected = outcome(expression, {"A": a, "B": b, "D": dense, "sp": scipy})
             try:
                 agree(result, expected)

@@ -57,12 +57,12 @@ def _parse(ptx):
     return program, labels
 
 
-def _signed(value, bits):
+def _to_signed(value, bits):
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-def _real(value, bits):
+def _to_float(value, bits):
     formats = {16: ("H", "e"), 32: ("I", "f"), 64: ("Q", "d")}[bits]
     return struct.unpack(formats[1], struct.pack(formats[0], value & ((1 << bits) - 1)))[0]
 
@@ -72,10 +72,10 @@ def _bits(value, bits):
     return struct.unpack(formats[0], struct.pack(formats[1], value))[0]
 
 
-def _as(value, kind, bits):
+def _to_kind(value, kind, bits):
     if kind == "f":
-        return _real(value, bits)
-    return _signed(value, bits) if kind == "s" else value & ((1 << bits) - 1)
+        return _to_float(value, bits)
+    return _to_signed(value, bits) if kind == "s" else value & ((1 << bits) - 1)
 
 
 class _Thread:
@@ -127,7 +127,7 @@ class _Thread:
         if operation == "setp":
             kind, bits = types[0]
             compare = name.split(".")[1]
-            a, b = (_as(self.value(text), kind, int(bits)) for text in of[:2])
+            a, b = (_to_kind(self.value(text), kind, int(bits)) for text in of[:2])
             unordered = kind == "f" and (a != a or b != b)
             compared = _COMPARE[compare.removesuffix("u") if kind == "f" else compare](a, b)
             if unordered:
@@ -153,10 +153,10 @@ class _Thread:
             result = self.convert(values[0], types)
         elif operation in ("shl", "shr"):
             shift = min(values[1], 64)
-            first = _as(values[0], kind, bits)
+            first = _to_kind(values[0], kind, bits)
             result = first << shift if operation == "shl" else first >> shift
         elif operation in ("mul", "mad"):
-            a, b = (_as(value, kind, bits) for value in values[:2])
+            a, b = (_to_kind(value, kind, bits) for value in values[:2])
             result = a * b
             if ".wide" in name:
                 mask = (1 << 2 * bits) - 1
@@ -164,7 +164,7 @@ class _Thread:
                 result >>= bits
             result += values[2] if operation == "mad" else 0
         elif operation in ("div", "rem"):
-            a, b = (_as(value, kind, bits) for value in values)
+            a, b = (_to_kind(value, kind, bits) for value in values)
             quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
             result = quotient if operation == "div" else a - b * quotient
         elif operation == "bfi":
@@ -172,7 +172,7 @@ class _Thread:
             field = ((1 << length) - 1) << start
             result = (second & ~field) | (first << start & field)
         elif operation == "bfe":
-            result = _as(values[0], kind, bits) >> values[1] & ((1 << values[2]) - 1)
+            result = _to_kind(values[0], kind, bits) >> values[1] & ((1 << values[2]) - 1)
         elif operation == "prmt":
             octets = (values[1] << 32 | values[0] & 0xFFFFFFFF).to_bytes(8, "little")
             chosen = (octets[values[2] >> 4 * i & 7] for i in range(4))
@@ -181,7 +181,7 @@ class _Thread:
             both, shift = values[1] << 32 | values[0] & 0xFFFFFFFF, values[2] & 31
             result = both >> shift if name.startswith("shf.r") else both << shift >> 32
         elif operation in _OPERATIONS and kind != "f":
-            result = _OPERATIONS[operation](*(_as(value, kind, bits) for value in values))
+            result = _OPERATIONS[operation](*(_to_kind(value, kind, bits) for value in values))
         elif operation == "mov":
             result = values[0]
         else:
@@ -191,7 +191,7 @@ class _Thread:
 
     def convert(self, value, types):
         (kind, bits), (of, of_bits) = types[0], types[-1]
-        number = _as(value, of, int(of_bits))
+        number = _to_kind(value, of, int(of_bits))
         if kind == "f":
             return _bits(float(number), int(bits))
         return int(number)
@@ -232,7 +232,7 @@ class _Thread:
             if name.startswith("ld"):
                 loaded = int.from_bytes(memory[part], "little")
                 self.registers[register] = (
-                    _signed(loaded, 8 * size) & 0xFFFFFFFF if types[0][0] == "s" else loaded
+                    _to_signed(loaded, 8 * size) & 0xFFFFFFFF if types[0][0] == "s" else loaded
                 )
             else:
                 stored = self.value(register) & ((1 << 8 * size) - 1)

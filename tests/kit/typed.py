@@ -41,7 +41,7 @@ def common(a, b):
     return np.promote_types(_as_float(a), _as_float(b))
 
 
-def unified(a, b):
+def common_type(a, b):
     """Returns the common type of a variable that has one type on one path and another type on
     another path."""
     return np.promote_types(a, b)
@@ -71,7 +71,7 @@ def cast(value, t):
     return Typed(t.type(v), t)
 
 
-def made(value, t):
+def make_result(value, t):
     """Returns the result of an operation whose type is t."""
     if t.kind == "i":
         info = np.iinfo(t)
@@ -89,12 +89,12 @@ def _binary(compute):
         t = common(self.dtype, other.dtype)
         a, b = cast(self, t).value, cast(other, t).value
         with np.errstate(all="ignore"):
-            return made(compute(a, b), t)
+            return make_result(compute(a, b), t)
 
-    return _both(method)
+    return _with_reflected(method)
 
 
-def _both(method):
+def _with_reflected(method):
     def reflected(self, other):
         return method(typed(other), self)
 
@@ -109,10 +109,10 @@ def _quotient(self, other):
     if b == 0:
         raise Undefined
     with np.errstate(all="ignore"):
-        return made(a / b, t)
+        return make_result(a / b, t)
 
 
-def _floored(which):
+def _floor_operation(which):
     def compute(a, b):
         if b == 0 or not (math.isfinite(a) and math.isfinite(b)):
             raise Undefined
@@ -132,11 +132,11 @@ def _power(self, other):
     if is_whole(t):
         if other.value < 0:
             raise Undefined
-        return made(self.value**other.value, t)
+        return make_result(self.value**other.value, t)
     if self.value == 0 or (self.value < 0 and not is_whole(other.dtype)):
         raise Undefined
     with np.errstate(all="ignore"):
-        return made(cast(self, t).value ** float(other.value), t)
+        return make_result(cast(self, t).value ** float(other.value), t)
 
 
 def _bitwise(compute):
@@ -148,7 +148,7 @@ def _bitwise(compute):
         t = common(a, b)
         return cast(compute(cast(self, t).value, cast(other, t).value), t)
 
-    return _both(method)
+    return _with_reflected(method)
 
 
 def _shift(compute):
@@ -159,10 +159,10 @@ def _shift(compute):
         t = UINT64 if self.dtype.kind == "u" else INT64
         return cast(Typed(compute(int(self.value), int(other.value)), t), t)
 
-    return _both(method)
+    return _with_reflected(method)
 
 
-def _compared(compute):
+def _comparison(compute):
     def method(self, other):
         other = typed(other)
         a, b = self, other
@@ -187,18 +187,18 @@ class Typed:
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
     __mul__, __rmul__ = _binary(operator.mul)
-    __truediv__, __rtruediv__ = _both(_quotient)
-    __floordiv__, __rfloordiv__ = _binary(_floored(operator.floordiv))
-    __mod__, __rmod__ = _binary(_floored(operator.mod))
-    __pow__, __rpow__ = _both(_power)
+    __truediv__, __rtruediv__ = _with_reflected(_quotient)
+    __floordiv__, __rfloordiv__ = _binary(_floor_operation(operator.floordiv))
+    __mod__, __rmod__ = _binary(_floor_operation(operator.mod))
+    __pow__, __rpow__ = _with_reflected(_power)
     __and__, __rand__ = _bitwise(operator.and_)
     __or__, __ror__ = _bitwise(operator.or_)
     __xor__, __rxor__ = _bitwise(operator.xor)
     __lshift__, __rlshift__ = _shift(operator.lshift)
     __rshift__, __rrshift__ = _shift(operator.rshift)
-    __lt__, __le__ = _compared(operator.lt), _compared(operator.le)
-    __gt__, __ge__ = _compared(operator.gt), _compared(operator.ge)
-    __eq__, __ne__ = _compared(operator.eq), _compared(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
 
     def _widened(self):
         if not is_whole(self.dtype):
@@ -210,7 +210,7 @@ class Typed:
         return self.dtype if self.dtype.kind == "u" else self._widened()
 
     def __neg__(self):
-        negated = made(-cast(self, self._narrow()).value, self._narrow())
+        negated = make_result(-cast(self, self._narrow()).value, self._narrow())
         return cast(negated, self._widened())
 
     def __pos__(self):
@@ -219,12 +219,14 @@ class Typed:
     def __invert__(self):
         if self.dtype == BOOL:
             return Typed(not self.value, BOOL)
-        return cast(made(~self.value, self._narrow()), self._widened())
+        return cast(make_result(~self.value, self._narrow()), self._widened())
 
     def __abs__(self):
         if self.dtype.kind == "c":
-            return made(abs(self.value), np.dtype("f4" if self.dtype.itemsize == 8 else "f8"))
-        return made(abs(self.value), self.dtype)
+            return make_result(
+                abs(self.value), np.dtype("f4" if self.dtype.itemsize == 8 else "f8")
+            )
+        return make_result(abs(self.value), self.dtype)
 
     def __round__(self):
         if is_whole(self.dtype):
@@ -244,14 +246,16 @@ class Typed:
 
 
 def _part(number, name):
-    return made(getattr(number.value, name), np.dtype("f4" if number.dtype.itemsize == 8 else "f8"))
+    return make_result(
+        getattr(number.value, name), np.dtype("f4" if number.dtype.itemsize == 8 else "f8")
+    )
 
 
 def _extreme(pick):
     def function(first, *others):
         result = typed(first)
         for other in map(typed, others):
-            t = unified(result.dtype, other.dtype)
+            t = common_type(result.dtype, other.dtype)
             a, b = cast(result, t), cast(other, t)
             if a.value != a.value or b.value != b.value:
                 raise Undefined

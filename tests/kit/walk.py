@@ -10,7 +10,7 @@ from numbalite.runtime import traced
 CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, MemoryError)
 
 
-def collected():
+def count_live_objects():
     """Returns the counters of C code, without the cached traces."""
     traced.forget()
     gc.collect()
@@ -21,7 +21,7 @@ def walk_through(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
     operation()  # once for objects that are made once (compiled, loaded, cached)
     cuda.synchronize()
-    before = collected()
+    before = count_live_objects()
     for step in itertools.count(1):
         assert step < 1000, "this never succeeds"
         arm(step)
@@ -41,11 +41,11 @@ def walk_through(operation, arm):
         if failure is not None:
             assert str(failure) or isinstance(failure, MemoryError)
             del failure
-        after = collected()
+        after = count_live_objects()
         assert after == before, f"step {step} left something behind: {before} -> {after}"
         operation()  # and the next one works
         cuda.synchronize()
-        after = collected()
+        after = count_live_objects()
         assert after == before, f"after step {step}: {before} -> {after}"
     return step - 1
 
@@ -83,4 +83,4 @@ def walk_closely_through(operation, fail, clean):
             break
     operation()
     cuda.synchronize()
-    assert collected() == before
+    assert count_live_objects() == before

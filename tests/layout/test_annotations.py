@@ -60,7 +60,7 @@ def is_called_by_numpy(path, node):
     return any(name.rpartition(".")[2] == "implements" for name in names)
 
 
-def lacking(path):
+def missing_annotations(path):
     """Returns the missing annotations of a file's public functions."""
     for name, node, is_method in functions(ast.parse(path.read_text()).body):
         given = node.args
@@ -73,4 +73,4 @@ def lacking(path):
 
 
 def test_public_functions_are_annotated():
-    assert not [place for path in annotated() for place in lacking(path)]
+    assert not [place for path in annotated() for place in missing_annotations(path)]

@@ -128,7 +128,7 @@ def is_for_type_checkers(node):
     return isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
 
 
-def meant(module, node):
+def imported_modules(module, node):
     """Yields the modules of numbalite that an import statement names."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
@@ -156,7 +156,7 @@ def imports(module):
     def walk(node, depth):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, (ast.Import, ast.ImportFrom)):
-                found[depth].update(meant(module, child))
+                found[depth].update(imported_modules(module, child))
             elif not is_for_type_checkers(child):
                 walk(child, depth or isinstance(child, functions))
 
@@ -164,7 +164,7 @@ def imports(module):
     return tuple(names - {module} for names in found)
 
 
-def allowed(module):
+def allowed_imports(module):
     """Returns the modules that a module may import in functions."""
     for rule in (module, f"{module.rpartition('.')[0]}.*"):
         if rule in LATER:
@@ -184,7 +184,7 @@ def test_imports_have_no_cycles():
 def test_imports_in_functions_have_a_reason():
     without = {}
     for module in modules():
-        late, known = imports(module)[1], allowed(module)
+        late, known = imports(module)[1], allowed_imports(module)
         if "*" not in known and late - known:
             without[module] = sorted(late - known)
     assert not without, "import at the top, or say why not in LATER"
@@ -193,7 +193,9 @@ def test_imports_in_functions_have_a_reason():
 def test_deferred_imports_are_listed_and_used():
     for module, (names, _) in LATER.items():
         if names != "*":
-            assert allowed(module) == imports(module)[1], f"{module}: LATER names what is not so"
+            assert allowed_imports(module) == imports(module)[1], (
+                f"{module}: LATER names what is not so"
+            )
 
 
 def test_frontend_and_errors_import_nothing_else():

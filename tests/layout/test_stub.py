@@ -21,7 +21,7 @@ OF_ALL_TYPES = {
 AUTOMATIC = re.compile(r"\(\$\w+(, object)?, /\)")
 
 
-def declared(body):
+def public_declarations(body):
     """name -> node of the public declarations of a module or class of the stub."""
     found = {}
     for node in body:
@@ -32,7 +32,7 @@ def declared(body):
     return found
 
 
-STUBS = declared(ast.parse(STUB.read_text()).body)
+STUBS = public_declarations(ast.parse(STUB.read_text()).body)
 CLASSES = [name for name, value in vars(_core).items() if isinstance(value, type)]
 
 
@@ -46,7 +46,7 @@ def test_names_of_the_module():
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_stub_classes_have_the_extensions_members(name):
-    stub = declared(STUBS[name].body)
+    stub = public_declarations(STUBS[name].body)
     assert members(getattr(_core, name)) == set(stub) - {"__new__", "__init__"}
     for member, node in stub.items():
         if member in ("__new__", "__init__"):
@@ -61,7 +61,7 @@ def decorators(node):
     return {ast.unparse(decorator) for decorator in getattr(node, "decorator_list", ())}
 
 
-def told(value, name):
+def parameter_names(value, name):
     """Returns the names of an object's parameters: from its text signature, or from a docstring
     that begins with a call of it. None where it does not."""
     text = getattr(value, "__text_signature__", None)
@@ -92,7 +92,7 @@ def callables():
             continue
         if isinstance(node, ast.AnnAssign):
             continue
-        stub = declared(node.body)
+        stub = public_declarations(node.body)
         yield name, value, stub.get("__init__", stub.get("__new__")), True
         for member, inner in stub.items():
             if isinstance(inner, ast.FunctionDef) and not member.startswith("__"):
@@ -102,7 +102,7 @@ def callables():
 def test_stub_parameters_match_the_extension():
     checked = 0
     for name, value, node, of_class in callables():
-        names = told(value, name.rpartition(".")[2])
+        names = parameter_names(value, name.rpartition(".")[2])
         if names is not None and node is not None:
             assert parameters(node, of_class) == names, name
             checked += 1

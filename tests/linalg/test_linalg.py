@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.drawn import Placed, examples, recipes, to_host
+from kit.drawn import PlacedArray, examples, recipes, to_host
 from kit.likenumpy import alike
 
 from numbalite import _core, cuda
@@ -49,7 +49,7 @@ def drawn(draw, square=False, matrices=None):
     values = numbers(draw, (*batch, m, n), dtype)
     if square:  # well-conditioned
         values = values + (30 * np.eye(n)).astype(dtype)
-    placed = Placed(values, draw(recipes(values.ndim, unaligned=False)))
+    placed = PlacedArray(values, draw(recipes(values.ndim, unaligned=False)))
     return placed.host, placed.device()
 
 

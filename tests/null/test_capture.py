@@ -26,7 +26,7 @@ from numbalite.cxx.capture import (
 from numbalite.cxx.freenames import free_names
 
 
-def captured(source, parameters=(), **values):
+def capture_names(source, parameters=(), **values):
     return capture(free_names(source, parameters), Scope({}, values))
 
 
@@ -75,7 +75,7 @@ def test_captured_values_by_kind():
 
     real = np.dtype("f4")
     table = np.arange(6.0).reshape(2, 3)
-    found = captured(
+    found = capture_names(
         "N + x + flag + z + c + table(1, 2); real t; T u;",
         N=16, x=0.5, flag=True, z=1j, c=Colour.red, table=table, real=real, T=types.int32,
     )  # fmt: skip
@@ -88,7 +88,7 @@ def test_captured_values_by_kind():
 
 
 def test_names_that_are_not_captured():
-    found = captured(
+    found = capture_names(
         "for (int i = 0; i < a.n; ++i) y[i] = std::N + threadIdx.x; sin(x); grid<1>();",
         ["y"],
         i=1, a=object, n=3, N=4, y=5, sin=math.sin, grid=64, threadIdx=7, x=2,
@@ -100,29 +100,29 @@ def test_names_that_are_not_captured():
     "pragma", ["#pragma unroll N", "#pragma unroll(N)", "# pragma  unroll ( N )"]
 )
 def test_the_count_of_an_unrolled_loop(pragma):
-    found = captured(
+    found = capture_names(
         f"{pragma}\nfor (int i = 0; i < 4; i++) x[i] = 1;", ["x"], N=4, unroll=1, pragma=2
     )
     assert found.constants == {"N": 4}
-    assert not captured("#pragma unroll 4\n#pragma once\nx[0] = 1;", ["x"], once=1).names()
+    assert not capture_names("#pragma unroll 4\n#pragma once\nx[0] = 1;", ["x"], once=1).names()
 
 
 def test_a_number_is_not_called():
     """``grid`` is a common variable name for a number of blocks."""
-    assert captured("int i = grid<1>();", grid=128).constants == {}
-    assert captured("int i = grid * 2;", grid=128).constants == {"grid": 128}
+    assert capture_names("int i = grid<1>();", grid=128).constants == {}
+    assert capture_names("int i = grid * 2;", grid=128).constants == {"grid": 128}
     points = np.linspace(0, 1, 3)  # or of what is plotted
-    assert captured("int i = grid<1>();", grid=points).arrays == {}
-    assert list(captured("y = grid(1);", grid=points).arrays) == ["grid"]
+    assert capture_names("int i = grid<1>();", grid=points).arrays == {}
+    assert list(capture_names("y = grid(1);", grid=points).arrays) == ["grid"]
 
 
 def test_numbers_that_the_preprocessor_reads():
-    found = captured("#if TILE == 16\nx = TILE + N;\n#endif", TILE=16, N=3)
+    found = capture_names("#if TILE == 16\nx = TILE + N;\n#endif", TILE=16, N=3)
     assert found.macros == {"TILE": 16} and found.constants == {"N": 3}
 
 
 def test_zero_dimensional_arrays_are_numbers():
-    assert captured("x = k;", k=np.array(2.5, "f4")).constants == {"k": np.float32(2.5)}
+    assert capture_names("x = k;", k=np.array(2.5, "f4")).constants == {"k": np.float32(2.5)}
 
 
 def test_members_of_modules_and_enumerations():
@@ -167,7 +167,7 @@ def test_members_of_modules_and_enumerations():
     ],
 )
 def test_constants_of_several_values_and_of_times(value, text):
-    assert captured("x = k;", k=value).constants == {"k": value} or value != value
+    assert capture_names("x = k;", k=value).constants == {"k": value} or value != value
     assert constant("k", value) == text
 
 
@@ -194,20 +194,20 @@ def test_constants_of_several_values_and_of_times(value, text):
 def test_unusable_names_are_explained(value, why):
     import re
 
-    found = captured("x = k;", k=value)
+    found = capture_names("x = k;", k=value)
     assert not found.constants and not found.arrays
     assert re.search(why, found.refused["k"])
 
 
 def test_constant_memory_is_shared():
     half = np.zeros(CONSTANT_MEMORY // 2 + 1, "u1")
-    found = captured("a[0] + b[0];", a=half, b=half)
+    found = capture_names("a[0] + b[0];", a=half, b=half)
     assert list(found.arrays) == ["a"] and "65536 bytes in all" in found.refused["b"]
 
 
 def test_arrays_are_made_plain():
     big_endian = np.arange(4, dtype=">i4")[::-1]
-    found = captured("w[0];", w=big_endian)
+    found = capture_names("w[0];", w=big_endian)
     assert found.arrays["w"].dtype == np.dtype("i4") and found.arrays["w"].flags.c_contiguous
     assert constant_array("w", found.arrays["w"]) == (
         "__constant__ const constant_array<int, 4> w = {{\n    3, 2, 1, 0,\n}};\n"

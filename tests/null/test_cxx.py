@@ -12,19 +12,19 @@ from numbalite.cxx import scanner
 from numbalite.cxx.freenames import free_names
 
 
-def texts(source):
+def token_texts(source):
     return [t.text for t in scanner.tokenize(source)]
 
 
 def test_cpp_source_is_split_into_tokens():
-    assert texts("a->b::c(1.5e-3f, 0x1'000u) // no\n/* no */ x...;") == [
+    assert token_texts("a->b::c(1.5e-3f, 0x1'000u) // no\n/* no */ x...;") == [
         "a", "->", "b", "::", "c", "(", "1.5e-3f", ",", "0x1'000u", ")", "x", "...", ";"
     ]  # fmt: skip
-    assert texts(r'''"a\"b" 'c' '\'' R"x(raw ")" )x" u8"y" "open''') == [
+    assert token_texts(r'''"a\"b" 'c' '\'' R"x(raw ")" )x" u8"y" "open''') == [
         r'"a\"b"', "'c'", r"'\''", 'R"x(raw ")" )x"', 'u8"y"', '"open'
     ]  # fmt: skip
-    assert texts("  #define A \\\n  1\nint x;") == ["#define A \\\n  1", "int", "x", ";"]
-    assert texts("a # b") == ["a", "#", "b"]
+    assert token_texts("  #define A \\\n  1\nint x;") == ["#define A \\\n  1", "int", "x", ";"]
+    assert token_texts("a # b") == ["a", "#", "b"]
 
 
 def test_strip_keeps_line_numbers():

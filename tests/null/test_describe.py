@@ -12,12 +12,12 @@ from numbalite.types.demangle import demangle
 PREFIX = "_ZN9numbalite11nl_describeINS_14nl_description9signatureIJ"
 
 
-def one(text):
+def parse_one_parameter(text):
     (parameter,) = describe.parameters(text)
     return parameter
 
 
-def spelled(fields, ctype, style):
+def describe_as_compiler(fields, ctype, style):
     """Returns a description of one parameter as the compilers would print it."""
     numbers = ", ".join(map(str, fields))
     name = "numbalite::nl_description::"
@@ -88,7 +88,7 @@ def spelled(fields, ctype, style):
 )
 def test_parameters_as_host_compilers_print_them(style, fields, ctypes, expected):
     ctype = ctypes if isinstance(ctypes, str) else ctypes[style]
-    found = one(spelled(fields, ctype, style))
+    found = parse_one_parameter(describe_as_compiler(fields, ctype, style))
     if expected:
         assert (
             found.kind,
@@ -108,7 +108,7 @@ def test_describe_of_no_parameters():
 
 
 def test_mangled_description_is_decoded():
-    found = one(PREFIX + "NS1_9parameterILi0ELi4ELi4ELi11ELi4ELi0ELi0ELi0EfEEEEEEE")
+    found = parse_one_parameter(PREFIX + "NS1_9parameterILi0ELi4ELi4ELi11ELi4ELi0ELi0ELi0EfEEEEEEE")
     assert found == describe.Parameter("", "scalar", "float", "float32", 4, 4, 4, 0, "A", False)
 
 

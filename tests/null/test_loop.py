@@ -162,7 +162,7 @@ def check(core, *arrays):
     return KINDS[loop.kind], loop.dims
 
 
-def aligned(shape, dtype="f4", shift=0):
+def make_array_at_offset(shape, dtype="f4", shift=0):
     dtype = np.dtype(dtype)
     n = int(np.prod(shape)) * dtype.itemsize
     raw = np.zeros(n + 64 + shift, "u1")
@@ -171,10 +171,10 @@ def aligned(shape, dtype="f4", shift=0):
 
 
 def test_contiguous_and_broadcast_operands_select_kernels(core):
-    a = aligned((4, 6, 64))
+    a = make_array_at_offset((4, 6, 64))
     assert check(core, a, a) == ("flat", 0)
-    assert check(core, a, aligned(())) == ("flat", 0)
-    assert check(core, aligned(()), aligned(())) == ("flat", 0)
+    assert check(core, a, make_array_at_offset(())) == ("flat", 0)
+    assert check(core, make_array_at_offset(()), make_array_at_offset(())) == ("flat", 0)
     assert check(core, a, a[0, 0]) == ("rows", 1)
     assert check(core, a, a[:, 0:1]) == ("rows", 2)
     assert check(core, a, a[:, :, :1]) == ("rows", 1)
@@ -183,58 +183,63 @@ def test_contiguous_and_broadcast_operands_select_kernels(core):
     assert check(core, a[::-1, ::-1, ::-1], a[::-1, ::-1, ::-1]) == ("flat", 0)
     assert check(core, a[::-1], a) == ("rows", 1)
     assert check(core, a.T, a.T) == ("flat", 0)
-    assert check(core, aligned((4, 8)), aligned((8,))) == ("strided32", 2)  # rows too short
+    assert check(core, make_array_at_offset((4, 8)), make_array_at_offset((8,))) == (
+        "strided32",
+        2,
+    )  # rows too short
 
 
 def test_alignment_selects_the_kernel(core):
-    a = aligned((256,))
+    a = make_array_at_offset((256,))
     assert check(core, a[4:132], a[:128]) == ("flat", 0)
     assert check(core, a[1:129], a[:128]) == ("strided32", 1)
-    eight, bytes_of = aligned((256,), "f8"), aligned((256,), "u1")
+    eight, bytes_of = make_array_at_offset((256,), "f8"), make_array_at_offset((256,), "u1")
     assert check(core, eight[1:129], eight[:128]) == ("single", 1)
     assert check(core, bytes_of[1:129], bytes_of[:128]) == ("shifted", 1)
     assert check(core, a[1:129], bytes_of[:128]) == ("shifted", 1)
     many = np.lib.stride_tricks.as_strided(a[1:], ((1 << 21) + 1,), (4,))
     assert KINDS[make(core, many).kind] == "shifted"
     assert check(core, a[:128], a[1:2]) == ("flat", 0)  # one element only needs its own
-    assert check(core, aligned((16,), shift=2), a[:16]) == ("strided64", 1)
-    rows = aligned((4, 130))[:, :128]
-    assert check(core, rows, aligned((4, 128))) == ("strided32", 2)
-    assert check(core, rows, aligned((4, 128), "u1")) == ("shifted", 1)
-    cube = aligned((3, 4, 130))[:, :3, 1:129]
-    assert check(core, cube, aligned((3, 3, 128))) == ("strided32", 3)
-    assert check(core, cube, aligned((3, 3, 128), "u1")) == ("shifted", 2)
-    assert check(core, aligned((16,), "c16", 8), aligned((16,), "c16")) == ("shifted", 1)
+    assert check(core, make_array_at_offset((16,), shift=2), a[:16]) == ("strided64", 1)
+    rows = make_array_at_offset((4, 130))[:, :128]
+    assert check(core, rows, make_array_at_offset((4, 128))) == ("strided32", 2)
+    assert check(core, rows, make_array_at_offset((4, 128), "u1")) == ("shifted", 1)
+    cube = make_array_at_offset((3, 4, 130))[:, :3, 1:129]
+    assert check(core, cube, make_array_at_offset((3, 3, 128))) == ("strided32", 3)
+    assert check(core, cube, make_array_at_offset((3, 3, 128), "u1")) == ("shifted", 2)
+    assert check(
+        core, make_array_at_offset((16,), "c16", 8), make_array_at_offset((16,), "c16")
+    ) == ("shifted", 1)
 
 
 def test_transposed_operands_select_tiles(core):
-    a, b = aligned((40, 48)), aligned((48, 40))
+    a, b = make_array_at_offset((40, 48)), make_array_at_offset((48, 40))
     assert check(core, a, b.T) == ("tiled", 1)
     assert check(core, a, b.T, a) == ("tiled", 1)
     assert check(core, a, b.T[:, 1:2]) == ("strided32", 2)  # a short row
     assert check(core, a[:, ::2], b.T[:, :24]) == ("strided32", 2)  # too few columns
     assert check(core, a[:, ::-1], b.T) == ("tiled", 1)
-    cube, other = aligned((33, 3, 40)), aligned((40, 3, 33))
+    cube, other = make_array_at_offset((33, 3, 40)), make_array_at_offset((40, 3, 33))
     assert check(core, cube, other.transpose(2, 1, 0)) == ("tiled", 1)
-    four, other = aligned((2, 33, 3, 32)), aligned((2, 32, 3, 33))
+    four, other = make_array_at_offset((2, 33, 3, 32)), make_array_at_offset((2, 32, 3, 33))
     assert check(core, four, other.transpose(0, 3, 2, 1)) == ("tiled", 2)
-    assert check(core, aligned((40, 40), "f4", 2), b[:40].T) == ("strided64", 2)
+    assert check(core, make_array_at_offset((40, 40), "f4", 2), b[:40].T) == ("strided64", 2)
 
     def threads(per_thread, *arrays):
         return core.nl_loop_threads(ctypes.byref(make(core, *arrays)), per_thread)
 
     assert threads(16, a, b.T) == 256
     assert threads(4, a, b.T) == 4 * 256
-    assert threads(16, cube, aligned((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
+    assert threads(16, cube, make_array_at_offset((40, 3, 33)).transpose(2, 1, 0)) == 3 * 256
 
 
 def test_large_strides_select_64_bit_offsets(core):
-    far = np.lib.stride_tricks.as_strided(aligned((1,)), (3,), (1 << 30,))
+    far = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (3,), (1 << 30,))
     loop = make(core, far)
     assert KINDS[loop.kind] == "strided64"
-    near = np.lib.stride_tricks.as_strided(aligned((1,)), (2,), (1 << 30,))
+    near = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,), (1 << 30,))
     assert KINDS[make(core, near).kind] == "strided32"
-    many = np.lib.stride_tricks.as_strided(aligned((1,), "u1"), (1 << 32,), (1,))
+    many = np.lib.stride_tricks.as_strided(make_array_at_offset((1,), "u1"), (1 << 32,), (1,))
     loop = make(core, many)
     assert (KINDS[loop.kind], loop.count) == ("flat", 1 << 32)
     assert core.nl_loop_threads(ctypes.byref(loop), 16) == 1 << 28
@@ -243,7 +248,7 @@ def test_large_strides_select_64_bit_offsets(core):
 @pytest.mark.parametrize(("rows", "by_row"), [(1 << 15, True), (1 << 17, False)])
 def test_pieces_that_are_too_many_for_32_bits(core, rows, by_row):
     """Then the division by the number of parts needs no magic number."""
-    one, column = aligned((1,)), aligned((rows, 1))
+    one, column = make_array_at_offset((1,)), make_array_at_offset((rows, 1))
     wide = np.lib.stride_tricks.as_strided(one, (rows, 1 << 16), (0, 4))
     loop = make(core, wide, column)
     assert KINDS[loop.kind] == "rows" and loop.operands == 2
@@ -264,7 +269,9 @@ def test_random_views_are_covered_exactly_once(core, seed):
     for _ in range(int(random.integers(1, 4))):
         steps = [int(random.choice([-2, -1, 1, 1, 2])) for _ in shape]
         own = [1 if random.random() < 0.2 else n for n in shape]
-        base = aligned([n * abs(s) for n, s in zip(own, steps)], random.choice(["f4", "u1", "c16"]))
+        base = make_array_at_offset(
+            [n * abs(s) for n, s in zip(own, steps)], random.choice(["f4", "u1", "c16"])
+        )
         a = base.transpose(order := random.permutation(ndim)).copy().transpose(np.argsort(order))
         a = a[tuple(slice(None, None, s) for s in steps)]
         arrays.append(a[(0,) * int(random.integers(0, ndim))] if random.random() < 0.3 else a)
@@ -274,7 +281,7 @@ def test_random_views_are_covered_exactly_once(core, seed):
 @pytest.mark.parametrize("ndim", range(1, 33))
 def test_strides_are_padded_to_the_kernels_dimensions(core, ndim):
     steps = [8 * 3 ** min(k, 30) for k in reversed(range(ndim))]
-    a = np.lib.stride_tricks.as_strided(aligned((1,)), (2,) * ndim, steps)
+    a = np.lib.stride_tricks.as_strided(make_array_at_offset((1,)), (2,) * ndim, steps)
     loop = make(core, a)
     assert loop.ndim == ndim
     assert loop.dims == next(d for d in (1, 2, 3, 4, 8, 16, 32) if d >= ndim)

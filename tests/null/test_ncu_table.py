@@ -13,23 +13,23 @@ HEAD = [
 ]  # fmt: skip
 
 
-def quoted(fields):
+def csv_line(fields):
     return ",".join(f'"{field}"' for field in fields)
 
 
-def printed(*launches, units=None):
+def output_of_ncu(*launches, units=None):
     """Returns the output of ncu. launches: (kernel, block, grid, {metric: text})."""
     out = [
         "==PROF== Connected to process 4711 (/usr/bin/python3.12)",
         '==PROF== Profiling "nl_transpose": 0%....50%....100% - 8 passes',
         "the program's own output, with a \" and a comma",
         "==PROF== Disconnected from process 4711",
-        quoted(HEAD),
-        quoted([""] * 11 + [(units or {}).get(metric, "") for metric in METRICS]),
+        csv_line(HEAD),
+        csv_line([""] * 11 + [(units or {}).get(metric, "") for metric in METRICS]),
     ]
     for number, (kernel, block, grid, values) in enumerate(launches):
         row = [number, 4711, "python3.12", "127.0.0.1", kernel, 1, 7, block, grid, 0, "9.0"]
-        out.append(quoted(row + [values.get(metric, "0") for metric in METRICS]))
+        out.append(csv_line(row + [values.get(metric, "0") for metric in METRICS]))
     return "\n".join(out) + "\n"
 
 
@@ -38,7 +38,7 @@ STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 
 
 def test_output_of_ncu_is_read():
-    text = printed(
+    text = output_of_ncu(
         ("nl_transpose", "(32, 32, 1)", "(4, 4, 1)",
          {LOADS: "2,048", "dram__bytes_read.sum": "65,536", "dram__bytes_write.sum": "1.5",
           "gpu__time_duration.sum": "3,100", "sm__maximum_warps_per_active_cycle_pct": "100"}),
@@ -56,7 +56,7 @@ def test_output_of_ncu_is_read():
 
 def test_a_metric_that_ncu_does_not_have_is_not_compared():
     values = {"dram__bytes_read.sum": "n/a", LOADS: "n/a", STORES: "4"}
-    (launch,) = ncu_table.read_ncu(printed(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
+    (launch,) = ncu_table.read_ncu(output_of_ncu(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
     assert launch.values["global_store_sectors"] == 4
     assert not {"dram_bytes", "global_load_sectors"} & set(launch.values)
 
@@ -161,7 +161,7 @@ transpose[(4, 4), (32, 32)](a, np.zeros_like(a))
 def test_a_folder_of_programs_is_compared_with_recorded_output(tmp_path, capsys):
     (tmp_path / "transposes.py").write_text(PROGRAM)
     sectors = {LOADS: "2,048", STORES: "16,384", "launch__registers_per_thread": "999"}
-    text = printed(("nl_transpose", "(32, 32, 1)", "(4, 4, 1)", sectors))
+    text = output_of_ncu(("nl_transpose", "(32, 32, 1)", "(4, 4, 1)", sectors))
     (tmp_path / "transposes.csv").write_text(text)
     file = tmp_path / "rows.json"
     command = [str(tmp_path), "--recorded", str(tmp_path), "--json", str(file), "--gpu", "A100"]

@@ -85,7 +85,7 @@ def test_packed_like_is_numpys_empty_like():
         )
 
 
-def drawn(rng, shape):
+def draw_array(rng, shape):
     """Returns an array with a random layout: transposed, reversed, with gaps or repeated
     elements."""
     order = rng.permutation(len(shape))
@@ -104,7 +104,7 @@ def test_new_arrays_have_the_axes_in_numpys_order():
     rng = np.random.default_rng(3)
     for _ in range(300):
         shape = [int(n) for n in rng.integers(1, 5, rng.integers(0, 5))]
-        several = [drawn(rng, shape) for _ in range(rng.integers(1, 4))]
+        several = [draw_array(rng, shape) for _ in range(rng.integers(1, 4))]
         strides = [one.strides for one in several]
         made = np.nditer([*several, None], ["zerosize_ok"]).operands[-1]
         found = shapes.packed_as(tuple(shape), made.itemsize, *strides)

@@ -42,7 +42,7 @@ def identity(*args, **kwargs):
     return lambda function: function
 
 
-def shown(text, needle):
+def position_of(text, needle):
     """Returns (label, line) that a compiler would name for the line with ``needle``."""
     label = line = None
     for row in text.numbered().split("\n"):
@@ -73,7 +73,7 @@ def test_lines_of_a_function():
 
     text = of_function(kernel)
     with open(__file__, encoding="utf-8") as file:
-        line = shown(text, "NEEDLE")[1]
+        line = position_of(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
     assert text.label == __file__
 
@@ -95,13 +95,13 @@ def test_lines_of_a_function():
 )
 def test_literals_of_every_shape(tmp_path, body, line):
     names = define(tmp_path, f"def kernel(x):\n    {body}\n")
-    label, found = shown(of_function(names["kernel"]), "NEEDLE")
+    label, found = position_of(of_function(names["kernel"]), "NEEDLE")
     assert found == line and label == str(tmp_path / "lesson.py")
 
 
 def test_body_of_a_notebook_cell_is_found():
     names = cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
-    assert shown(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
+    assert position_of(of_function(names["kernel"]), "NEEDLE") == ("<ipython-input-3-abc>", 4)
 
 
 def test_ipython_names_the_cell(monkeypatch):
@@ -127,13 +127,13 @@ def test_a_cell_with_lines_that_are_no_python():
     tree = ast.parse("\n\n" + text.split("\n", 2)[2])
     namespace = {"__name__": "__main__"}
     exec(compile(tree, name, "exec"), namespace)
-    assert shown(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
+    assert position_of(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
 
 
 def test_body_from_exec_has_the_string_line():
     namespace = {"identity": identity}
     exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
-    assert shown(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
+    assert position_of(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
 
 
 def test_a_file_that_changed_after_it_was_imported(tmp_path):
@@ -207,7 +207,7 @@ __global__ void k(float* x) {
 """
 
 
-def here():
+def calling_frame():
     return sys._getframe(1)
 
 
@@ -219,21 +219,21 @@ def line_of(needle, after="CODE = r"):
 
 
 def test_a_string_is_found_in_the_callers_file():
-    text = of_source(CODE, "k", here())
+    text = of_source(CODE, "k", calling_frame())
     assert text.label == __file__ and text.lines[2] == line_of("NEEDLE")
 
 
 @pytest.mark.parametrize("change", [textwrap.dedent, str.strip, str.lstrip, lambda s: s + "\n"])
 def test_a_string_that_was_trimmed_is_found_too(change):
-    text = of_source(change(CODE), "k", here())
-    assert text.label == __file__ and shown(text, "NEEDLE")[1] == line_of("NEEDLE")
+    text = of_source(change(CODE), "k", calling_frame())
+    assert text.label == __file__ and position_of(text, "NEEDLE")[1] == line_of("NEEDLE")
     assert len(text.lines) == text.value.count("\n") + 1
 
 
 def test_other_strings_have_the_name_of_the_kernel():
-    text = of_source(CODE.replace("NEEDLE", "2") + "//", "k<float>", here())
+    text = of_source(CODE.replace("NEEDLE", "2") + "//", "k<float>", calling_frame())
     assert text.label == "<source of k<float>>" and text.lines[:3] == (1, 2, 3)
-    assert of_source("", "k", here()).label == "<source of k>"
+    assert of_source("", "k", calling_frame()).label == "<source of k>"
     assert of_source(CODE, "k").label == "<source of k>"
 
 

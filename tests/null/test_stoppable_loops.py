@@ -108,7 +108,7 @@ def test_loops_store_the_same_and_end_after_the_flag_is_set(group):
         assert stops.executed < when + 10 * BUDGET, ptx
 
 
-def counted(body):
+def count_loop(body):
     """Returns the counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
     (function,) = ptxreader.read_ptx(HEAD + body + "\nret;\n}\n").functions
     (loop,) = ptxloops.find(function)
@@ -148,12 +148,12 @@ def counted(body):
     ],
 )
 def test_loops_that_need_a_stop_test_are_counted(body, expected):
-    assert counted(body) == expected
+    assert count_loop(body) == expected
 
 
 def test_a_loop_that_is_entered_in_the_middle_does_not_count():
     body = "@%q bra M; L: st.global.u32 [%a], %i; M: add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; @%p bra L;"
-    assert counted(body) is None
+    assert count_loop(body) is None
 
 
 def test_short_loops_with_constant_bounds_have_no_test():

@@ -29,7 +29,7 @@ def landscape(seed):
     return points, np.exp(times + 0.004 * rng.standard_normal(len(times)))
 
 
-def found(points, times, start, budget):
+def run_search(points, times, start, budget):
     """Returns (the measured rows, the best time among them)"""
     rows = []
 
@@ -47,7 +47,7 @@ def test_finds_faster_variants_than_random_ones():
         points, times = landscape(seed)
         rng = np.random.default_rng(seed)
         budget = max(10, len(times) // 10)
-        rows, best = found(points, times, int(rng.integers(len(times))), budget)
+        rows, best = run_search(points, times, int(rng.integers(len(times))), budget)
         assert len(rows) == len(set(rows)) == budget
         near += best < 1.02 * times.min()
         drawn = rng.choice(len(times), budget, replace=False)
@@ -58,7 +58,7 @@ def test_finds_faster_variants_than_random_ones():
 
 def test_begins_with_the_given_variant():
     points, times = landscape(1)
-    assert found(points, times, 7, 5)[0][0] == 7
+    assert run_search(points, times, 7, 5)[0][0] == 7
 
 
 def test_variants_that_fail_do_not_count():
@@ -78,7 +78,7 @@ def test_variants_that_fail_do_not_count():
 
 def test_small_spaces_are_measured_completely():
     points = search.features([(64,), (128,), (256,)])
-    assert sorted(found(points, np.array([3.0, 1.0, 2.0]), 0, 10)[0]) == [0, 1, 2]
+    assert sorted(run_search(points, np.array([3.0, 1.0, 2.0]), 0, 10)[0]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

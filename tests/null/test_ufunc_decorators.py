@@ -17,7 +17,7 @@ def two(x, y):
     "y[0] = x[0];"
 
 
-def refused(error, words, make):
+def assert_refused(error, words, make):
     with pytest.raises(error, match=words):
         make()
 
@@ -27,35 +27,39 @@ def test_invalid_arguments_of_vectorize_raise(target):
     def of(*given, function=one, **more):
         return lambda: vectorize(*given, target=target, **more)(function)
 
-    refused(errors.SignatureError, "1 parameter, .* has 2", of(["f4(f4, f4)"]))
-    refused(errors.SignatureError, "guvectorize", of(["f4(f4[:])"]))
-    refused(errors.SignatureError, "returns nothing", of(["void(f4)"]))
-    refused(errors.SignatureError, "twice", of(["f4(f4)", "f8(f4)"]))
-    refused(errors.SignatureError, "different numbers", of(["f4(f4)", "UniTuple(f8, 2)(f8)"]))
-    refused(errors.SignatureError, "not a type", of(["flot(f4)"]))
-    refused(TypeError, "did you mean fastmath", of(["f4(f4)"], fastmaths=True))
-    refused(TypeError, "object mode", of(["f4(f4)"], forceobj=True))
-    refused(ValueError, "reorderable", of(["f4(f4)"], identity="none"))
-    refused(TypeError, "name= and args= go with source=", of(["f4(f4)"], name="f"))
-    refused(TypeError, "a list is not possible", of(["f4(f4)"], function=lambda x: [x]))
-    refused(TypeError, "whose body is a string", of(["f4(f4)"], function=3))
+    assert_refused(errors.SignatureError, "1 parameter, .* has 2", of(["f4(f4, f4)"]))
+    assert_refused(errors.SignatureError, "guvectorize", of(["f4(f4[:])"]))
+    assert_refused(errors.SignatureError, "returns nothing", of(["void(f4)"]))
+    assert_refused(errors.SignatureError, "twice", of(["f4(f4)", "f8(f4)"]))
+    assert_refused(
+        errors.SignatureError, "different numbers", of(["f4(f4)", "UniTuple(f8, 2)(f8)"])
+    )
+    assert_refused(errors.SignatureError, "not a type", of(["flot(f4)"]))
+    assert_refused(TypeError, "did you mean fastmath", of(["f4(f4)"], fastmaths=True))
+    assert_refused(TypeError, "object mode", of(["f4(f4)"], forceobj=True))
+    assert_refused(ValueError, "reorderable", of(["f4(f4)"], identity="none"))
+    assert_refused(TypeError, "name= and args= go with source=", of(["f4(f4)"], name="f"))
+    assert_refused(TypeError, "a list is not possible", of(["f4(f4)"], function=lambda x: [x]))
+    assert_refused(TypeError, "whose body is a string", of(["f4(f4)"], function=3))
 
 
 def test_invalid_arguments_of_guvectorize_raise():
     def of(*given, **more):
         return lambda: guvectorize(*given, **more)(two)
 
-    refused(TypeError, "needs the layout", of(["void(f4[:], f4[:])"]))
-    refused(errors.SignatureError, "cannot return values", of(["f4(f4[:], f4[:])"], "(n)->()"))
-    refused(errors.SignatureError, "2 parameters", of(["void(f4[:])"], "(n)->()"))
-    refused(ValueError, 'block=True is for target="cuda"', of("(n)->()", block=True))
-    refused(ValueError, "no parameter 'z'", of("(n)->()", writable_args=("z",)))
-    refused(ValueError, "1 is not an input", of("(n)->()", writable_args=(1,)))
-    refused(TypeError, "by name or number", of("(n)->()", writable_args="x"))
+    assert_refused(TypeError, "needs the layout", of(["void(f4[:], f4[:])"]))
+    assert_refused(
+        errors.SignatureError, "cannot return values", of(["f4(f4[:], f4[:])"], "(n)->()")
+    )
+    assert_refused(errors.SignatureError, "2 parameters", of(["void(f4[:])"], "(n)->()"))
+    assert_refused(ValueError, 'block=True is for target="cuda"', of("(n)->()", block=True))
+    assert_refused(ValueError, "no parameter 'z'", of("(n)->()", writable_args=("z",)))
+    assert_refused(ValueError, "1 is not an input", of("(n)->()", writable_args=(1,)))
+    assert_refused(TypeError, "by name or number", of("(n)->()", writable_args="x"))
     const = of(["void(const f4[:], f4[:])"], "(n)->()", writable_args=(0,))
-    refused(errors.SignatureError, "which is not const", const)
-    refused(TypeError, "no option 'fastmth'", of("(n)->()", fastmth=True))
-    refused(ValueError, "cuda, cpu, parallel", of("(n)->()", target="tpu"))
+    assert_refused(errors.SignatureError, "which is not const", const)
+    assert_refused(TypeError, "no option 'fastmth'", of("(n)->()", fastmth=True))
+    assert_refused(ValueError, "cuda, cpu, parallel", of("(n)->()", target="tpu"))
 
 
 def test_the_function_in_all_its_forms():
@@ -81,7 +85,7 @@ def test_the_function_in_all_its_forms():
     assert element.arity(made) is None and element.plain_name(made) == "f"
     signature = types.float32(types.float32)
     assert element.typed(element.element_function(one), signature).signatures == (signature,)
-    refused(errors.SignatureError, "2 parameters", lambda: element.typed(
+    assert_refused(errors.SignatureError, "2 parameters", lambda: element.typed(
         element.element_function(two), signature))  # fmt: skip
 
 
@@ -89,10 +93,10 @@ def test_invalid_functions_raise():
     def of(**given):
         return lambda: element.element_function(**given)
 
-    refused(TypeError, "no function was found", of(source="x + y"))
-    refused(TypeError, "empty", of(source=" ", args="x"))
-    refused(TypeError, "names of parameters", of(source="x", args="x, 3"))
-    refused(TypeError, "twice", of(source="x", args="x, x"))
-    refused(TypeError, "word of C", of(source="x", args="float"))
-    refused(TypeError, "no name for a function", of(source="x", args="x", name="a b"))
-    refused(TypeError, "not both", of(function=one, source="x"))
+    assert_refused(TypeError, "no function was found", of(source="x + y"))
+    assert_refused(TypeError, "empty", of(source=" ", args="x"))
+    assert_refused(TypeError, "names of parameters", of(source="x", args="x, 3"))
+    assert_refused(TypeError, "twice", of(source="x", args="x, x"))
+    assert_refused(TypeError, "word of C", of(source="x", args="float"))
+    assert_refused(TypeError, "no name for a function", of(source="x", args="x", name="a b"))
+    assert_refused(TypeError, "not both", of(function=one, source="x"))

@@ -84,7 +84,7 @@ def target(request):
 
 
 @pytest.fixture(autouse=True)
-def _quiet():
+def _ignore_warnings():
     """Some of these tests overflow on purpose."""
     with np.errstate(all="ignore"):
         yield
@@ -112,7 +112,7 @@ def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dim
         dtype = draw(st.sampled_from(dtypes))
         values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
         repeat = shape if draw(st.integers(0, 5)) == 0 else None
-        placed = drawn.Placed(values, draw(drawn.recipes(len(part), unaligned)), repeat)
+        placed = drawn.PlacedArray(values, draw(drawn.recipes(len(part), unaligned)), repeat)
         arguments.append(drawn.put(placed, draw(places(target))))
         hosts.append(placed.host)
     return arguments, hosts
@@ -124,7 +124,7 @@ def outs(draw, target, shape, dtype):
     NumPy)."""
     values = drawn.make_values(7, shape, dtype)
     recipe = draw(drawn.recipes(len(shape)))
-    mine, theirs = drawn.Placed(values, recipe), drawn.Placed(values, recipe)
+    mine, theirs = drawn.PlacedArray(values, recipe), drawn.PlacedArray(values, recipe)
     place = draw(st.sampled_from(["host", "device"])) if target == "cuda" else "host"
     return (mine.device() if place == "device" else mine.host), theirs.host
 
@@ -158,7 +158,7 @@ def check_out(target, data):
     keywords, oracle_keywords = {}, {}
     if data.draw(st.booleans()):
         mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
-        placed = drawn.Placed(mask, data.draw(drawn.recipes(mask.ndim)))
+        placed = drawn.PlacedArray(mask, data.draw(drawn.recipes(mask.ndim)))
         keywords["where"], oracle_keywords["where"] = (
             drawn.put(placed, data.draw(places(target))),
             placed.host,

@@ -98,7 +98,7 @@ def operands(draw, target, cores, dtypes, loop_dims=3):
     for i, core in enumerate(cores):
         shape = (loop if i == full else draw(drawn.parts_of(loop))) + core
         values = drawn.make_values(draw(st.integers(0, 99)), shape, draw(st.sampled_from(dtypes)))
-        placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+        placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
         places = drawn.PLACES if target == "cuda" else ["host"]
         arguments.append(drawn.put(placed, draw(st.sampled_from(places))))
         hosts.append(placed.host)
@@ -117,7 +117,9 @@ def check_matmul(target, data):
     expected = np.matmul(*hosts)
     keywords = {}
     if data.draw(st.booleans()):
-        mine = drawn.Placed(np.zeros(expected.shape, "f8"), data.draw(drawn.recipes(expected.ndim)))
+        mine = drawn.PlacedArray(
+            np.zeros(expected.shape, "f8"), data.draw(drawn.recipes(expected.ndim))
+        )
         device = target == "cuda" and data.draw(st.booleans())
         keywords["out"] = mine.device() if device else mine.host
         expected = expected.astype("f8")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.drawn import examples, make_values
-from kit.typed import NAMES, Typed, cast, typed, unified
+from kit.typed import NAMES, Typed, cast, common_type, typed
 
 from numbalite import config
 
@@ -244,7 +244,7 @@ class Choices(ast.NodeTransformer):
 
 def chosen(test, a, b):
     a, b = typed(a), typed(b)
-    return cast(a if test else b, unified(a.dtype, b.dtype))
+    return cast(a if test else b, common_type(a.dtype, b.dtype))
 
 
 def evaluated(text, names):

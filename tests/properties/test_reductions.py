@@ -40,7 +40,7 @@ def arrays(draw, dtypes, min_dims=0, max_dims=4):
     values = drawn.make_values(draw(st.integers(0, 99)), shape, "i2").astype(
         draw(st.sampled_from(dtypes))
     )
-    placed = drawn.Placed(values, draw(drawn.recipes(len(shape))))
+    placed = drawn.PlacedArray(values, draw(drawn.recipes(len(shape))))
     return drawn.put(
         placed, draw(st.sampled_from(["host", "device", "device", "foreign"]))
     ), placed.host
@@ -92,7 +92,9 @@ def test_reduce_into_out_matches_numpy(data):
     axis, keepdims = data.draw(axes(host.ndim)), data.draw(st.booleans())
     expected = np.asarray(np.add.reduce(host, axis=axis, keepdims=keepdims))
     dtype = data.draw(st.sampled_from(["i8", "f8", "i4"]))
-    placed = drawn.Placed(np.zeros(expected.shape, dtype), data.draw(drawn.recipes(expected.ndim)))
+    placed = drawn.PlacedArray(
+        np.zeros(expected.shape, dtype), data.draw(drawn.recipes(expected.ndim))
+    )
     out = placed.device() if data.draw(st.booleans()) else placed.host
     assert ufunc("add").reduce(argument, axis=axis, keepdims=keepdims, out=out) is out
     compare(np.asarray(drawn.to_host(out)), expected.astype(dtype))

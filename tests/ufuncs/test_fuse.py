@@ -52,7 +52,7 @@ def test_fused_functions_match_numpy(data):
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     dtype, number = data.draw(st.sampled_from(OPERANDS))
-    placed = drawn.Placed(
+    placed = drawn.PlacedArray(
         rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.recipes(len(shape)))
     )
     other = np.ones(shape[-1], "i4") if number is None else number
