@@ -3,7 +3,7 @@
 import html
 import pathlib
 
-from speed_table import shown
+from speed_table import format_entry
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -34,13 +34,13 @@ def group(entry):
     longest = max(value for _, value, _ in bars(entry))
     title = html.escape(entry["work"])
     if entry["limit"] is not None and entry["ours"] > entry["limit"]:
-        title += f' <span class="missed">target {html.escape(shown(entry, entry["limit"]))} missed</span>'
+        title += f' <span class="missed">target {html.escape(format_entry(entry, entry["limit"]))} missed</span>'
     yield f'<tr><th colspan="3">{title}</th></tr>'
     for name, value, kind in bars(entry):
         width = max(100 * value / longest, 0.2)
         yield (
             f'<tr><td class="name">{html.escape(name)}</td>'
-            f'<td class="time">{html.escape(shown(entry, value))}</td>'
+            f'<td class="time">{html.escape(format_entry(entry, value))}</td>'
             f'<td><div class="bar {kind}" style="width: {width:.1f}%"></div></td></tr>'
         )
 

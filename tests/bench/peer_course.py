@@ -14,7 +14,7 @@ from course_works import (
     reduced_of,
     uniform,
 )
-from peer_measure import check, event_times, median, row, timed
+from peer_measure import check, event_times, median, row, time_row
 
 SQRT_2PI = np.float32((2 * math.pi) ** 0.5)
 
@@ -54,7 +54,7 @@ def numba(cuda, float32):
         return (math.exp(x) - math.exp(-x)) / (math.exp(x) + math.exp(-x))
 
     x, four = uniform(), uniform(4)
-    timed("W1", lambda: gaussian_pdf(x, 0.0, 1.0), lambda: gaussian_of(x), 5)
+    time_row("W1", lambda: gaussian_pdf(x, 0.0, 1.0), lambda: gaussian_of(x), 5)
 
     @row("W2")
     def _():
@@ -121,7 +121,7 @@ def numba_cpu():
     def sincos(x, y):
         return math.sin(x) * math.cos(y)
 
-    timed("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)
+    time_row("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)
 
 
 def cupy(cupy, sync):
@@ -141,7 +141,7 @@ def cupy(cupy, sync):
     )
     x, four = uniform(), uniform(4)
     mean, sigma = np.float32(0), np.float32(1)
-    timed("W1", lambda: gaussian(cupy.asarray(x), mean, sigma).get(), lambda: gaussian_of(x), 10)
+    time_row("W1", lambda: gaussian(cupy.asarray(x), mean, sigma).get(), lambda: gaussian_of(x), 10)
 
     @row("W2")
     def _():
@@ -179,9 +179,9 @@ def scipy():
     from scipy.stats import norm
 
     x = uniform()
-    timed("W1", lambda: norm.pdf(x), lambda: gaussian_of(x), 2, rounds=3)
+    time_row("W1", lambda: norm.pdf(x), lambda: gaussian_of(x), 2, rounds=3)
 
 
 def python():
     sincos = lambda x, y: math.sin(x) * math.cos(y)
-    timed("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)
+    time_row("W5", lambda: sincos(0.5, 1.0), math.sin(0.5) * math.cos(1.0), 2000)

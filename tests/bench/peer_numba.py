@@ -21,9 +21,9 @@ from peer_measure import (
     ramp,
     row,
     sincos_of,
-    timed,
+    time_row,
 )
-from rows import diffused
+from rows import diffuse_once
 
 np.row_stack = np.vstack  # attributes of NumPy that some releases still use
 
@@ -75,7 +75,7 @@ def diffusion(cuda):
     bound = step[(n // 8, n // 8), (8, 8), stream]
     bound(u, l)
     stream.synchronize()
-    stepped, laplacian, inside = diffused(host)
+    stepped, laplacian, inside = diffuse_once(host)
     check(u.copy_to_host()[inside], stepped[inside], 1e-4)
     np.testing.assert_allclose(l.copy_to_host()[inside], laplacian[inside], rtol=1e-4, atol=1e-5)
 
@@ -123,14 +123,14 @@ def ufuncs(cuda):
 
     one = np.ones(1, np.float32)
     a, b, c = cuda.to_device(one), cuda.to_device(one), cuda.to_device(one)
-    timed("U1", lambda: add(a, b, out=c), [2], 200, sync, read=lambda _: c.copy_to_host())
-    timed("U2", lambda: add(one, one), [2], 50)
+    time_row("U1", lambda: add(a, b, out=c), [2], 200, sync, read=lambda _: c.copy_to_host())
+    time_row("U2", lambda: add(one, one), [2], 50)
     x = ramp()
     on_gpu = vectorize(two, target="cuda")(sincos)
-    timed("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
+    time_row("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
     f4 = ["float32(float32, float32, float32, float32)"]
     powers_gpu, values = vectorize(f4, target="cuda")(powers), four()
-    timed("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
+    time_row("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
 
     @row("U3")
     def _():
@@ -174,8 +174,8 @@ def ufuncs(cuda):
     m = matrices()
     c, d, e = cuda.to_device(m), cuda.to_device(m), cuda.to_device(m)
     call, want = lambda: (product(c, d, out=e), sync()), lambda: m @ m
-    timed("G1", call, want, 5, read=lambda _: back(e))
-    timed("G2", lambda: product(m, m), want, 2, rounds=3)
+    time_row("G1", call, want, 5, read=lambda _: back(e))
+    time_row("G2", lambda: product(m, m), want, 2, rounds=3)
 
     @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
     def dot(a, b, c):
@@ -196,7 +196,7 @@ def ufuncs(cuda):
     def by_rows(name, shape, call, want):
         host = np.random.default_rng(5).integers(0, 3, shape).astype(np.float32)
         x, y = cuda.to_device(host), cuda.to_device(host)
-        timed(name, lambda: (call(x, y), sync())[0], lambda: want(host), 5, rounds=3, read=back)
+        time_row(name, lambda: (call(x, y), sync())[0], lambda: want(host), 5, rounds=3, read=back)
 
     by_rows("A13", (rows // 10, 1000), dot, lambda x: (x * x).sum(1))
     by_rows("A14", (rows, 64), lambda x, _: running(x), lambda x: x.cumsum(1))
@@ -226,8 +226,8 @@ def on_gpu():
     bound = add[4, 256]
     sync = cuda.synchronize
     result = lambda _: c.copy_to_host()
-    timed("L1", lambda: bound(a, b, c, 1000), 2 * x, 1000, sync, read=result)
-    timed("L3", lambda: add[4, 256](a, b, c, 1000), 2 * x, 1000, sync, read=result)
+    time_row("L1", lambda: bound(a, b, c, 1000), 2 * x, 1000, sync, read=result)
+    time_row("L3", lambda: add[4, 256](a, b, c, 1000), 2 * x, 1000, sync, read=result)
 
     @row("L2")
     def _():
@@ -240,11 +240,11 @@ def on_gpu():
         return median(call, 300, sync)
 
     new = lambda: cuda.device_array(1 << 18, np.float32)
-    timed("M1", new, [1 << 18], 200, read=lambda d: d.shape)
-    timed("M2", lambda: a[10:100], x[10:100], 500, read=lambda d: d.copy_to_host())
+    time_row("M1", new, [1 << 18], 200, read=lambda d: d.shape)
+    time_row("M2", lambda: a[10:100], x[10:100], 500, read=lambda d: d.copy_to_host())
     to_device = lambda y: (cuda.to_device(y), sync())[0]
-    timed("T3a", lambda: to_device(x), x, 50, read=lambda d: d.copy_to_host())
-    timed("T3b", lambda: a.copy_to_host(), x, 50)
+    time_row("T3a", lambda: to_device(x), x, 50, read=lambda d: d.copy_to_host())
+    time_row("T3b", lambda: a.copy_to_host(), x, 50)
     large_copies(to_device, lambda d: d.copy_to_host())
 
     @row("K1")
@@ -285,7 +285,7 @@ def on_cpu():
     x = ramp()
     for key, target in (("P1a", "cpu"), ("P1b", "parallel")):
         function = vectorize(["float64(float64, float64)"], target=target)(sincos)
-        timed(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
+        time_row(key, lambda f=function: f(x, x), lambda: sincos_of(x, x), 5)
     row("C4")(lambda: import_time("import numba.cuda"))
     peer_course.numba_cpu()
 

@@ -25,7 +25,7 @@ from peer_measure import (
     ramp,
     row,
     sincos_of,
-    timed,
+    time_row,
 )
 
 HOST = np.arange(1000, dtype=np.float32)
@@ -105,7 +105,7 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
 
     on_device("A3", lambda: single(many), lambda x: x.cumsum(0), lambda x: np.cumsum(x[:100]))
     short, keys = single(1000), to_device(np.random.default_rng(6).random(1000, np.float32))
-    timed("A4", lambda: short.cumsum(0), np.cumsum(whole(1000)), 500, sync, read=get)
+    time_row("A4", lambda: short.cumsum(0), np.cumsum(whole(1000)), 500, sync, read=get)
     for name, shape, axis in (("A5", (rows, 16), 0), ("A6", (rows, 16), 1), ("A7", (16, rows), 0)):
         on_device(
             name,
@@ -152,7 +152,7 @@ def array_rows(to_device, get, time, sync, *, add_at, dot_rows, sort):
         assert (got[1:] >= got[:-1]).all()
         return time(lambda: sort(x))
 
-    timed("A11", lambda: sort(keys), np.sort(get(keys)), 500, sync, read=get)
+    time_row("A11", lambda: sort(keys), np.sort(get(keys)), 500, sync, read=get)
 
 
 # ---- CuPy ------------------------------------------------------------------------------------------------
@@ -181,29 +181,29 @@ def cupy():
     x, y = asarray(HOST), cupy.zeros(1000, np.float32)
     launch = lambda: kernel((4,), (256,), (x, x, y, n))
     for key in ("L1", "L2"):
-        timed(key, launch, 2 * HOST, 1000, sync, read=lambda _: y.get())
-    timed("M1", lambda: cupy.empty(1 << 18, np.float32), [1 << 18], 1000, read=lambda d: d.shape)
-    timed("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
+        time_row(key, launch, 2 * HOST, 1000, sync, read=lambda _: y.get())
+    time_row("M1", lambda: cupy.empty(1 << 18, np.float32), [1 << 18], 1000, read=lambda d: d.shape)
+    time_row("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
     large_copies(lambda a: (asarray(a), sync())[0], get)
-    timed("T3a", lambda: (asarray(HOST), sync())[0], HOST, 50, read=get)
-    timed("T3b", lambda: x.get(), HOST, 50)
+    time_row("T3a", lambda: (asarray(HOST), sync())[0], HOST, 50, read=get)
+    time_row("T3b", lambda: x.get(), HOST, 50)
 
     one, out = cupy.ones(1, np.float32), cupy.zeros(1, np.float32)
-    timed("U1", lambda: cupy.add(one, one, out=out), [2], 1000, sync, read=get)
-    timed("U2", lambda: cupy.add(asarray(ONE), asarray(ONE)).get(), [2], 200)
+    time_row("U1", lambda: cupy.add(one, one, out=out), [2], 1000, sync, read=get)
+    time_row("U2", lambda: cupy.add(asarray(ONE), asarray(ONE)).get(), [2], 200)
     angles, values, m = ramp(), four(), matrices()
     sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
     call = lambda: sincos(asarray(angles), asarray(angles)).get()
-    timed("U4", call, lambda: sincos_of(angles, angles), 10)
+    time_row("U4", call, lambda: sincos_of(angles, angles), 10)
     powers = cupy.ElementwiseKernel(
         "float32 p, float32 q, float32 r, float32 s",
         "float32 z",
         "z = sqrt(p * p + q * q * q + r * r * r * r + s * s * s * s * s)",
     )
-    timed("U5", lambda: powers(*map(asarray, values)).get(), lambda: powers_of(*values), 5)
+    time_row("U5", lambda: powers(*map(asarray, values)).get(), lambda: powers_of(*values), 5)
 
     total = cupy.zeros((), np.float32)
-    timed("U7", lambda: x.sum(out=total), HOST.sum(), 200, sync, read=get)
+    time_row("U7", lambda: x.sum(out=total), HOST.sum(), 200, sync, read=get)
 
     @row("U6")
     def _():
@@ -214,7 +214,7 @@ def cupy():
     peer_course.cupy(cupy, sync)
     on_device = asarray(m)
     product = lambda: (cupy.matmul(on_device, on_device), sync())[0]
-    timed("G1", product, lambda: m @ m, 3, read=get)
+    time_row("G1", product, lambda: m @ m, 3, read=get)
 
     def from_rows(data, indices, indptr):
         import cupyx.scipy.sparse
@@ -284,7 +284,7 @@ def cuda_core():
         return host
 
     call = lambda: launch(stream, config, kernel, a, a, b, n)
-    timed("L1", call, 2 * HOST, 1000, stream.sync, read=result)
+    time_row("L1", call, 2 * HOST, 1000, stream.sync, read=result)
 
 
 def copies(stream):
@@ -338,24 +338,24 @@ def torch():
     host, small = torch.from_numpy(HOST), torch.ones(1)
     x = host.cuda()
     new = lambda: torch.empty(1 << 18, device="cuda")
-    timed("M1", new, [1 << 18], 1000, read=lambda d: d.shape)
-    timed("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
-    timed("T3a", lambda: (host.cuda(), sync())[0], HOST, 50, read=get)
-    timed("T3b", lambda: x.cpu(), HOST, 50)
+    time_row("M1", new, [1 << 18], 1000, read=lambda d: d.shape)
+    time_row("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
+    time_row("T3a", lambda: (host.cuda(), sync())[0], HOST, 50, read=get)
+    time_row("T3b", lambda: x.cpu(), HOST, 50)
     large_copies(lambda y: (torch.from_numpy(y).cuda(), sync())[0], lambda d: d.cpu())
-    timed("U2", lambda: torch.add(small.cuda(), small.cuda()).cpu(), [2], 200)
+    time_row("U2", lambda: torch.add(small.cuda(), small.cuda()).cpu(), [2], 200)
     angles, m = ramp(), matrices()
     y, on_device = torch.from_numpy(angles), torch.from_numpy(m).cuda()
     call = lambda: (torch.sin(y.cuda()) * torch.cos(y.cuda())).cpu()
-    timed("U4", call, lambda: sincos_of(angles, angles), 10)
+    time_row("U4", call, lambda: sincos_of(angles, angles), 10)
     # torch's default for float32, without TF32
     product = lambda: (torch.bmm(on_device, on_device), sync())[0]
-    timed("G1", product, lambda: m @ m, 3, read=get)
+    time_row("G1", product, lambda: m @ m, 3, read=get)
     one, out = torch.ones(1, device="cuda"), torch.zeros(1, device="cuda")
-    timed("U1", lambda: torch.add(one, one, out=out), [2], 1000, sync, read=get)
+    time_row("U1", lambda: torch.add(one, one, out=out), [2], 1000, sync, read=get)
 
     total = torch.zeros((), device="cuda")
-    timed("U7", lambda: torch.sum(x, 0, out=total), HOST.sum(), 500, sync, read=get)
+    time_row("U7", lambda: torch.sum(x, 0, out=total), HOST.sum(), 500, sync, read=get)
 
     @row("U6")
     def _():
@@ -386,7 +386,7 @@ def torch_cpu():
 
     angles = ramp()
     x = torch.from_numpy(angles)
-    timed("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: sincos_of(angles, angles), 5)
+    time_row("P1b", lambda: torch.sin(x) * torch.cos(x), lambda: sincos_of(angles, angles), 5)
     row("C4")(lambda: import_time("import torch"))
 
 
@@ -408,7 +408,7 @@ def triton():
         x = torch.from_numpy(HOST).cuda()
         y, grid, sync = torch.zeros_like(x), (4,), torch.cuda.synchronize
         call = lambda: module.add[grid](x, x, y, 1000, B=256)
-        timed("L1", call, 2 * HOST, 1000, sync, read=lambda _: y.cpu())
+        time_row("L1", call, 2 * HOST, 1000, sync, read=lambda _: y.cpu())
 
         @row("U3")
         def _():

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import warp as wp
-from peer_measure import LARGE, check, event_times, import_time, large_copies, median, row, timed
+from peer_measure import LARGE, check, event_times, import_time, large_copies, median, row, time_row
 
 HOST = np.arange(1000, dtype=np.float32)
 
@@ -46,19 +46,19 @@ def warp(device="cuda"):
 def launches():
     x, y = wp.array(HOST, dtype=float), wp.zeros(1000, dtype=float)
     call = lambda: wp.launch(add, dim=1024, inputs=[x, x, y, 1000])
-    timed("L3", call, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
+    time_row("L3", call, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
     recorded = wp.launch(add, dim=1024, inputs=[x, x, y, 1000], record_cmd=True)
-    timed("L1", recorded.launch, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
+    time_row("L1", recorded.launch, 2 * HOST, 1000, wp.synchronize, read=lambda _: y.numpy())
 
 
 def memory():
     get = lambda d: d.numpy()
     x = wp.array(HOST, dtype=float)
-    timed("M1", lambda: wp.empty(1 << 18, dtype=float), [1 << 18], 1000, read=lambda d: d.shape)
-    timed("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
+    time_row("M1", lambda: wp.empty(1 << 18, dtype=float), [1 << 18], 1000, read=lambda d: d.shape)
+    time_row("M2", lambda: x[10:100], HOST[10:100], 500, read=get)
     large_copies(lambda a: (wp.array(a), wp.synchronize())[0], get)
-    timed("T3a", lambda: (wp.array(HOST), wp.synchronize())[0], HOST, 50, read=get)
-    timed("T3b", x.numpy, HOST, 50)
+    time_row("T3a", lambda: (wp.array(HOST), wp.synchronize())[0], HOST, 50, read=get)
+    time_row("T3b", x.numpy, HOST, 50)
 
 
 def bandwidth():
