@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 from kit.needs import numpy_since
+from kit.sample import generator
 
 from numbalite import cuda
 
@@ -100,7 +101,7 @@ def sum_of_products(text, given):
 
 @pytest.mark.parametrize("code", "dfDei")
 def test_einsum_adds_products(code):
-    rng, numbers = random.Random(f"{code} {random.random()}"), np.random.default_rng()
+    rng, numbers = random.Random(f"{code} {random.random()}"), generator()
     values = np.array([0, 1, -1, 2, 1, -2, 3, 0])
     if code != "i":
         values = np.array([0.0, 1, -1, 2, np.inf, -np.inf, np.nan, 0.5])

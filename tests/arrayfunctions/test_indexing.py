@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import compare, same
+from kit.sample import generator
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -224,7 +225,7 @@ def test_take_along_axis_matches_numpy(data):
 
 
 def test_pad_reflected_at_points():
-    random = np.random.default_rng()
+    random = generator()
     for _ in range(60):
         shape = tuple(random.integers(1, 5, random.integers(1, 4)))
         widths = [tuple(map(int, random.integers(0, 12, 2))) for _ in shape]

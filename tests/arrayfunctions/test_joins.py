@@ -3,6 +3,7 @@ the planning of these copies in C."""
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import _core, cuda
 
@@ -52,7 +53,7 @@ def test_arrays_of_any_layout(dtype):
 def test_many_arrays(dtype):
     """For more arrays than a launch can have as parameters, a table of them is copied to the
     device."""
-    rng = np.random.default_rng()
+    rng = generator()
     for contiguous in (True, True, True, False):
         shape = [int(n) for n in rng.integers(0, 6, rng.integers(1, 4))]
         axis, count = int(rng.integers(-len(shape), len(shape))), int(rng.integers(33, 120))

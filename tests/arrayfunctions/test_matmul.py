@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import compare, examples, outcome
+from kit.sample import generator
 
 from numbalite import _core, cuda
 from numbalite.runtime.libraries.table import CUBLAS
@@ -170,7 +171,7 @@ def test_invalid_arguments_raise():
 @pytest.mark.parametrize("dtype", "?bBhHiIqQ")
 def test_deep_products_of_integers_wrap_around(dtype):
     """Dot products are reductions; other products of few results are split along their depth."""
-    rng = np.random.default_rng()
+    rng = generator()
     for rows, columns in ((1, 1), (1, 3), (2, 20), (17, 1)):
         depth, stack = int(rng.integers(1, 9000)), int(rng.integers(1, 4))
         a = rng.integers(0, 1 << 62, (stack, rows, depth)).astype(dtype)

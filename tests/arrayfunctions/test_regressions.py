@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from kit.likenumpy import compare
+from kit.sample import generator
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -125,7 +126,7 @@ def test_real_and_imaginary_parts_are_set():
 
 def test_names_that_numpy_has_too():
     """cuda.sort, histogram, select and partition of an array are NumPy's functions."""
-    random = np.random.default_rng()
+    random = generator()
     x = random.integers(0, 99, (5, 7))
     weights, axis, k = random.random((5, 7)), random.choice([0, 1, -1]), random.integers(5)
     calls = (

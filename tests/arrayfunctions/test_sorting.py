@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples, outcome
+from kit.sample import generator
 
 from numbalite import cuda
 from numbalite.algorithms import order, radix
@@ -82,7 +83,7 @@ def test_sort_and_argsort_match_numpy(data):
 def test_rows_that_a_block_sorts_by_digits(dtype):
     """Tests blocks of every number of threads, and keys whose digits are all equal, for which
     passes are skipped."""
-    rng = np.random.default_rng()
+    rng = generator()
     for longest in (1024, 2048, 4096, 8192):
         n = int(rng.choice([longest, rng.integers(longest // 2 + 1, longest)]))
         host = values(rng, dtype, (3, n))

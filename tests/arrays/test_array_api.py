@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 import numbalite.array_api as xp
 from numbalite import cuda
@@ -93,7 +94,7 @@ def test_namespace_info_describes_devices_and_dtypes():
 
 
 def test_parameters_that_differ_from_numpys():
-    random = np.random.default_rng()
+    random = generator()
     x = random.integers(0, 5, (3, 6))
     d = xp.asarray(x)
     for axis in (0, 1, -1):

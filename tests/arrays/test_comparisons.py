@@ -9,6 +9,7 @@ import pytest
 from kit import sample
 from kit.calls import traced_again
 from kit.likenumpy import alike
+from kit.sample import generator
 
 from numbalite import cuda
 
@@ -86,7 +87,7 @@ def test_numbers_beyond_the_dtype(dtype):
 
 
 def test_comparisons_of_records_match_numpy():
-    random = np.random.default_rng()
+    random = generator()
 
     def random_records(shape, dtype):
         made = np.zeros(shape, dtype)

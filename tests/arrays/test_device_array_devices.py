@@ -160,13 +160,14 @@ with cuda.gpus[1]:
 def test_calls_run_where_their_arrays_are(on_two):
     """Ufuncs, operators and NumPy's functions, three times each, as the third call may be a replay."""
     on_two("""
-import operator, random
+import operator, os, random
 from numbalite import guvectorize, fuse
 twice = vectorize(["float64(float64)"], target="cuda", source="return 2 * x;", args="x")
 rows = guvectorize(["void(float64[:], float64[:])"], "(n)->()", target="cuda", args="x, r",
                    source="double s = 0; for (int i = 0; i < x.size(); i++) s += x[i]; r[0] = s;")
 plus = fuse(lambda x, y: np.sqrt(abs(x)) + y)
-x, y = np.random.default_rng().normal(size=(2, 4, 4)) + np.eye(4)
+random.seed(os.environ["NUMBALITE_TEST_SEED"])
+x, y = np.random.default_rng(random.getrandbits(32)).normal(size=(2, 4, 4)) + np.eye(4)
 mask, places = x > 0, np.array([2, 0, 1])
 def assigned(key, value):
     def call(x, mask, places):

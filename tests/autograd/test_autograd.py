@@ -3,6 +3,7 @@ autograd's own checks."""
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 import numbalite
 from numbalite import cuda, vectorize
@@ -49,14 +50,14 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("function", FUNCTIONS.values())
 def test_gradients_by_device_arrays_are_those_by_host_arrays(function):
-    x = np.random.default_rng().random((4, 6))
+    x = generator().random((4, 6))
     found = grad(function)(cuda.to_device(x))
     assert isinstance(found, cuda.DeviceNDArray)
     np.testing.assert_allclose(found.copy_to_host(), grad(function)(x), rtol=1e-10, atol=1e-13)
 
 
 def test_the_gradient_by_a_number_times_an_array():
-    x = np.random.default_rng().random((4, 6))
+    x = generator().random((4, 6))
     for f in (lambda a, x: anp.sum(a * x * x), lambda a, x: anp.sum(anp.dot(x, a))):
         found = grad(f)(2.0, cuda.to_device(x))
         np.testing.assert_allclose(float(found), grad(f)(2.0, x))
@@ -66,14 +67,14 @@ def test_the_gradient_by_a_number_times_an_array():
 @pytest.mark.parametrize("target", TARGETS)
 def test_ufuncs_pass_the_checks_of_autograd(target):
     f = make(target)
-    x, y = np.random.default_rng().random((4, 3)), np.random.default_rng().random(3)
+    x, y = generator().random((4, 3)), generator().random(3)
     check_grads(lambda x, y: anp.tanh(f(x, y)) * x, modes=["fwd", "rev"], order=2)(x, y)
     check_grads(lambda x: f(x, 0.5) + f(2.0, x), modes=["rev"], order=1)(0.3)
 
 
 def test_ufuncs_on_device_arrays():
     f, same = make("cuda"), make("cpu")
-    x, y = np.random.default_rng().random((4, 3)), np.random.default_rng().random(3)
+    x, y = generator().random((4, 3)), generator().random(3)
     for argnum in (0, 1):
         found = grad(lambda x, y: anp.sum(anp.tanh(f(x, y)) * x), argnum)(
             *map(cuda.to_device, (x, y))
@@ -86,12 +87,12 @@ def test_ufuncs_on_device_arrays():
 @pytest.mark.parametrize("target", TARGETS)
 def test_rules_of_the_user_are_used(target):
     f = make(target, "x * y").defvjp("3 * g", "g * x")
-    x = np.random.default_rng().random(5)
+    x = generator().random(5)
     np.testing.assert_allclose(grad(lambda x: anp.sum(f(x, 2.0)))(x), np.full(5, 3.0))
 
 
 def test_jacobian_and_complex_arrays():
-    x = np.random.default_rng().random(3)
+    x = generator().random(3)
     found = jacobian(lambda x: anp.sin(x) * anp.sum(x))(cuda.to_device(x))
     np.testing.assert_allclose(np.asarray(found), jacobian(lambda x: anp.sin(x) * anp.sum(x))(x))
     z = x + 1j * x[::-1]
@@ -103,7 +104,7 @@ def test_jacobian_and_complex_arrays():
 def test_ufuncs_of_complex_numbers(target):
     signatures = ["complex128(complex128, float64)"]
     f = vectorize(signatures, target=target, source="return exp(z * x);", args="z, x", name="f")
-    rng = np.random.default_rng()
+    rng = generator()
     z, x = rng.random(4) + 1j * rng.random(4), rng.random(4)
     for i in (0, 1):
         found = grad(lambda *args: anp.sum(anp.abs(f(*args)) ** 2), i)(z, x)
@@ -143,7 +144,7 @@ def test_gradient_descent_finds_the_parameters():
 
 def test_fused_functions_have_gradients():
     fused = numbalite.fuse(lambda a, b: np.sin(a) * b)
-    x, y = np.random.default_rng().random((4, 3)), np.random.default_rng().random(3)
+    x, y = generator().random((4, 3)), generator().random(3)
     function = traced(fused)
     a, b = cuda.to_device(x), cuda.to_device(y)
     np.testing.assert_allclose(function(a, b).copy_to_host(), np.sin(x) * y)

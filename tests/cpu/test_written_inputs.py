@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import guvectorize
 
@@ -33,7 +34,7 @@ def test_inputs_that_are_written(target, signatures, named):
         signatures, "(n),(m)->(m)", target=target, source=BODY_THAT_WRITES, args="a, b, o",
         writable_args=("b",) if named else (1,),
     )  # fmt: skip
-    rng = np.random.default_rng()
+    rng = generator()
     for dtype in ("f8", "f4", "i4", "f2"):
         for shape in ((3,), (2, 3), (4, 2, 3), (0, 3), (2, 0)):
             b = rng.integers(1, 9, shape).astype(dtype)
@@ -89,7 +90,7 @@ def test_gufuncs_without_outputs_write_their_inputs(target, layout, more, signat
         signatures, layout, target=target, source=BODY_OF_SUMS, args="x, sums", **more
     )
     assert running.nout == 0 and running.signature == "(n),(m)"
-    rng = np.random.default_rng()
+    rng = generator()
     for shape in ((4,), (3, 4), (2, 3, 4)):
         x, sums = rng.random(shape), np.zeros(shape)
         assert running(x, sums) == ()

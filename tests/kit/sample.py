@@ -7,6 +7,8 @@ thousands of cases.
 
 The seed is printed at the end of a run. NUMBALITE_TEST_SEED draws the same cases again,
 NUMBALITE_TEST_SEED=all runs all, and on a GPU, where compiling does not dominate, all run too.
+
+The seed and the id of a test determine the numbers that the test draws with `random` and `generator()`.
 """
 
 import collections
@@ -14,6 +16,7 @@ import hashlib
 import os
 import random
 
+import numpy as np
 import pytest
 
 VARIABLE = "NUMBALITE_TEST_SEED"
@@ -27,6 +30,17 @@ def pytest_configure():
     seed = os.environ.setdefault(VARIABLE, str(random.randrange(1_000_000)))
     if seed != "all":
         os.environ.setdefault("NUMBALITE_CPU_OPT", "0")  # see `optimized` in kit/fixtures.py
+
+
+@pytest.fixture(autouse=True)
+def _seeded(request):
+    """Seeds the module `random`, so that NUMBALITE_TEST_SEED repeats a test."""
+    random.seed(f"{os.environ[VARIABLE]} {request.node.nodeid}")
+
+
+def generator():
+    """A random number generator of NumPy. Each call in a test returns another one."""
+    return np.random.default_rng(random.getrandbits(64))
 
 
 def _drawing_seed():

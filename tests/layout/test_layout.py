@@ -283,6 +283,17 @@ def test_files_have_at_most_900_lines():
     assert not long, f"two nouns in one file: {long}"
 
 
+def test_random_numbers_of_tests_can_be_repeated():
+    """Tests draw with kit.sample.generator(), or with the module `random`, which kit/sample.py
+    seeds."""
+    unseeded = re.compile(
+        r"np\.random\.default_rng\(\)|\brandom\.Random\(\)|np\.random\.RandomState\(\)"
+    )
+    paths = set((ROOT / "tests").rglob("test_*.py")) - {pathlib.Path(__file__)}
+    found = [path.name for path in sorted(paths) if unseeded.search(path.read_text())]
+    assert len(paths) > 100 and not found
+
+
 def test_python_reads_the_environment_in_config():
     """Every environment variable is read in one module: numbalite/config.py."""
     for path in sorted((ROOT / "numbalite").rglob("*.py")):

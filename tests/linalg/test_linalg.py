@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.drawn import PlacedArray, examples, recipes, to_host
 from kit.likenumpy import alike
+from kit.sample import generator
 
 from numbalite import _core, cuda
 from numbalite.errors import CudaAPIError
@@ -87,7 +88,7 @@ def test_inv_det_and_cholesky_match_numpy(both):
 @pytest.mark.parametrize("full", [False, True])
 def test_svd_of_large_matrices(dtype, full):
     """Some matrices are nearly singular; the polar decomposition perturbs them."""
-    rng = np.random.default_rng()
+    rng = generator()
     m, n = (int(one) for one in rng.integers(lapack.POLAR, lapack.POLAR + 30, 2))
     a = rng.standard_normal((3, m, n)) + 1j * rng.standard_normal((3, m, n))
     a = (a.real if dtype[0] == "f" else a).astype(dtype)
@@ -106,7 +107,7 @@ def test_svd_of_large_matrices(dtype, full):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 def test_cholesky_reads_one_triangle(dtype):
-    rng = np.random.default_rng()
+    rng = generator()
     for shape in ((1,), (5,), (40,), (3, 7)):
         n = shape[-1]
         half = rng.standard_normal((*shape, n)) + 1j * rng.standard_normal((*shape, n))

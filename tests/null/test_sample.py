@@ -75,3 +75,48 @@ def test_a_run_draws_a_few_cases_of_each_test(run_python, root, tmp_path):
     # Cases that the command line names in full run.
     assert by_name == [name.partition("::")[2] for name in named]
     assert count(mixed) == [1, 7, 0, 0] and mixed[0] == by_name[0]
+
+
+DRAWING = """
+import random
+from kit.sample import generator
+
+def draw():
+    return [random.random(), *generator().random(2), *generator().random(2)]
+
+def test_one(record_property):
+    record_property("drawn", draw())
+
+def test_two(record_property):
+    record_property("drawn", draw())
+"""
+DRAWN = """
+import contextlib, io, json, os, sys
+import pytest
+
+class Reports:
+    def __init__(self):
+        self.found = {}
+    def pytest_runtest_logreport(self, report):
+        self.found.update({report.nodeid: value for _, value in report.user_properties})
+
+found = []
+for arguments, seed in json.loads(sys.argv[1]):
+    os.environ["NUMBALITE_TEST_SEED"] = seed
+    reports = Reports()
+    with contextlib.redirect_stdout(io.StringIO()):
+        pytest.main(["-p", "no:cacheprovider", "-p", "kit.sample", *arguments], [reports])
+    found.append(reports.found)
+print(json.dumps(found))
+"""
+
+
+def test_the_seed_repeats_the_random_numbers_of_a_test(run_python, tmp_path, root):
+    (tmp_path / "test_drawing.py").write_text(DRAWING)
+    sessions = [(["."], "1"), (["test_drawing.py::test_two"], "1"), (["."], "2")]
+    out = run_python(DRAWN, json.dumps(sessions), PYTHONPATH=str(root / "tests")).stdout
+    first, part, other = json.loads(out)
+    one, two = first.values()
+    assert len(set(one)) == 5 and not set(one) & set(two)
+    assert list(part.values()) == [two]
+    assert not set(two) & {number for drawn in other.values() for number in drawn}

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import cuda, guvectorize, vectorize
 
@@ -37,7 +38,7 @@ def ufunc(text, args="x", signatures=DD, target="cuda"):
 
 
 def array(*shape):
-    return jnp.asarray(np.random.default_rng().uniform(0.1, 0.9, shape))
+    return jnp.asarray(generator().uniform(0.1, 0.9, shape))
 
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import cuda, guvectorize, vectorize
 
@@ -29,7 +30,7 @@ def ufunc(text, args="x", signatures=DD, target="cuda"):
 
 
 def constants(*shape):
-    return torch.from_numpy(np.asarray(np.random.default_rng().uniform(0.1, 0.9, shape)))
+    return torch.from_numpy(np.asarray(generator().uniform(0.1, 0.9, shape)))
 
 
 def doubles(*shape):
@@ -126,7 +127,7 @@ def blocks(x, *rest):
 
 
 def floats(*shape):
-    return torch.from_numpy(np.random.default_rng().random(shape).astype("f4"))
+    return torch.from_numpy(generator().random(shape).astype("f4"))
 
 
 OPERATORS = {

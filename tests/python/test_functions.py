@@ -8,6 +8,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
+from kit.sample import generator
 
 from numbalite import cuda, float32, int32, jit, types
 from numbalite.errors import TranslationError
@@ -525,7 +526,7 @@ def test_kernels_and_device_functions_of_functions_of_jit():
             out[i, 1] = typed(x[i, 0], x[i, 1], 50)
             out[i, 2] = of_string(of_source(x[i, 0]))
 
-    x = np.random.default_rng().uniform(-1, 1, (20, 2))
+    x = generator().uniform(-1, 1, (20, 2))
     out = np.zeros((20, 3))
     kernel[1, 32](x, out)
     wanted = [escape.py_func(a, b, 50) for a, b in x]

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import cuda, float32, guvectorize, jit, njit, prange, vectorize
 from numbalite.errors import CompileError, TranslationError
@@ -171,7 +172,7 @@ def test_arguments_that_are_returned():
     def first(x):
         return sort(x)[0]
 
-    x = np.random.default_rng().permutation(20).astype(float)
+    x = generator().permutation(20).astype(float)
     out = np.zeros(20)
     wanted = np.sort(x)
     assert sort(x) is x
@@ -389,7 +390,7 @@ def test_arguments_that_are_swapped():
             now, after = after, now
         return now
 
-    rng = random.Random()
+    rng = random.Random(random.random())
     for _ in range(20):
         n, size = rng.randrange(7), rng.randrange(1, 5)
         x, y = np.zeros(size), np.zeros(size)
@@ -425,7 +426,7 @@ def test_views_are_returned_as_numpy_returns_them(ndim, expression, monkeypatch)
     exec(compile(text, file, "exec"), scope)
     plain = scope["view"]
     compiled = njit(plain)
-    rng = random.Random()
+    rng = random.Random(random.random())
     for dtype in rng.sample(DTYPES, 3):
         shape = [rng.randrange(2, 5) for _ in range(ndim)]
         numbers = np.arange(math.prod(shape)).reshape(shape).astype(dtype)

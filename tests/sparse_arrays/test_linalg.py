@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import cuda
 from numbalite.cuda import sparse
@@ -12,7 +13,7 @@ scipy_sparse = pytest.importorskip("scipy.sparse")
 
 
 def system(dtype=np.float64, n=60):
-    random = np.random.default_rng()
+    random = generator()
     root = scipy_sparse.random_array((n, n), density=0.05, rng=random).toarray().astype(dtype)
     if np.dtype(dtype).kind == "c":
         root = root + 1j * scipy_sparse.random_array((n, n), density=0.05, rng=random).toarray()
@@ -66,7 +67,7 @@ def test_arguments_of_cg():
 @pytest.mark.parametrize("make", [np.asarray, cuda.asarray, np.ndarray.tolist])
 @pytest.mark.parametrize("name", ["csr_array", "csc_array", "coo_array"])
 def test_coordinates_in_one_array(name, make):
-    random = np.random.default_rng()
+    random = generator()
     ij, values = random.integers(0, 7, (2, 20)), random.normal(size=20)
     ours = getattr(sparse, name)((values, make(ij)), shape=(7, 8))
     theirs = getattr(scipy_sparse, name)((values, ij), shape=(7, 8))

@@ -5,6 +5,7 @@ import cmath
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
+from kit.sample import generator
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -20,7 +21,7 @@ C = "complex128"
 
 def numbers(size=30):
     """Random complex numbers, and some on both axes."""
-    rng = np.random.default_rng()
+    rng = generator()
     found = rng.uniform(-1.5, 1.5, size) + 1j * rng.uniform(-1.5, 1.5, size)
     found[:4].imag = 0
     found[4:8].real = 0
@@ -46,7 +47,7 @@ def of(signature, source, args, target):
 
 def check(f, args):
     """The jvp against central differences, the vjp against the jvp: Re(g * Jt) is the sum of Re(gradient * t)."""
-    rng = np.random.default_rng()
+    rng = generator()
     tangents = [
         numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
     ]
@@ -110,7 +111,7 @@ TEXTS = {
 def test_texts(name, target):
     signature, source, args = TEXTS[name]
     f = of(signature, source, args, target)
-    real = np.random.default_rng().uniform(0.1, 1, 30)
+    real = generator().uniform(0.1, 1, 30)
     kinds = signature[signature.index("(") + 1 : -1].split(", ")
     check(f, [numbers() + 0.1 if kind == C else real for kind in kinds])
 
@@ -124,7 +125,7 @@ def test_python_bodies(target):
             w = w / (1 + abs(w))
         return cmath.exp(w) * w.conjugate() * z + w.real
 
-    check(f, [numbers(), np.random.default_rng().uniform(0.1, 1, 30)])
+    check(f, [numbers(), generator().uniform(0.1, 1, 30)])
 
 
 def ufuncs_of_numpy():

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from kit.needs import needs_nvrtc
+from kit.sample import generator
 
 import numbalite
 from numbalite import cuda, errors, vectorize
@@ -50,7 +51,7 @@ OF_TWO = {
 
 
 def points(low=0.05, high=0.95, size=40):
-    return np.random.default_rng().uniform(low, high, size)
+    return generator().uniform(low, high, size)
 
 
 def in_groups(names):
@@ -83,7 +84,7 @@ def test_functions_of_one_number(names, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_functions_that_round_have_the_derivative_0(target):
-    f, x = of_group(ROUNDING, target), np.random.default_rng().normal(size=50) * 3
+    f, x = of_group(ROUNDING, target), generator().normal(size=50) * 3
     values, tangents = f.jvp((x,), (1.0,))
     for value, expected, tangent in zip(values, f(x), tangents, strict=True):
         np.testing.assert_array_equal(value, expected)
@@ -251,7 +252,7 @@ def test_gradients_have_the_shapes_and_types_of_their_arguments(target):
         ["float32(float32, float32)", "float64(float64, float64)"], target=target,
         source="return x * y * y;", args="x, y", name="f",
     )  # fmt: skip
-    random = np.random.default_rng()
+    random = generator()
     for x_shape, y_shape in [
         ((3, 4), (4,)),
         ((3, 1), (1, 4)),
