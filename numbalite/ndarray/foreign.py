@@ -74,7 +74,7 @@ def from_cuda_array_interface(
 ) -> DeviceNDArray:
     """Returns a device array from a CUDA Array Interface dictionary.
 
-    The array is over the memory that the dictionary describes.
+    The array uses the memory that the dictionary describes.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str 
 
 
 def _parts(array):
-    """Parts along the first axis, so that temporary arrays are small."""
+    """Returns parts of the array along the first axis, so that temporary arrays are small."""
     if array.ndim == 0:
         return [array]
     rows = max(1, _PART * array.shape[0] // array.size)

@@ -88,7 +88,7 @@ def test_mpi_messages_carry_device_arrays(tmp_path):
 
 
 def test_mpi4py_reads_the_array_interface(run_python):
-    """Address, size and element of a buffer, without a message."""
+    """Reads the address, the size and the element type of a buffer; no message is sent."""
     pytest.importorskip("mpi4py")
     code = """
 import numpy as np

@@ -1,5 +1,5 @@
-"""Numbers with numba's arithmetic. If Python runs a kernel's body with them, it computes the
-expected results of the kernel.
+"""Numbers with numba's arithmetic. If Python runs a kernel's body with such numbers, it computes
+the expected results of the kernel.
 
 A Typed is a Python number with a dtype; its operators have numba's result types. Operations
 that numba does not define (a signed overflow, a division of integers by zero) raise Undefined.

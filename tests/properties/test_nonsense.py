@@ -81,7 +81,7 @@ class Odd:
 
 
 def arguments():
-    """New ones for each call: some calls write to them, or close them."""
+    """Objects are created for each call, because some calls write to them or close them."""
     host = np.arange(4.0)
     return [
         None, 3, -1, 0, 2**70, -(2**70), 1.5, float("nan"), "a + b", "float32", "", "void(float32[:])", b"x",
