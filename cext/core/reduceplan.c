@@ -124,15 +124,24 @@ static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     return width;
 }
 
+/* Returns the minimum number of columns per thread, below which accesses are too small: 8 bytes for
+ * elements of 1 byte, 4 bytes for others. */
+static int min_width(int64_t itemsize) {
+    return itemsize == 1 ? 8 : itemsize < 4 ? (int)(4 / itemsize) : 1;
+}
+
 /* Returns a schedule of kind COLUMNS. A block has COLUMN_WARPS warps, each of which reduces a part
- * of the column. There are about as many blocks as run at the same time; twice as many for 1-byte
- * elements, which need more work. If a smaller width yields enough threads, the columns are not
- * divided among several blocks, because that requires a second step. */
-static schedule by_columns(int64_t results, int64_t length, int width) {
+ * of the column. There are about as many blocks as run at the same time. If a smaller width yields
+ * enough threads, the columns are not divided among several blocks, because that requires a second
+ * step. */
+static schedule by_columns(int64_t results, int64_t length, int width, int64_t itemsize) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
-    width = narrowed(width, results, WIDE_THREADS, results >= enough ? enough : WARP);
+    int is_undivided = results / min64(width, min_width(itemsize)) >= enough;
+    width = itemsize == 1 && width > 8 ? 8 : width;
+    width =
+        narrowed(width, results, itemsize == 1 ? WARP : WIDE_THREADS, is_undivided ? enough : WARP);
     int64_t across = divide_up(results / width, WARP);
-    int64_t wanted = (int64_t)COLUMN_THREADS * (width > 8 ? 2 : 1) / (across * THREADS);
+    int64_t wanted = (int64_t)COLUMN_THREADS / (across * THREADS);
     int64_t parts = max64(min64(wanted, length / (8 * COLUMN_WARPS)), 1);
     int64_t chunk = max64(divide_up(length, parts), 1);
     return (schedule){NL_REDUCE_COLUMNS,
@@ -433,7 +442,7 @@ schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const tra
         (results >= WARP && length <= SHORT)) {
         int width = width_of(kept, reduced, t);
         if (width && results >= WARP && !t->masked)
-            return by_columns(results, length, width);
+            return by_columns(results, length, width, t->itemsize);
         int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
         return serial_schedule(length, parts);
     }
