@@ -94,10 +94,10 @@ def test_just_outside_of_an_array(driver, kernels, index):
 def test_stack_overflow_ends_the_kernel(driver, kernels, data):
     kernels.recurse(1, 4, data, 10)
     driver.synchronize()
-    kernels.recurse(1, 4, data, 1000)
+    kernels.recurse(1, 4, data, 10_000)
     caught = fault(driver)
     assert caught.code == 719
-    assert "stack overflow: the thread uses more than 131072 bytes" in caught.text
+    assert "stack overflow: the thread uses more than 655360 bytes" in caught.text
     old = ctypes.c_size_t()
     driver.cuCtxGetLimit(ctypes.byref(old), 0)
     assert old.value == 1024

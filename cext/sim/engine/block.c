@@ -198,5 +198,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     }
     if (w->observer)
         w->observer->leave(w);
+    if (w->fibers)
+        nl_sim_stacks_trim(&w->stacks);
     nl_sim_signal_leave(&scope);
 }

@@ -27,7 +27,10 @@ enum {
     NL_SIM_KERNEL_REGISTERS = 32, /* reported for every kernel */
     NL_SIM_L2 = 52428800,
     NL_SIM_DRIVER_VERSION = 13000,
-    NL_SIM_STACK_MIN = 131072, /* of a fiber; the device's stack limit is smaller and is added */
+    NL_SIM_LOCAL_PER_THREAD = 524288, /* maximum local memory of a thread on a GPU */
+    NL_SIM_STACK_OWN = 131072,        /* what calls on the CPU need in addition */
+    /* of a fiber; the device's stack limit is smaller and is added */
+    NL_SIM_STACK_MIN = NL_SIM_LOCAL_PER_THREAD + NL_SIM_STACK_OWN,
 };
 
 #endif

@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/mem.h"
+#include "sim/engine/limits.h"
 
-enum { SLAB_STACKS = 32, GUARD_PAGES = 15 };
+enum { SLAB_STACKS = 32, GUARD_PAGES = 15, MAX_DEEP_STACKS = 64 };
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102 /* Linux 6.13: a guard without a separate mapping */
@@ -81,6 +82,23 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
     stacks->free_count = 0;
     for (unsigned i = stacks->count; i-- > 0;)
         nl_sim_stacks_release(stacks, i);
+}
+
+/* Are pages allocated below the part that most kernels use? */
+static int is_deep(const nl_sim_fiber_stack *stack, size_t deep) {
+    unsigned char resident = 0;
+    return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
+}
+
+/* The first stack runs a thread of every block; the last one, only of the largest blocks. */
+void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
+    if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
+        return;
+    size_t deep = stacks->size - NL_SIM_STACK_OWN;
+    if (!is_deep(&stacks->all[0], deep) && !is_deep(&stacks->all[stacks->count - 1], deep))
+        return;
+    for (unsigned i = 0; i < stacks->count; i++)
+        (void)madvise(stacks->all[i].low, deep, MADV_DONTNEED);
 }
 
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address) {

@@ -31,6 +31,9 @@ static inline void nl_sim_stacks_release(nl_sim_stacks *stacks, unsigned index) 
 }
 /* Marks all stacks as free; code that runs on them is abandoned. */
 void nl_sim_stacks_reset(nl_sim_stacks *stacks);
+/* Returns pages deep in the stacks to the system, if many stacks use them. No stack may be in use.
+ */
+void nl_sim_stacks_trim(nl_sim_stacks *stacks);
 /* Returns whether `address` is in the guard below one of the stacks. */
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address);
 

@@ -7,6 +7,7 @@
 
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/fault.h"
+#include "sim/engine/limits.h"
 #include "sim/engine/memory.h"
 #include "sim/engine/observer.h"
 #include "sim/engine/report.h"
@@ -51,9 +52,11 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
         fault->kind = NL_CHECK_STACK;
         nl_text_add(
             text,
-            "stack overflow: the thread uses more than %zu bytes of stack (recursion, or large "
-            "local arrays); the limit CU_LIMIT_STACK_SIZE can be raised",
-            w->stacks.size);
+            "stack overflow: the thread uses more than %zu bytes of stack; end the recursion "
+            "earlier, "
+            "or store large local arrays in device memory (a GPU has %d bytes of local memory for "
+            "each thread)",
+            w->stacks.size, NL_SIM_LOCAL_PER_THREAD);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     fault->address = trap->address;
