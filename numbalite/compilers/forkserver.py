@@ -22,7 +22,7 @@ from array import array
 from tempfile import TemporaryFile
 
 from numbalite.compilers import cache, folders, headers
-from numbalite.compilers.process import PERIOD
+from numbalite.compilers.process import PERIOD, STOPPED
 
 _NUMBER = struct.Struct("q")
 _FILE = "forkserver.so"
@@ -169,13 +169,15 @@ class Server:
             given.seek(0)
             files = [file.fileno() for file in (given, output, errors)]
             status = self._run_status(message, files)
+            if _has_stopped(files[2]):
+                status = 1 << 8  # of a run that failed, whether it ended or was ended
             if status is None:
                 return None
-            told = (os.pread(file, os.fstat(file).st_size, 0) for file in files[1:])
+            told = map(_written, files[1:])
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *told)
 
     def _run_status(self, words, files):
-        """Returns the exit status of a run; None without an answer.
+        """Returns the exit status of a run; None without an answer, or if the run was ended.
 
         The server ends a run when our end of `answer` is closed. So an interrupt needs no further
         communication.
@@ -185,7 +187,7 @@ class Server:
             try:
                 with theirs:
                     self._send(words, [*files, theirs.fileno()])
-                return _number(answer)
+                return _number(answer, files[2])
             except OSError:
                 return None  # the server has ended
             except BaseException:
@@ -209,12 +211,24 @@ class Server:
             self.process.wait()
 
 
-def _number(answer):
+def _written(file):
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def _has_stopped(errors):
+    """Has clang written its last message?"""
+    return STOPPED in _written(errors)
+
+
+def _number(answer, errors=None):
+    """Returns the number that arrives; None if the other end is closed. Ends the run when its errors are complete."""
     answer.settimeout(PERIOD)
     while True:
         try:
             data = answer.recv(_NUMBER.size)
             break
         except TimeoutError:
-            pass
+            if errors is not None and _has_stopped(errors):
+                answer.shutdown(socket.SHUT_WR)
+                errors = None
     return _NUMBER.unpack(data)[0] if len(data) == _NUMBER.size else None

@@ -26,6 +26,7 @@ from numbalite.compilers import (
     hostoptions,
     hostprelude,
     hostunit,
+    longlines,
     process,
     slipwarnings,
 )
@@ -543,7 +544,7 @@ class _Build:
             if "): error" in line
         ):
             text = _unclosed_bracket_error(self.source) or text
-        return CompileError(text, log=log, source=self.source.text)
+        return CompileError(text, log=longlines.shortened(log), source=self.source.text)
 
 
 def _demangle(name):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from numbalite.compilers import longlines
 from numbalite.compilers.sim import divisions
 from numbalite.cxx import linemap
 
@@ -163,7 +164,8 @@ class Reader:
         if self.marked and len(shown) == 2:
             shown = [shown[0], divisions.marker_line_without_marks(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
-        return "\n".join([head, *(f"  {part}" for part in shown if part.strip())])
+        parts = [head, *(f"  {part}" for part in shown if part.strip())]
+        return longlines.shortened("\n".join(parts))
 
     def _drawn(self, message):
         """Returns the user's line and a line with a caret if g++ did not show them, else []: g++ looks in the file of

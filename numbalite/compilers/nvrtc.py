@@ -14,6 +14,7 @@ from numbalite.compilers import (
     files,
     headers,
     linking,
+    longlines,
     nvrtclog,
     precompiled,
     slipwarnings,
@@ -190,9 +191,12 @@ def compile(source, capability) -> Image:
     arguments = options(source, architecture, directories, version)
 
     def run(text, more=()):
-        return _core.nvrtc_compile(
+        made = _core.nvrtc_compile(
             files.encode_text(text), source.name, memory, [*arguments, *more], wanted
         )
+        if made["status"]:
+            made["log"] = longlines.shortened(made["log"])
+        return made
 
     result = None
     if version >= precompiled.SINCE:

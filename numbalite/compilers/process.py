@@ -12,6 +12,8 @@ import signal
 import subprocess
 from _thread import allocate_lock, start_new_thread
 
+STOPPED = b"too many errors emitted, stopping now"
+"""clang's last message. It still parses the rest of the source, which can take minutes: the run is ended."""
 PERIOD = 0.1
 """Maximum delay of an interrupt in seconds: Python handles a signal that arrives just before a wait only after
 the wait."""
@@ -49,17 +51,20 @@ class _Run:
             with self.starting:
                 if not self.is_wanted:
                     return
-                self.process = subprocess.Popen(
-                    self.command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=self.environment,
-                    cwd=self.folder,
-                    start_new_session=True,  # a process group of its own: Ctrl-C reaches only this process
-                )
+                with os.fdopen(os.memfd_create("input"), "wb", buffering=0) as given:
+                    given.write(self.stdin)
+                    given.seek(0)
+                    self.process = subprocess.Popen(
+                        self.command,
+                        stdin=given,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE,
+                        env=self.environment,
+                        cwd=self.folder,
+                        start_new_session=True,  # a process group of its own: Ctrl-C reaches only this process
+                    )
             with self.process:
-                self.output, self.errors = self.process.communicate(self.stdin)
+                self.output, self.errors = _results(self.process)
         except BaseException as problem:
             self.problem = problem
         finally:
@@ -72,10 +77,7 @@ class _Run:
             process = self.process
         if process is not None:
             if process.poll() is None:
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                _kill(process)
             process.wait()
 
     def result(self):
@@ -84,3 +86,20 @@ class _Run:
         return subprocess.CompletedProcess(
             self.command, self.process.returncode, self.output, self.errors
         )
+
+
+def _results(process):
+    """Returns what the program writes to its output and errors; ends it after its last message."""
+    while True:
+        try:
+            return process.communicate(timeout=PERIOD)
+        except subprocess.TimeoutExpired as late:
+            if STOPPED in (late.stderr or b""):
+                _kill(process)
+
+
+def _kill(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
