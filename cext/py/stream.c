@@ -321,12 +321,17 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
     return PyObject_CallMethod(event, "wait", "O", self);
 }
 
-static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
-    return Py_BuildValue("(iN)", 0, PyLong_FromVoidPtr(self->stream->handle));
+/* An error if the device was reset: the driver may have given the handle to another stream. */
+static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
+    nl_stream *stream = self->stream;
+    nl_error err;
+    if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0)
+        return nl_py_raise(&err);
+    return PyLong_FromVoidPtr(stream->handle);
 }
 
-static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
-    return PyLong_FromVoidPtr(self->stream->handle);
+static PyObject *stream_cuda_stream(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
+    return Py_BuildValue("(iN)", 0, stream_get_handle(self, NULL));
 }
 
 static PyObject *stream_get_device(nl_py_stream *self, void *Py_UNUSED(unused)) {

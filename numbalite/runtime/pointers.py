@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from typing import TYPE_CHECKING
 
+from numbalite import _core
 from numbalite.runtime import rawmemory
 
 if TYPE_CHECKING:
@@ -50,6 +51,15 @@ class MemoryPointer:
     def own(self) -> Any:
         return self
 
+    def _address(self) -> int:
+        """Returns the address; an error if the device was reset and the memory is freed."""
+        owner = self.owner
+        while isinstance(owner, MemoryPointer):
+            owner = owner.owner
+        if isinstance(owner, _core.DeviceArray):
+            owner.address  # noqa: B018  (raises the error)
+        return address_of(self.device_pointer)
+
     def free(self) -> None:
         """Frees the memory immediately; arrays over it must not be used afterwards."""
         if self._finalizer is not None:
@@ -76,18 +86,18 @@ class MemoryPointer:
 
     @property
     def device_pointer_value(self) -> int | None:
-        return address_of(self.device_pointer) or None
+        return self._address() or None
 
     @property
     def device_ctypes_pointer(self) -> ctypes.c_void_p:
-        return ctypes.c_void_p(address_of(self.device_pointer))
+        return ctypes.c_void_p(self._address())
 
     @property
     def address(self) -> int:
-        return address_of(self.device_pointer)
+        return self._address()
 
     def __int__(self) -> int:
-        return address_of(self.device_pointer)
+        return self._address()
 
 
 class _View(MemoryPointer):

@@ -106,6 +106,44 @@ assert cuda.to_device(np.ones(3)).copy_to_host().tolist() == [1, 1, 1]
 """)
 
 
+def test_addresses_and_handles_are_refused_after_close(run_python):
+    """The driver may give the same address or handle to another object."""
+    run_python("""
+import gc
+import numpy as np, pytest
+from numbalite import cuda, sparse
+array = cuda.to_device(np.arange(6.0).reshape(2, 3))
+module = cuda.module("__device__ float g[4]; __global__ void k(float *x) { x[0] = g[0]; }")
+arrays = {
+    "array": array, "part": array[:, 1:], "transposed": array.T, "bytes": array.view(np.uint8),
+    "wrapped": cuda.as_cuda_array(array), "records": cuda.device_array(3, "f4,i4"),
+    "global": module.get_global("g"), "sparse": sparse.csr_array(np.eye(3)).data,
+    "mapped": cuda.mapped_array((2, 3)), "part of mapped": cuda.mapped_array((2, 3))[1:],
+}
+context = cuda.current_context()
+pointer, stream, event = context.memalloc(64), cuda.stream(), cuda.event()
+reads = {"part of memory": pointer.view(8), "memory": pointer}
+reads = {f"{name} {read}": lambda at=at, read=read: getattr(at, read)
+         for name, at in reads.items() for read in ("address", "device_ctypes_pointer", "device_pointer_value")}
+reads |= {f"{name} interface": lambda at=at: at.__cuda_array_interface__ for name, at in arrays.items()}
+reads |= {f"{name} pointer": lambda at=at: at.device_ctypes_pointer for name, at in arrays.items()}
+reads |= {f"{name} gpu_data": lambda at=at: at.gpu_data.device_ctypes_pointer for name, at in arrays.items()}
+reads |= {f"{name} dlpack": lambda at=at: at.__dlpack__() for name, at in arrays.items()
+          if "mapped" not in name and name != "records"}  # DLPack: as NumPy's arrays; it has no records
+reads |= {"int(memory)": lambda: int(pointer), "stream": lambda: stream.handle, "int(stream)": lambda: int(stream),
+          "protocol": lambda: stream.__cuda_stream__(), "event": lambda: event.handle,
+          "IPC": lambda: array.get_ipc_handle()}
+for name, read in reads.items():
+    if name != "IPC":
+        read()
+gc.collect()
+cuda.close()
+for name, read in reads.items():
+    with pytest.raises(RuntimeError, match="was reset"):
+        print(name, read())
+""")
+
+
 def test_another_library_holds_the_context(run_python):
     """If another library holds the context, close() frees neither its memory nor numbalite's
     arrays, but frees pooled memory."""
