@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core, errors, frontend
+from numbalite import _core, errors, frontend, required
 from numbalite.ndarray import assign as _assign
 from numbalite.ndarray import implicit as _implicit
 from numbalite.ndarray import indexing as _indexing
@@ -196,7 +196,10 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         shape, result = self.shape, is_unequal
         if answer is not NotImplemented:
             if not isinstance(answer, (bool, np.bool_)):
-                return np.logical_not(answer) if inverts else answer
+                if not inverts:
+                    return answer
+                is_array = isinstance(answer, (np.ndarray, _core.DeviceArray))
+                return np.logical_not(answer) if is_array else not answer
             result = bool(answer) != inverts
         elif self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
             return None
@@ -753,6 +756,7 @@ def to_device(
     ((2, 3), dtype('float32'), 24)
     """
     if to is not None:
+        required.require(to, "to_device", "a device array as to=", "copy_to_device")
         if device is not None and _devices.number_of(device) != to.device:
             raise ValueError(f"the array to copy into is on device {to.device}, not on {device}")
         to.copy_to_device(obj, stream)

@@ -201,6 +201,28 @@ def test_comparisons_with_other_objects(name, asked):
     assert compared(d.flat, Answers(True)) == (asked, "DeviceNDArray")
 
 
+class Expression:
+    """Answers == with an expression, as libraries for symbols do; Python derives != from its truth."""
+
+    def __init__(self, text="", is_true=True):
+        self.text, self.is_true = text, is_true
+
+    def __bool__(self):
+        return self.is_true
+
+    def __eq__(self, other):
+        return Expression(f"{type(other).__name__} of {other.shape}", self.is_true)
+
+
+@pytest.mark.parametrize("is_true", [False, True])
+def test_another_object_answers_for_the_whole_array(is_true):
+    """NumPy asks it for each element, which would be on the host."""
+    x, other = cuda.to_device(np.arange(6).reshape(2, 3)), Expression(is_true=is_true)
+    for found in (x == other, other == x):
+        assert isinstance(found, Expression) and found.text == "DeviceNDArray of (2, 3)"
+    assert (x != other) is (other != x) is (not is_true)
+
+
 class EqualToAll:
     def __eq__(self, other):
         return True
