@@ -232,6 +232,8 @@ class InvalidConfigWarning(NumbaliteWarning):
 def users_frames(trace: types.TracebackType | None) -> types.TracebackType | None:
     """Returns a traceback without numbalite's own frames at its end, which do not show the user's
     mistake."""
+    if not isinstance(trace, (types.TracebackType, type(None))):
+        raise TypeError(f"users_frames takes a traceback or None, not {trace!r:.80}")
     frames = []
     while trace is not None:
         frames.append(trace)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numbalite.judge.cases import SMALL
+from numbalite.required import shown
 from numbalite.types.tolerance import tolerance
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def exercise(kind):
     type
         The class itself, so that this is a decorator.
     """
+    if not (isinstance(kind, type) and issubclass(kind, Assessment)):
+        raise TypeError(f"exercise takes a subclass of Assessment, not {shown(kind)}")
     EXERCISES[kind.name] = kind
     return kind
 

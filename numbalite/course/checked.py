@@ -57,7 +57,11 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     ('race', 'counts')
     """
     from numbalite.course.device import simulated
+    from numbalite.required import require
 
+    require(
+        launch, "examine", "a configured kernel, kernel[blocks, threads]", "dispatcher", "griddim"
+    )
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
     task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)

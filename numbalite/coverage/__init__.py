@@ -1,13 +1,15 @@
 """Line and branch coverage of kernels on the simulator: ``numbalite coverage run | report | html | lcov``.
 
 With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h maps them
-to a file of that folder. `data` reads these files, `report` shows them, `program` is the command. Uses no other
-package. Begin with data.py. coverage.py loads the package as a plug-in (plugin.py).
+to a file of that folder. `data` reads these files, `report` shows them, `program` is the command. Uses
+no other package. Begin with data.py. coverage.py loads the package as a plug-in (plugin.py).
 """
 
 
 def coverage_init(registry, options) -> None:
     """Called by coverage.py, if its configuration has `plugins = ["numbalite.coverage"]`."""
+    if not (hasattr(registry, "add_configurer") and hasattr(registry, "add_file_tracer")):
+        raise TypeError(f"coverage_init takes the registry of coverage.py, not {registry!r:.80}")
     from numbalite.coverage.plugin import KernelPlugin
 
     kernels = KernelPlugin()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 import runpy
+import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from numbalite.required import require, require_kind
 from numbalite.types import Array, Scalar, Type, signatures
 from numbalite.types.tolerance import Tolerance
 
@@ -36,10 +38,23 @@ class Parameter(NamedTuple):
         return self.type.dtype.dtype if isinstance(self.type, Array) else self.type.dtype  # type: ignore[attr-defined]
 
 
+_OPTIONS: dict[str, Any] = {
+    "shapes": None, "values": None, "inout": (), "valid": None, "kinds": KINDS, "tolerance": None,
+    "reference": None, "operations": None,
+}  # fmt: skip
+
+
 class Task:
     """One task, made by the decorator ``task``."""
 
     def __init__(self, function: Callable, **given: Any) -> None:
+        require_kind(function, "Task", "a function", types.FunctionType)
+        missing = [name for name in ("sizes", "launch") if given.get(name) is None]
+        if missing:
+            raise TypeError(
+                f"task {function.__name__}: {missing[0]}= is missing; use the decorator `task`"
+            )
+        given = {**_OPTIONS, **given}
         self.function = function
         self.name: str = function.__name__
         self.text = inspect.getdoc(function) or ""
@@ -50,10 +65,10 @@ class Task:
             raise TypeError(f"task {self.name}: parameter {missing[0]!r} has no type")
         signature = ", ".join(_text(annotations[name]) for name in parameters)
         self.signature = f"void({signature})"
-        types = signatures.signature(self.signature).args
+        arguments = signatures.signature(self.signature).args
         self.parameters = tuple(
             Parameter(name, t, isinstance(t, Array) and not t.readonly)
-            for name, t in zip(parameters, types, strict=True)
+            for name, t in zip(parameters, arguments, strict=True)
         )
         for p in self.parameters:
             if not isinstance(p.type, (Array, Scalar)):
@@ -147,6 +162,13 @@ def task(
     decorator
         It returns a Task.
     """
+    for name, given in (("sizes", sizes), ("inout", inout), ("kinds", kinds)):
+        require(given, "task", f"a list as {name}=", "__iter__")
+    for name, given in (("launch", launch), ("valid", valid), ("operations", operations)):
+        if name == "launch" or given is not None:
+            require(given, "task", f"a function of the size as {name}=", "__call__")
+    for name, given in (("shapes", shapes), ("values", values)):
+        require_kind(given or {}, "task", f"a dict of functions as {name}=", dict)
     chosen = {
         "sizes": list(sizes), "launch": launch, "shapes": shapes, "values": values, "inout": inout, "valid": valid,
         "kinds": kinds, "tolerance": tolerance, "reference": reference, "operations": operations,

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
@@ -115,7 +116,7 @@ def tensorsolve(a, b, axes=None) -> Any:
     with on_device_of(a, b):
         a, b = given.array(a), given.array(b, "b")
     if axes is not None:
-        last = [axis % a.ndim for axis in axes]
+        last = list(normalize_axis_tuple(axes, a.ndim, "axes"))
         a = a.transpose([i for i in range(a.ndim) if i not in last] + last)
     left = a.shape[b.ndim - a.ndim :] if a.ndim > b.ndim else ()
     count = math.prod(left)

@@ -13,13 +13,14 @@ from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.differentiation import Family
 from numbalite.ufuncs.hostufunc import make_ufunc
 
-from .operation import Operation, broadcast, call_of
+from .operation import Operation, broadcast, call_of, refuse_other
 
 
 class Elementwise(Operation):
     """A ufunc of vectorize. Its derivatives are ufuncs, too."""
 
     def __init__(self, ufunc: Any):
+        refuse_other(ufunc, CudaUfunc, "Elementwise", "vectorize")
         self.ufunc = ufunc
         self.nin, self.nout = ufunc.nin, ufunc.nout
         self.name = ufunc.__name__

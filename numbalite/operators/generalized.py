@@ -12,13 +12,14 @@ from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.differentiation import family_of
 from numbalite.ufuncs.hostufunc import make_gufunc
 
-from .operation import Operation, broadcast, call_of
+from .operation import Operation, broadcast, call_of, refuse_other
 
 
 class Generalized(Operation):
     """A generalized ufunc of guvectorize."""
 
     def __init__(self, ufunc: Any):
+        refuse_other(ufunc, CudaGUfunc, "Generalized", "guvectorize")
         self.ufunc = ufunc
         self.name = ufunc.__name__
         if isinstance(ufunc, CudaGUfunc):

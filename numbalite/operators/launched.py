@@ -9,6 +9,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.kernels.dispatcher import Dispatcher
+from numbalite.required import require_kind
 
 from .generalized import refuse_host
 from .operation import Operation
@@ -41,6 +42,7 @@ class Launched(Operation):
     cores = None
 
     def __init__(self, kernel: Dispatcher, launch: Any, out_shapes: Any = None):
+        require_kind(kernel, "Launched", "a kernel", Dispatcher)
         self.kernel, self.launch, self.out_shapes = kernel, launch, out_shapes
         self.name = kernel.__name__.rpartition("::")[2].partition("<")[0]
         args = kernel._only_types

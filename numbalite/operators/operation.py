@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from numbalite import _core
+from numbalite.required import shown
+
 
 class Operation:
     """A function of arrays. Arrays are NumPy's on the host; on a device, any object that kernels accept."""
@@ -69,6 +72,13 @@ class Operation:
     def differentiated(self, inputs: Sequence[np.dtype]) -> tuple[int, ...]:
         """Returns the indices of the inputs that have gradients."""
         raise NotImplementedError(f"{self.name} has no derivative: {self.not_differentiable}")
+
+
+def refuse_other(ufunc: Any, on_device: type, function: str, made_by: str) -> None:
+    """Raises TypeError for objects that the decorator `made_by` has not returned."""
+    is_made = isinstance(ufunc, np.ufunc) and _core.ufunc_owner(ufunc) is not None
+    if not (is_made or isinstance(ufunc, on_device)):
+        raise TypeError(f"{function} takes a ufunc of {made_by}, not {shown(ufunc)}")
 
 
 def call_of(ufunc: Any, stream: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:

@@ -19,6 +19,7 @@ from numbalite.profiler import (
     timing,
 )
 from numbalite.profiler.caches import Range
+from numbalite.required import require, require_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -517,8 +518,11 @@ class KernelProfile(_WithLines):
     __slots__ = ("launches", "name")
 
     def __init__(self, name: str, launches: Iterable) -> None:
+        require(launches, "KernelProfile", "a list of Launch objects", "__iter__")
         self.name = name
         self.launches: tuple = tuple(launches)
+        for launch in self.launches:
+            require_kind(launch, "KernelProfile", "a list of Launch objects", Launch)
         super().__init__(line for launch in self.launches for line in launch.lines)
 
     @property
