@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import warnings
 
+from numbalite.required import require
+
 
 def simulated() -> bool:
     """Do kernels run on the simulator? Opens the driver, without the simulator's warning."""
@@ -65,6 +67,7 @@ def stamp(ax, what=""):
     what : str
         The text before the device in the title.
     """
+    require(ax, "stamp", "the axes of a plot (matplotlib)", "set_title", "patches", "lines")
     where = f"On {_device_with_article()}"
     if not simulated():
         ax.set_title(f"{what}\n{where}" if what else where, fontsize="small")

@@ -162,13 +162,13 @@ def task(
     decorator
         It returns a Task.
     """
-    for name, given in (("sizes", sizes), ("inout", inout), ("kinds", kinds)):
-        require(given, "task", f"a list as {name}=", "__iter__")
-    for name, given in (("launch", launch), ("valid", valid), ("operations", operations)):
-        if name == "launch" or given is not None:
-            require(given, "task", f"a function of the size as {name}=", "__call__")
-    for name, given in (("shapes", shapes), ("values", values)):
-        require_kind(given or {}, "task", f"a dict of functions as {name}=", dict)
+    for name, listed in (("sizes", sizes), ("inout", inout), ("kinds", kinds)):
+        require(listed, "task", f"a list as {name}=", "__iter__")
+    for name, function in (("launch", launch), ("valid", valid), ("operations", operations)):
+        if name == "launch" or function is not None:
+            require(function, "task", f"a function of the size as {name}=", "__call__")
+    for name, functions in (("shapes", shapes), ("values", values)):
+        require_kind(functions or {}, "task", f"a dict of functions as {name}=", dict)
     chosen = {
         "sizes": list(sizes), "launch": launch, "shapes": shapes, "values": values, "inout": inout, "valid": valid,
         "kinds": kinds, "tolerance": tolerance, "reference": reference, "operations": operations,

@@ -9,6 +9,7 @@ import contextlib
 import copy
 import functools
 import io
+import math
 import os
 import random
 import re
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.sim
 
 STUMBLES = (
     KeyError, IndexError, AttributeError, RecursionError, NameError, AssertionError, SystemError,
+    ZeroDivisionError, UnboundLocalError,
 )  # fmt: skip
 # Functions that end the process, wait, begin a capture, change settings for good, or need a setup.
 LEFT_OUT = {
@@ -96,8 +98,15 @@ def arguments():
 
 
 def modules():
+    import numbalite.array_api
+    import numbalite.course
+    import numbalite.coverage
+    import numbalite.errors
     import numbalite.fft
+    import numbalite.judge
     import numbalite.linalg
+    import numbalite.operators
+    import numbalite.profiler
     import numbalite.random
     import numbalite.sparse
     import numbalite.types
@@ -105,14 +114,21 @@ def modules():
     return {
         "cuda": cuda, "numbalite": numbalite, "random": numbalite.random, "sparse": numbalite.sparse,
         "linalg": numbalite.linalg, "fft": numbalite.fft, "types": numbalite.types,
+        "judge": numbalite.judge, "operators": numbalite.operators, "course": numbalite.course,
+        "errors": numbalite.errors, "profiler": numbalite.profiler, "coverage": numbalite.coverage,
+        "array_api": numbalite.array_api,
     }  # fmt: skip
+
+
+WITH_INTERNAL_NAMES = ("judge", "operators", "course", "profiler")
+"""Packages whose dir() has names of other modules."""
 
 
 def functions():
     """Returns (name, how to get it) of all public functions and classes."""
     found = {}
     for path, module in modules().items():
-        for name in public(module):
+        for name in module.__all__ if path in WITH_INTERNAL_NAMES else public(module):
             value = getattr(module, name, None)
             if isinstance(value, types.ModuleType):
                 for inner in public(value) if path == "cuda" and name in SUBMODULES else ():
@@ -164,16 +180,11 @@ def instances():
 def targets():
     """Name -> a function that creates the object to call."""
     found = {name: (lambda of=of: getattr(*of)) for name, of in functions().items()}
-    for name in public(np):
-        if isinstance(getattr(np, name), (np.ufunc, types.FunctionType)) and name not in (
-            "save",
-            "savez",
-            "load",
-            "info",
-        ):
-            found[f"numpy.{name}"] = lambda name=name: functools.partial(
-                on_device, getattr(np, name)
-            )
+    for path, owner in (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft)):
+        for name in public(owner):
+            function = getattr(owner, name)
+            if isinstance(function, (np.ufunc, types.FunctionType)) and name not in WITH_FILES:
+                found[f"{path}.{name}"] = lambda f=function: functools.partial(on_device, f)
     for name, make in instances().items():
         with contextlib.suppress(Exception):
             example = make()
@@ -187,9 +198,15 @@ def targets():
     return found
 
 
+WITH_FILES = ("save", "savez", "load", "info")
+
+
 def on_device(function, *given, **named):
-    """Returns one of NumPy's functions, whose first argument is on the device."""
-    return function(cuda.to_device(np.arange(6.0).reshape(2, 3)), *given, **named)
+    """One of NumPy's functions, whose first argument is on the device."""
+    shape = ((2, 3), (2, 2), (), (0,))[len(given) % 4]
+    return function(
+        cuda.to_device(np.arange(6.0)[: math.prod(shape)].reshape(shape)), *given, **named
+    )
 
 
 SPECIAL = (
@@ -256,7 +273,7 @@ def calls(name, make, count, seed):
         with contextlib.suppress(Exception):  # of an earlier call, reported late
             cuda.synchronize()
         values = arguments()
-        given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3)))]
+        given = [drawn.choice(values) for _ in range(drawn.choice((0, 1, 1, 1, 2, 2, 3, 4)))]
         named = {}
         if drawn.random() < 0.25:
             words = (
@@ -301,8 +318,9 @@ COUNT = int(os.environ.get("NUMBALITE_NONSENSE", 1))
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
-    """The error may come from a kernel that an earlier call has launched with invalid arguments."""
+def nothing_is_left(tmp_path, monkeypatch):
+    """Of files, and of kernels that an earlier call has launched with nonsense."""
+    monkeypatch.chdir(tmp_path)
     yield
     with contextlib.suppress(Exception):
         cuda.synchronize()
@@ -340,6 +358,19 @@ def test_devices_are_copied_and_pickled():
         (lambda: cuda.compile(3, "void()"), TypeError),
         (lambda: cuda.event_elapsed_time(1, 2), TypeError),
         (lambda: cuda.types.from_code(-1), ValueError),
+        (lambda: numbalite.judge.Task("x"), TypeError),
+        (lambda: numbalite.judge.Task(print, sizes=[1]), TypeError),
+        (lambda: numbalite.judge.task(3, print), TypeError),
+        (lambda: numbalite.operators.Elementwise(np.add), TypeError),
+        (lambda: numbalite.operators.Generalized("x"), TypeError),
+        (lambda: numbalite.operators.Launched("x", 1), TypeError),
+        (lambda: numbalite.course.examine("x"), TypeError),
+        (lambda: numbalite.course.exercise(int), TypeError),
+        (lambda: numbalite.errors.users_frames("x"), TypeError),
+        (lambda: numbalite.profiler.KernelProfile("x", "abc"), TypeError),
+        (lambda: numbalite.coverage.coverage_init(1, 2), TypeError),
+        (lambda: cuda.to_device([1.0], 0, True, np.dtype("O")), TypeError),
+        (lambda: np.linalg.tensorsolve(cuda.to_device(np.ones(())), np.ones(()), [0]), ValueError),
     ],
 )
 def test_errors_that_say_so(call, error):
