@@ -16,6 +16,8 @@ from kit.sample import VARIABLE
 
 import numbalite
 from numbalite import compilers, cuda
+from numbalite.compilers import host
+from numbalite.compilers.hostbuild import identify
 from numbalite.errors import CompileError, KernelWarning, NumbaliteWarning
 
 KERNEL = '''
@@ -417,8 +419,10 @@ def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
     """x < 0 is always false for unsigned integers, but useful if another signature has signed
     numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
-    same = draw.sample(UNSIGNED, draw.randrange(2, 4))
-    mixed = [*draw.sample(UNSIGNED, draw.randrange(1, 3)), draw.choice(SIGNED)]
+    is_gcc = identify(host.find()).family == "gcc"
+    unsigned = UNSIGNED[2:] if is_gcc else UNSIGNED  # g++ does not warn of promoted operands
+    same = draw.sample(unsigned, min(draw.randrange(2, 4), len(unsigned)))
+    mixed = [*draw.sample(unsigned, draw.randrange(1, 3)), draw.choice(SIGNED)]
     draw.shuffle(mixed)
     imports = "from numbalite import cuda, guvectorize, jit, vectorize\n"
     for types, expected in [(same, 1), (mixed, 0), (mixed[:1], mixed[0] in UNSIGNED)]:

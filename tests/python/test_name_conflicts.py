@@ -125,7 +125,7 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.kernel[1, 1](x, out)
-    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12)
+    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12, atol=1e-14)
 
 
 @BODIES
@@ -138,10 +138,13 @@ def test_functions_on_the_cpu(tmp_path, rng, body):
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.all_of_them(x, out)
-    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12)
+    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12, atol=1e-14)
     for name in some(3, UNARY, "called by Python"):
         np.testing.assert_allclose(
-            getattr(module, name)(unary[name]), eval(UNARY[name][0])(unary[name]), rtol=1e-12
+            getattr(module, name)(unary[name]),
+            eval(UNARY[name][0])(unary[name]),
+            rtol=1e-12,
+            atol=1e-14,
         )
 
 
@@ -155,9 +158,11 @@ def test_ufuncs(tmp_path, rng, body, target):
         x = np.array([rng.uniform(low, high) for _ in range(50)])
         made = vectorize(["float64(float64)"], target=target)(function)
         reference = [eval(python)(v) for v in x]
-        np.testing.assert_allclose(made(x), reference, rtol=1e-12)
+        np.testing.assert_allclose(made(x), reference, rtol=1e-12, atol=1e-14)
         if target == "cuda":
-            np.testing.assert_allclose(vectorize(target=target)(function)(x), reference, rtol=1e-12)
+            np.testing.assert_allclose(
+                vectorize(target=target)(function)(x), reference, rtol=1e-12, atol=1e-14
+            )
 
 
 @BODIES
