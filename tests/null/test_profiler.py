@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from kit.needs import needs_nvrtc
 
-from numbalite.compilers import compile_source, folders
+from numbalite.compilers import compile_source, toolkit
 from numbalite.compilers.source import Source
 from numbalite.profiler import gpus
 from numbalite.profiler.resources import Resources, read
@@ -67,18 +67,10 @@ extern "C" int blocks(int major, int minor, int warps, int max_blocks, int share
 def occupancy_of_nvidia(tmp_path_factory):
     """NVIDIA's own calculation, a header of the toolkit."""
     compiler = shutil.which("g++") or shutil.which("clang++")
-    found = (
-        [
-            path
-            for path in folders.include_directories()
-            if pathlib.Path(path, "cuda_occupancy.h").is_file()
-        ]
-        if hasattr(folders, "include_directories")
-        else []
-    )
-    found = found or [
-        str(path.parent)
-        for path in pathlib.Path("/usr/local").glob("cuda*/include/cuda_occupancy.h")
+    found = [
+        path
+        for path in toolkit.include_directories()
+        if pathlib.Path(path, "cuda_occupancy.h").is_file()
     ]
     if not compiler or not found:
         pytest.skip("needs a C++ compiler and cuda_occupancy.h of the CUDA toolkit")

@@ -81,7 +81,7 @@ def test_the_compiler_driver_reports_link_errors(link):
 
 
 def test_an_unsuitable_linker_is_tried_once(link, monkeypatch):
-    monkeypatch.setattr(host, "which", lambda name: "/bin/false")
+    monkeypatch.setattr(host, "find_program", lambda name: "/bin/false")
     result, ran, _ = link(PLAIN)
     assert ran == ["/bin/false", link.compiler] and result.returncode == 0
     assert link(PLAIN)[1] == [link.compiler]
@@ -89,5 +89,5 @@ def test_an_unsuitable_linker_is_tried_once(link, monkeypatch):
 
 def test_without_a_linker_or_with_options_the_driver_links(link, monkeypatch):
     assert link(PLAIN, "-pipe")[1] == [link.compiler]
-    monkeypatch.setattr(host, "which", lambda name: None)
+    monkeypatch.setattr(host, "find_program", lambda name: None)
     assert link(PLAIN)[1] == [link.compiler]
