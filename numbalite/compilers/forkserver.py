@@ -173,8 +173,8 @@ class Server:
                 status = 1 << 8  # of a run that failed, whether it ended or was ended
             if status is None:
                 return None
-            told = map(_written, files[1:])
-            return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *told)
+            outputs = map(_written, files[1:])
+            return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *outputs)
 
     def _run_status(self, words, files):
         """Returns the exit status of a run; None without an answer, or if the run was ended.

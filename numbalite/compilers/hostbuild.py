@@ -87,18 +87,18 @@ class Identity(NamedTuple):
     title: str
 
 
-_known: dict[tuple, Identity] = {}  # command -> Identity
+_identities: dict[tuple, Identity] = {}  # command -> Identity
 
 
 def identify(compiler) -> Identity:
     """Runs the compiler's --version, once per process. Raises CudaSupportError if the compiler is not supported."""
-    known = _known.get(compiler.command)
-    if known is None:
+    identity = _identities.get(compiler.command)
+    if identity is None:
         result = _run([*compiler.command, "--version"])
-        known = _known[compiler.command] = _compiler_version(
+        identity = _identities[compiler.command] = _compiler_version(
             compiler, result.stdout.decode(errors="replace")
         )
-    return known
+    return identity
 
 
 def describe() -> str:
@@ -412,8 +412,8 @@ class _Build:
         except CompileError as problem:
             as_text = hostprelude.text_arguments(self.kind)
             # The precompiled prelude was damaged or removed meanwhile, or the compiler rejects it.
-            known = self.compiler, self.family, self.flags
-            damaged = prelude != as_text and hostprelude.forget_damaged(*known, *of)
+            build = self.compiler, self.family, self.flags
+            damaged = prelude != as_text and hostprelude.forget_damaged(*build, *of)
             if damaged or (prelude != as_text and _UNFIT.search(problem.log)):
                 if not damaged:
                     hostprelude.forget(self.compiler, self.flags, *of)
@@ -522,10 +522,10 @@ class _Build:
         """Raises the linker's error for names that neither the image nor the C library defines."""
         import ctypes
 
-        known = [ctypes.CDLL(None), ctypes.CDLL("libm.so.6")]
+        libraries = [ctypes.CDLL(None), ctypes.CDLL("libm.so.6")]
         with open(self.output, "rb") as file:
             names = elf.undefined_symbols(file.read())
-        missing = [n for n in names if not any(hasattr(library, n) for library in known)]
+        missing = [n for n in names if not any(hasattr(library, n) for library in libraries)]
         if missing:
             log = "".join(f"undefined reference to '{_demangle(name)}'\n" for name in missing)
             raise self._failure(log)

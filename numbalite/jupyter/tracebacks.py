@@ -65,7 +65,7 @@ def _paint(text, color):
 
 def _with_sources(lines, source, paint):
     """Yields the lines of the message in colours. Adds the source line to an error that lacks it."""
-    known = None
+    line_texts = None
     for at, line in enumerate(lines):
         found = _PLACE.match(line)
         if found is None:
@@ -77,8 +77,8 @@ def _with_sources(lines, source, paint):
             f"{paint(found['kind'], _BOLD)}: {found['text']}"
         )
         if not lines[at + 1 : at + 2] or not lines[at + 1].startswith(" "):
-            known = texts_by_line(source) if known is None else known
-            text = known.get((found["file"], int(found["line"])), "")
+            line_texts = texts_by_line(source) if line_texts is None else line_texts
+            text = line_texts.get((found["file"], int(found["line"])), "")
             if text.strip():
                 yield f"  {text}"
 

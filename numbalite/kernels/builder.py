@@ -175,9 +175,9 @@ class Builder:
         texts = [text for text in pieces if isinstance(text, _Users)]
         if self.includes:
             included = "".join(f"{line}\n" for _, line, _ in self.includes)
-            known = {key: fields[key] for key in ("headers", "options") if key in fields}
+            context = {key: fields[key] for key in ("headers", "options") if key in fields}
             name = fields.get("name", self.file)
-            texts += headers.included_texts(Source(text=included, name=name, **known))
+            texts += headers.included_texts(Source(text=included, name=name, **context))
         given = macros.defined((), fields.get("options", ()))
         found = macros.defined(texts) | given
 
