@@ -247,7 +247,7 @@ def test_a_race_is_found_on_a_machine_with_a_gpu(monkeypatch):
 
     monkeypatch.setattr(device, "simulated", lambda: False)
     verdict = judge("increment_2d", increment_2d, speed=False)
-    assert not verdict and "cuda.checks" in verdict.reason and "last" in verdict.case
+    assert not verdict and "cuda.checks" in verdict.case and "last" in verdict.case
     verdict = judge("increment_2d", find("increment_2d").reference(), speed=False)
     assert verdict and any("on the simulator, finds no race" in note for note in verdict.notes)
 
