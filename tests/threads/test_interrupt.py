@@ -254,3 +254,15 @@ def test_an_interrupt_reports_the_users_line(optimized, name, threads):
             cuda.synchronize()
         timer.join()
         assert not re.search("(running|spinning)(;|$)", str(caught.value))
+
+
+@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
+def test_an_interrupt_without_line_information_recommends_it():
+    kernel = cuda.jit(source=f"__global__ void k(int *x) {{ {LOOPS['alone']} }}", name="k")
+    kernel.get_regs_per_thread()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt, match="; lineinfo=True shows the line;"):
+        kernel[1, 1](cuda.to_device(np.zeros(4, np.int32)))
+        cuda.synchronize()
+    timer.join()

@@ -353,10 +353,14 @@ void nl_sim_report_endless(nl_sim_worker *w) {
         add_waiting(&fault, &t, w, NULL, NULL);
         add_unstarted(&t, w);
     } else if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image) {
+        const void *pc = (const void *)(w->trap.instruction + 1);
         nl_sim_site at;
-        if (nl_sim_lines_find(w->job->image, (const void *)(w->trap.instruction + 1), &at)) {
+        int exact;
+        if (nl_sim_lines_find(w->job->image, pc, &at)) {
             nl_fault_locate(&fault.at, at.file, at.line);
             nl_text_add(&t, ": a thread running at %s:%d", at.file, at.line);
+        } else if (!nl_sim_lines_find_near(w->job->image, pc, &at, &exact)) {
+            nl_text_add(&t, "; lineinfo=True shows the line");
         }
     }
     mark_cut(&t);
