@@ -19,7 +19,7 @@ from numbalite.errors import CudaSupportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
 
 def _flag(text):
@@ -418,7 +418,7 @@ def hand_down(name: str, value: str) -> None:
     os.environ["NUMBALITE_" + VARIABLES[name].name] = value
 
 
-def driver() -> str:
+def driver() -> Literal["auto", "cuda", "sim"]:
     """Returns the kind of driver to open: "auto", "cuda" or "sim"."""
     kind = _current("DRIVER")
     if _current("DISABLE_CUDA"):

@@ -12,10 +12,26 @@
 
 NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
 
+/* The class of new arrays or records. Its module registers it when it is loaded, which an import of
+ * numbalite.cuda does not do. */
+static inline PyTypeObject *class_of(const nl_py_state *state, int record) {
+    PyTypeObject *const *class = record ? &state->devrecord_class : &state->devarray_class;
+    if (*class == state->devarray_type) {
+        PyObject *module = PyImport_ImportModule(record ? "numbalite.ndarray.records"
+                                                        : "numbalite.ndarray.arrays");
+        if (!module)
+            return NULL;
+        Py_DECREF(module);
+    }
+    return *class;
+}
+
 PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
                              const nl_layout *layout) {
     nl_error err;
-    PyTypeObject *type = parts->record ? state->devrecord_class : state->devarray_class;
+    PyTypeObject *type = class_of(state, parts->record);
+    if (!type)
+        return NULL;
     nl_py_array *a = (nl_py_array *)type->tp_alloc(type, 0);
     if (!a)
         return NULL;

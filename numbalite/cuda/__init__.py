@@ -1,10 +1,10 @@
 """The names of numba.cuda: devices, streams, arrays, and the decorators that make kernels.
 
-A name that numba.cuda has means the same here. Most objects behind the names are defined in the packages below; a
-name that needs a compiler is imported when it is first used. `numpynames` has NumPy's functions for programs that
-write `import numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
+A name that numba.cuda has means the same here. The objects behind the names are defined in the packages below;
+each is imported when it is first used. `numpynames` has NumPy's functions for programs that write
+`import numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
 
-Uses types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft, random and sparse. Begin with
+Uses types, compilers, runtime, kernels, ndarray, ufuncs, algorithms, functions, fft and random. Begin with
 this file.
 """
 
@@ -16,60 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as _np
 
-from numbalite import config as _config
+from numbalite import _core
 from numbalite import frontend as _frontend
-from numbalite.errors import CudaSupportError, KernelRuntimeError
-from numbalite.ndarray import arrays as _arrays
-from numbalite.ndarray import assign as _assign
-from numbalite.ndarray import indexing as _indexing
-from numbalite.ndarray.arrays import (
-    DeviceNDArray,
-    In,
-    InOut,
-    Out,
-    device_array,
-    device_array_like,
-    to_device,
-)
-from numbalite.ndarray.foreign import as_cuda_array, from_cuda_array_interface
-from numbalite.ndarray.records import DeviceRecord
-from numbalite.runtime.attributes import MemoryInfo
-from numbalite.runtime.devices import (
-    close,
-    cuda_error,
-    current_context,
-    defer_cleanup,
-    detect,
-    get_current_device,
-    gpus,
-    is_available,
-    is_bfloat16_supported,
-    is_float16_supported,
-    is_fp8_supported,
-    is_simulated,
-    is_supported_version,
-    list_devices,
-    profile_start,
-    profile_stop,
-    profiling,
-    require_context,
-    select_device,
-    set_default_device,
-    synchronize,
-)
-from numbalite.runtime.rawmemory import is_cuda_array
-from numbalite.runtime.streams import (
-    Event,
-    Graph,
-    Stream,
-    default_stream,
-    event,
-    event_elapsed_time,
-    external_stream,
-    legacy_default_stream,
-    per_thread_default_stream,
-    stream,
-)
+from numbalite.ndarray import above as _above
 
 newaxis = None
 
@@ -83,6 +32,7 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.algorithms.select import partition, select
     from numbalite.algorithms.sort import sort, topk
     from numbalite.cuda.ufunctypes import *  # noqa: F403
+    from numbalite.errors import CudaSupportError, KernelRuntimeError
     from numbalite.functions.creation import arange, empty, eye, full, linspace, ones, zeros
     from numbalite.kernels.ahead import (
         compile,
@@ -94,7 +44,17 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     from numbalite.kernels.decorators import jit, module
     from numbalite.kernels.foreign import declare_device
     from numbalite.linalg.epilogue import matmul
+    from numbalite.ndarray.arrays import (
+        DeviceNDArray,
+        In,
+        InOut,
+        Out,
+        device_array,
+        device_array_like,
+        to_device,
+    )
     from numbalite.ndarray.exchange import from_dlpack
+    from numbalite.ndarray.foreign import as_cuda_array, from_cuda_array_interface
     from numbalite.ndarray.hostarrays import (
         managed_array,
         mapped,
@@ -104,9 +64,34 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
         pinned_array,
         pinned_array_like,
     )
+    from numbalite.ndarray.records import DeviceRecord
     from numbalite.ndarray.textures import surface, texture
     from numbalite.profiler.session import profile
+    from numbalite.runtime.attributes import MemoryInfo
     from numbalite.runtime.checks import checks
+    from numbalite.runtime.devices import (
+        close,
+        cuda_error,
+        current_context,
+        defer_cleanup,
+        detect,
+        get_current_device,
+        gpus,
+        is_available,
+        is_bfloat16_supported,
+        is_float16_supported,
+        is_fp8_supported,
+        is_simulated,
+        is_supported_version,
+        list_devices,
+        profile_start,
+        profile_stop,
+        profiling,
+        require_context,
+        select_device,
+        set_default_device,
+        synchronize,
+    )
     from numbalite.runtime.ipc import IpcArrayHandle, ipc_array, open_ipc_array
     from numbalite.runtime.limits import limit
     from numbalite.runtime.managers import (
@@ -120,6 +105,19 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
     )
     from numbalite.runtime.memory import host_memory_pool, memory_pool
     from numbalite.runtime.pointers import MappedMemory, MemoryPointer, PinnedMemory
+    from numbalite.runtime.rawmemory import is_cuda_array
+    from numbalite.runtime.streams import (
+        Event,
+        Graph,
+        Stream,
+        default_stream,
+        event,
+        event_elapsed_time,
+        external_stream,
+        legacy_default_stream,
+        per_thread_default_stream,
+        stream,
+    )
     from numbalite.tuning.tuned import autotune
     from numbalite.ufuncs.decorators import cuda_guvectorize as guvectorize
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
@@ -128,6 +126,66 @@ if TYPE_CHECKING:  # what __getattr__ imports when it is first used
 # Names that are imported when they are first used: name -> module, or module:name if the module
 # uses another name.
 _LATER = {
+    "CudaSupportError": "numbalite.errors",
+    "KernelRuntimeError": "numbalite.errors",
+    **dict.fromkeys(
+        (
+            "DeviceNDArray",
+            "In",
+            "InOut",
+            "Out",
+            "device_array",
+            "device_array_like",
+            "to_device",
+        ),
+        "numbalite.ndarray.arrays",
+    ),
+    "as_cuda_array": "numbalite.ndarray.foreign",
+    "from_cuda_array_interface": "numbalite.ndarray.foreign",
+    "DeviceRecord": "numbalite.ndarray.records",
+    "MemoryInfo": "numbalite.runtime.attributes",
+    **dict.fromkeys(
+        (
+            "close",
+            "cuda_error",
+            "current_context",
+            "defer_cleanup",
+            "detect",
+            "get_current_device",
+            "gpus",
+            "is_available",
+            "is_bfloat16_supported",
+            "is_float16_supported",
+            "is_fp8_supported",
+            "is_simulated",
+            "is_supported_version",
+            "list_devices",
+            "profile_start",
+            "profile_stop",
+            "profiling",
+            "require_context",
+            "select_device",
+            "set_default_device",
+            "synchronize",
+        ),
+        "numbalite.runtime.devices",
+    ),
+    "is_cuda_array": "numbalite.runtime.rawmemory",
+    **dict.fromkeys(
+        (
+            "Event",
+            "Graph",
+            "Stream",
+            "default_stream",
+            "event",
+            "event_elapsed_time",
+            "external_stream",
+            "legacy_default_stream",
+            "per_thread_default_stream",
+            "stream",
+        ),
+        "numbalite.runtime.streams",
+    ),
     "jit": "numbalite.kernels.decorators",
     "module": "numbalite.kernels.decorators",
     "compile": "numbalite.kernels.ahead",
@@ -359,7 +417,7 @@ def _cast_ufunc(dtype):
     it."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
-    _assign.cast_ufunc = cast_ufunc
+    _above.cast_ufunc = cast_ufunc
     return cast_ufunc(dtype)
 
 
@@ -371,9 +429,22 @@ def _masks():
     return masks
 
 
-_assign.cast_ufunc = _cast_ufunc
-_indexing.masks = _masks
-_arrays.before_pickling = _tell_dask
+def _on_open(kind):
+    """Called by C code before it opens the driver. Loads numbalite.runtime.devices, which replaces this hook by its
+    own."""
+    from numbalite.runtime import devices
+
+    devices.on_open(kind)
+
+
+_above.cast_ufunc = _cast_ufunc
+_above.masks = _masks
+_above.before_pickling = _tell_dask
+if "numbalite.runtime.devices" not in sys.modules:
+    _core.set_open_hook(_on_open)
 _tell_dask()
-if "ipykernel" in sys.modules and _config.NOTEBOOK_HINT:
-    _frontend.hint()
+if "ipykernel" in sys.modules:
+    from numbalite import config as _config
+
+    if _config.NOTEBOOK_HINT:
+        _frontend.hint()

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import cuda, types
-from numbalite.functions.coordinates import Grid
 from numbalite.ndarray import dispatch
 from numbalite.ndarray.arrays import DeviceNDArray
-from numbalite.sparse.array import SparseArray
 from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def numpys(name: str) -> Any:
     if name in _NAMESPACES:
         return Namespace(name)
     if name in _GRIDS:
+        from numbalite.functions.coordinates import Grid
+
         return Grid(_GRIDS[name])
     if name in _OURS:
         return _OURS[name]
@@ -95,7 +96,10 @@ def _function(function):
 
 
 def _is_device_array(value: Any) -> bool:
-    return isinstance(value, (DeviceNDArray, SparseArray))
+    sparse = sys.modules.get("numbalite.sparse.array")  # without it, no sparse array exists
+    return isinstance(value, DeviceNDArray) or (
+        sparse is not None and isinstance(value, sparse.SparseArray)
+    )
 
 
 def get_array_module(*args: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numbalite import _core, required, types
 from numbalite.functions import arguments, outputs, reductions
 from numbalite.missingnames import WAYS_OUT
-from numbalite.ndarray import assign
+from numbalite.ndarray import above, assign
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.runtime.traced import traced
@@ -158,7 +158,7 @@ def copyto(dst, src, casting="same_kind", where=True) -> None:
         dst = arguments.array(dst)
         source = arguments.array(src)
         if assign.is_number(source.dtype) and assign.is_number(dst.dtype):
-            assign.cast_ufunc(dst.dtype)(source, out=dst, where=where, casting="unsafe")
+            above.cast_ufunc(dst.dtype)(source, out=dst, where=where, casting="unsafe")
         else:
             source = source.astype(dst.dtype, copy=False)
             given = (np.broadcast_to(arguments.array(one), dst.shape) for one in (where, source))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, errors, frontend, required
+from numbalite.ndarray import above
 from numbalite.ndarray import assign as _assign
 from numbalite.ndarray import implicit as _implicit
 from numbalite.ndarray import indexing as _indexing
@@ -32,7 +33,7 @@ from numbalite.runtime import shapes
 from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import DTypeLike, NDArray
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from numbalite.runtime.ipc import IpcArrayHandle
 
 _NUMPY = np.lib.NumpyVersion(np.__version__)
-before_pickling: Callable[[], None] | None = None
-"""Called before an array is pickled; the package cuda tells dask of arrays then."""
 _FLAG_NAMES = {
     "C": "C_CONTIGUOUS", "CONTIGUOUS": "C_CONTIGUOUS", "F": "F_CONTIGUOUS", "A": "ALIGNED",
     "FORTRAN": "F_CONTIGUOUS", "O": "OWNDATA", "W": "WRITEABLE",
@@ -420,8 +419,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Pickles the array by a copy to the host; with protocol 5, the elements are an out-of-band buffer. Loading
         creates an array on the current device of the loading thread."""
-        if before_pickling is not None:
-            before_pickling()
+        if above.before_pickling is not None:
+            above.before_pickling()
         dense = self._dense()
         memory = dense._view((dense.nbytes,), (1,), np.uint8)
         return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)

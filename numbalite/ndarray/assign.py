@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, errors
-from numbalite.ndarray import copyplan, foreign, transposing
+from numbalite.ndarray import above, copyplan, foreign, transposing
 from numbalite.runtime import devices as _devices
 from numbalite.runtime import shapes
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from numbalite.arguments import StreamLike
 
-cast_ufunc: Any = None
-"""Gives the ufunc that converts to a dtype; the package cuda sets it, for ufuncs are made of arrays."""
 _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _CAST_WARNS = {"f": "iumM", "c": "iufmM"}
 """Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
@@ -279,7 +277,7 @@ def _is_memset(target, element):
 
 def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """Runs an element-wise kernel for target[...] = source; the source's shape must broadcast to the target's."""
-    ufunc, stream = cast_ufunc(target.dtype), stream or target.stream
+    ufunc, stream = above.cast_ufunc(target.dtype), stream or target.stream
     if target.device == _core.current_device():
         ufunc(source, out=target, casting="unsafe", stream=stream)
     else:

@@ -122,8 +122,10 @@ def load(namespace: str) -> None:
 def find(function: Callable) -> Callable:
     """Returns the device version of a NumPy function; raises TypeError if there is none."""
     found = _core.array_functions.get(function)
-    if found is None:
-        load(getattr(function, "__module__", None) or "numpy")
+    for module in MODULES.get(getattr(function, "__module__", None) or "numpy", ()):
+        if found is not None:
+            break
+        importlib.import_module(module)
         found = _core.array_functions.get(function)
     if found is None:
         raise TypeError(f"{name_of(function)} has no counterpart on the device: {WAYS_OUT}")

@@ -8,10 +8,10 @@ CPU. Such a conversion is reported at the program's line.
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import os
 import sys
-import sysconfig
 from typing import TYPE_CHECKING
 
 from numbalite import config
@@ -26,9 +26,6 @@ _CONVERSIONS = {
     "copyto", "float", "int", "complex", "bool", "__setitem__",
 }  # fmt: skip
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
 
 
 def check_conversion() -> None:
@@ -50,7 +47,16 @@ def check_conversion() -> None:
     if config.IMPLICIT_COPY == "error":
         raise TypeError(text)
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
-        warn(text, PerformanceWarning, skip=_LIBRARIES)
+        warn(text, PerformanceWarning, skip=_libraries())
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    """Returns the folders of the standard library and of installed packages."""
+    import sysconfig
+
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({sysconfig.get_path(name) + os.sep for name in names})
 
 
 def _is_strided(frame: FrameType) -> bool:
@@ -72,7 +78,7 @@ def _library(frame: FrameType) -> str:
 
 
 def _is_library(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith((*_LIBRARIES, "<frozen"))
+    return frame.f_code.co_filename.startswith((*_libraries(), "<frozen"))
 
 
 def _is_explicit(frame: FrameType) -> bool:

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.ndarray import assign, foreign, gather
+from numbalite.ndarray import above, assign, foreign, gather
 from numbalite.runtime import shapes
 from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
     from typing import Any
 
-# Returns numbalite.algorithms.masks, a higher package; numbalite/cuda/__init__.py sets this function.
-masks: Any = None
 _PLAIN = frozenset((int, slice, type(None), type(Ellipsis), str))
 _MAX_DIMS = 32
 _INDEX_DTYPES = np.dtype(np.int32), np.dtype(np.int64)
@@ -60,7 +58,7 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
     if chosen is None:
         mask = _whole_mask(array, key) if out is None else None
         if mask is not None:
-            return masks().chosen(array, mask, stream)
+            return above.masks().chosen(array, mask, stream)
         chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
@@ -127,7 +125,7 @@ def _put_mask(array, mask, value, stream):
     """array[mask] = value"""
     value = like(value, array)
     if value.size == 1 and value.ndim <= 1:
-        masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
+        above.masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
         return
     count = int(np.count_nonzero(mask))
     if value.ndim > 1:
@@ -140,7 +138,7 @@ def _put_mask(array, mask, value, stream):
             f"NumPy boolean array indexing assignment cannot assign {value.size} input values to the "
             f"{count} output values where the mask is true"
         )
-    masks().assign(array, mask, value, stream)
+    above.masks().assign(array, mask, value, stream)
 
 
 def like(value: Any, array: Any) -> Any:

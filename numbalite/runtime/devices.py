@@ -1,7 +1,7 @@
 """numba.cuda's functions for devices: selection, current device and context, synchronize, close, profiler control.
 
 Each thread has a current device. Each device has one context, its primary one, so a context identifies a device. The
-driver is opened at its first use; the hook `_on_open` then reads the environment.
+driver is opened at its first use; the hook `on_open` then reads the environment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numbalite.arguments import DeviceLike
 
 
-def _on_open(kind):
+def on_open(kind: str | None) -> None:
     """Called by C code: with None before it opens the driver, with the driver's kind afterwards."""
     if kind is None:
         from numbalite.runtime import managers, memory
@@ -45,7 +45,7 @@ def _on_open(kind):
         checks.on_open()
     if kind == "sim" and config.DRIVER != "sim":
         why = cuda_error() or _core.fallback_reason()
-        reason = re.split(r" \(|: ", why)[0]
+        reason = re.split(r" \(|: ", why or "no GPU can be used")[0]
         warn(
             f"{reason}: kernels run on the CPU simulator. Hide this message with NUMBALITE_DRIVER=sim. If there is a "
             "GPU, `numbalite info` prints what to do",
@@ -53,7 +53,7 @@ def _on_open(kind):
         )
 
 
-_core.set_open_hook(_on_open)
+_core.set_open_hook(on_open)
 
 
 def cuda_error() -> str | None:

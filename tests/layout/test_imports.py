@@ -24,9 +24,10 @@ LATER = {
     "numbalite.course.*": ("*", LESSON),
     "numbalite.coverage": ("coverage.plugin", "the plug-in imports coverage.py"),
     "numbalite.cuda": (
-        "algorithms.masks ndarray.serialize types ufuncs.cudaufunc",
-        "dask, type names and what computes are loaded when they are used",
+        "algorithms.masks ndarray.serialize runtime.devices types ufuncs.cudaufunc",
+        "dask, devices, type names and what computes are loaded when they are used",
     ),
+    "numbalite.cuda.numpynames": ("functions.coordinates", "only mgrid and ogrid need it"),
     "numbalite.ndarray.arrays": ("runtime.ipc types", QUICK),
     "numbalite.runtime.contexts": (
         "runtime.ipchandles runtime.managers runtime.memory runtime.rawmodules",

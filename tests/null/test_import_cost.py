@@ -7,22 +7,78 @@ import sys
 import pytest
 
 HEAVY = """asyncio ctypes.util dataclasses difflib email hashlib http importlib.metadata json logging
-    multiprocessing pathlib shutil socket ssl subprocess tempfile unittest urllib.request uuid zipfile
-    cuda cuda.pathfinder""".split()
+    multiprocessing pathlib shutil socket ssl subprocess sysconfig tempfile unittest urllib.request uuid
+    zipfile cuda cuda.pathfinder""".split()
 UNTOUCHED = "numbalite.compilers.nvrtc numbalite.compilers.host numbalite.__main__".split()
+LOADED = """numbalite numbalite._core numbalite.cuda numbalite.frontend numbalite.ndarray
+    numbalite.ndarray.above""".split()
+NEW = """
+import sys, numpy
+before = set(sys.modules)
+{}
+print(*sorted(set(sys.modules) - before))
+"""
 
 
-def test_import_loads_no_heavy_module(run_python):
+def test_import_loads_six_modules(run_python):
+    """All other names of numbalite.cuda are imported when they are first used."""
+    imported = run_python(NEW.format("import numbalite\nfrom numbalite import cuda")).stdout.split()
+    assert [name for name in imported if name.startswith("numbalite")] == LOADED
+    assert not set(imported) & set(HEAVY)
+
+
+def test_first_array_loads_no_heavy_module(run_python):
     result = run_python(
-        "import sys, numpy\n"
-        "before = set(sys.modules)\n"
-        "import numbalite\n"
-        "from numbalite import cuda, float32\n"
-        "print(*sorted(set(sys.modules) - before))"
+        NEW.format("from numbalite import cuda, float32\ncuda.to_device(numpy.zeros(3, float32))")
     )
     imported = result.stdout.split()
-    assert "numbalite._core" in imported
+    assert "numbalite.ndarray.arrays" in imported
     assert not set(imported) & {*HEAVY, *UNTOUCHED}
+
+
+def test_a_ufunc_by_its_name_loads_no_other_functions(run_python):
+    result = run_python(
+        NEW.format(
+            "from numbalite import cuda\ncuda.sqrt(cuda.to_device(numpy.ones(3)))\ncuda.get_array_module(3)"
+        )
+    )
+    packages = {name.split(".")[1] for name in result.stdout.split() if "numbalite." in name}
+    assert "ufuncs" in packages
+    assert not packages & {"algorithms", "fft", "functions", "linalg", "random", "sparse"}
+
+
+@pytest.mark.parametrize(
+    "program, name",
+    [
+        ("made = _core.device_empty((3,), 'f4')", "DeviceNDArray"),
+        ("made = cuda.to_device(np.zeros(3, [('x', 'f4')]))[0]", "DeviceRecord"),
+        ("made = _core.device_empty((), [('x', 'f4')])._record()", "DeviceRecord"),
+    ],
+)
+@pytest.mark.every_case
+def test_arrays_have_their_class_before_it_is_imported(run_python, program, name):
+    """C code imports the classes of the arrays and records that it makes."""
+    result = run_python(
+        f"import numpy as np\nfrom numbalite import _core, cuda\n{program}\n"
+        f"print(type(made) is cuda.{name})"
+    )
+    assert result.stdout.split() == ["True"]
+
+
+@pytest.mark.parametrize("first", ["get", "set", "pickle"])
+@pytest.mark.every_case
+def test_arrays_find_the_packages_above(run_python, first):
+    """Masks, casts and pickles, each as the first operation of a process."""
+    programs = {
+        "get": "print(*d[d > 1].copy_to_host())",
+        "set": "d[:] = np.array([0, 2, 3]); print(*d.copy_to_host()[1:].astype(float))",
+        "pickle": "import pickle; print(*pickle.loads(pickle.dumps(d)).copy_to_host()[1:])",
+    }
+    result = run_python(
+        "import numpy as np\nfrom numbalite import cuda\nd = cuda.to_device(np.array([1.0, 2.0, 3.0]))\n"
+        + programs[first]
+    )
+    assert result.stdout.split() == ["2.0", "3.0"]
 
 
 def test_import_opens_no_driver(run_python):
@@ -51,10 +107,7 @@ def test_a_bad_variable_does_not_break_the_import(run_python):
 @pytest.mark.skipif(not hasattr(sys, "getswitchinterval"), reason="CPython")
 def test_import_takes_a_fraction_of_numpys_time(run_python):
     """A fraction of the time of `import numpy`, in the same process: slow and busy machines are
-    slow in both.
-
-    15 ms, compared with 60, on a fast machine.
-    """
+    slow in both."""
     code = (
         "import time\n"
         "start = time.process_time()\n"
