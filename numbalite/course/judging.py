@@ -288,7 +288,9 @@ class _Judge:
     def _check_mistakes(self):
         for n, failed in self._check_reports():
             if failed is not None:
-                failed.case = f"{failed.case}\n\nFound by cuda.checks, with {self.exercise.said(n)}.".lstrip()
+                failed.case = (
+                    f"{failed.case}\n\nFound by cuda.checks, with {self.exercise.said(n)}.".lstrip()
+                )
                 raise failed
             where = "" if self.simulated else ", on the simulator,"
             note = f"cuda.checks{where} finds no race, and no access out of bounds"
