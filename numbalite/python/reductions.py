@@ -22,6 +22,11 @@ def _averages(t: Any) -> Any:
     return types.float64 if is_whole(t) else t
 
 
+def _in_double(t: Any) -> Any:
+    """Returns the type of numba's variances and of its averages without NaN: they accumulate in double precision."""
+    return types.complex128 if is_complex(t) else types.float64
+
+
 def _same(t: Any) -> Any:
     return t
 
@@ -29,8 +34,9 @@ def _same(t: Any) -> Any:
 # Name -> (the result type, is it a template parameter?, are complex numbers supported?)
 _REDUCTIONS: dict[str, tuple] = {
     **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
-    **dict.fromkeys(("mean", "nanmean"), (_averages, True, True)),
-    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_averages, True, False)),
+    "mean": (_averages, True, True),
+    "nanmean": (_in_double, True, True),
+    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_in_double, True, False)),
     **dict.fromkeys(("min", "max", "nanmin", "nanmax"), (_same, False, False)),
     **{name: (lambda t: types.int64, False, False) for name in ("argmin", "argmax")},
     "count_nonzero": (lambda t: types.int64, False, True),

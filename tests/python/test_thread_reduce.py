@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kit.sample import generator
 from numbalite import cuda, errors
 from numbalite.python.unroll import literal_unroll
 
@@ -51,6 +52,23 @@ def test_array_reductions_in_kernels_match_numpy():
         *(np.nanprod(n) + np.nanvar(n), placed[1].max()),
     ]
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+@cuda.jit
+def averages_of_many(x, out):
+    out[0] = np.var(x)
+    out[1] = x.std()
+    out[2] = np.nanmean(x)
+    out[3] = np.nanvar(x)
+    out[4] = np.nanstd(x)
+
+
+def test_variances_of_float32_accumulate_in_float64():
+    x = generator().normal(100, 1, 100_000).astype(np.float32)
+    out, exact = np.zeros(5), x.astype(np.float64)
+    averages_of_many[1, 1](x, out)
+    expected = [exact.var(), exact.std(), exact.mean(), exact.var(), exact.std()]
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
 def test_invalid_reductions_raise():
