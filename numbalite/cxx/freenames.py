@@ -18,7 +18,13 @@ from bisect import bisect_right
 from functools import lru_cache
 from itertools import accumulate
 
-from numbalite.cxx.scanner import TYPE_WORDS, brackets, directive_names, tokenize
+from numbalite.cxx.scanner import (
+    TYPE_WORDS,
+    brackets,
+    directive_names,
+    tokenize,
+    without_collections,
+)
 from numbalite.types.keywords import KEYWORDS
 
 _INTRODUCERS = frozenset(
@@ -29,6 +35,9 @@ _BUILTIN = frozenset(
     """threadIdx blockIdx blockDim gridDim warpSize defined override final NULL nullptr printf
     assert __FILE__ __LINE__ __func__""".split()
 )
+
+_NEVER_FREE = KEYWORDS | _BUILTIN
+_QUALIFYING = frozenset((".", "->", "::", "goto"))
 
 
 class Names(dict):
@@ -51,7 +60,11 @@ def free_names(text: str, parameters=()) -> Names:
 @lru_cache(maxsize=8)
 def _free_names(text):
     """Also returns the names of macros that the source defines; ignores parameters."""
-    everything = tokenize(text)
+    with without_collections(text):
+        return _find_free_names(tokenize(text))
+
+
+def _find_free_names(everything):
     tokens = [t for t in everything if t.kind != "directive"]
     names = Names()
     names.defined = set()
@@ -63,11 +76,11 @@ def _free_names(text):
                 names.defined.add(own[0])
             for name in used:
                 _use(names, name, "value" if word in ("define", "pragma") else "directive")
-    for i, token in enumerate(tokens):
-        if token.kind != "name" or not _is_unqualified(tokens, i):
+    for i, (kind, text, _, _) in enumerate(tokens):
+        if kind != "name" or text in _NEVER_FREE or not _is_unqualified(tokens, i):
             continue
-        if not _is_hidden(hidden, token.text, i):
-            _use(names, token.text, _how(tokens, i))
+        if not _is_hidden(hidden, text, i):
+            _use(names, text, _how(tokens, i))
     return names
 
 
@@ -101,7 +114,7 @@ def dotted_names(text: str) -> list:
 
 
 def _use(names, name, how):
-    if name not in KEYWORDS and name not in _BUILTIN and not name.startswith("__"):
+    if name not in _NEVER_FREE and not name.startswith("__"):
         names.setdefault(name, set()).add(how)
 
 
@@ -111,10 +124,9 @@ def _token_text(tokens, i):
 
 def _is_unqualified(tokens, i):
     """Is it neither a member, nor part of a qualified name, nor a label?"""
-    return (
-        _token_text(tokens, i - 1) not in (".", "->", "::", "goto")
-        and _token_text(tokens, i + 1) != "::"
-    )
+    if i > 0 and tokens[i - 1].text in _QUALIFYING:
+        return False
+    return i + 1 >= len(tokens) or tokens[i + 1].text != "::"
 
 
 def _how(tokens, i):
@@ -147,9 +159,8 @@ def _hidden(tokens):
     hidden = {}
     opened = []  # indices of the brackets around the token
     declaring = None  # bracket depth of a declaration that may have more declarators
-    for i, token in enumerate(tokens):
-        text = token.text
-        if token.kind == "sign":
+    for i, (kind, text, _, _) in enumerate(tokens):
+        if kind == "sign":
             if text in "([{" and i in partner:
                 opened.append(i)
             elif text in ")]}" and i in partner:
@@ -163,7 +174,7 @@ def _hidden(tokens):
                     if tokens[k].kind == "name":
                         _hide(hidden, tokens, partner, opened[:-1], k, partner[i] + 1)
             continue
-        if token.kind != "name" or text in KEYWORDS or not _is_unqualified(tokens, i):
+        if kind != "name" or text in KEYWORDS or not _is_unqualified(tokens, i):
             continue
         more = (
             declaring == len(opened)

@@ -104,12 +104,12 @@ class Variable(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
     """Returns the tokens of a source, without comments."""
-    with _without_collections(text):
+    with without_collections(text):
         return _tokenize(text)
 
 
 @contextlib.contextmanager
-def _without_collections(text):
+def without_collections(text):
     """Pauses Python's garbage collector for a long text: a token refers to no other, but each
     collection visits all of them."""
     pauses = len(text) > 100_000 and gc.isenabled()
@@ -372,8 +372,9 @@ def reachable(text: str, function: str) -> list[str]:
 @functools.lru_cache(maxsize=8)
 def _reader_of(text: str) -> _Reader:
     """Returns the _Reader of a source, after it has read it; cached, because callers ask for several properties."""
-    reader = _Reader(text)
-    reader.scope(0, len(reader.tokens), ())
+    with without_collections(text):
+        reader = _Reader(text)
+        reader.scope(0, len(reader.tokens), ())
     return reader
 
 
