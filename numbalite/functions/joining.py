@@ -45,7 +45,8 @@ def _concatenate_parts(given, parts, axis, out, dtype, casting):
     dtypes = {one.dtype for one in parts}
     wanted = dtypes.pop() if len(dtypes) == 1 else None
     if dtype is not None:
-        wanted, is_same = np.dtype(dtype), wanted == dtype
+        target, is_same = np.dtype(dtype), wanted == dtype
+        wanted = np.result_type(*(assign.sized(target, one) for one in {p.dtype for p in parts}))
     elif wanted is not None and wanted.kind in "biufc" and wanted.isnative:
         is_same = True
     else:

@@ -648,9 +648,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         >>> print(d.astype(np.int32))
         [1 2]
         """
-        dtype = np.dtype(dtype)
-        if not dtype.itemsize and dtype.kind in "SU":  # NumPy chooses the length of the strings
-            dtype = np.empty(0, self.dtype).astype(dtype).dtype
+        dtype = _assign.sized(np.dtype(dtype), self.dtype)
         order = shapes.order_of(order)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(

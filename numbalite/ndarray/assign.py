@@ -126,6 +126,13 @@ def _from_object(target, value, stream):
     _from_host(target, np.asarray(value, dtype=target.dtype), stream)
 
 
+def sized(dtype: np.dtype, source: np.dtype) -> np.dtype:
+    """Returns the dtype; for text of no stated length ("U"), that which all elements of `source` fit into."""
+    if dtype.itemsize or dtype.kind not in "SU":
+        return dtype
+    return np.empty(0, source).astype(dtype).dtype
+
+
 def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns a view of host records as raw bytes, for a dtype whose fields only C++ declares."""
     is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
@@ -152,7 +159,10 @@ def _from_host(target, host, stream):
             return
         host, target = split
     elif not (is_number(target.dtype) and is_number(host.dtype.newbyteorder("="))):
-        _from_host(target, host.astype(target.dtype), stream)
+        converted = host.astype(target.dtype)
+        if converted.dtype != target.dtype:
+            raise TypeError(f"cannot cast from {host.dtype} to {target.dtype}")
+        _from_host(target, converted, stream)
         return
     else:
         warn_of_complex(host.dtype, target.dtype)

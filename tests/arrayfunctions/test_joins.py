@@ -169,3 +169,23 @@ def test_parts_that_cannot_be_planned():
     ):
         with pytest.raises(error):
             _core.batch_copy_plan(a, parts)
+
+
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("text", ["U", "S", "U30", "S30"])
+@pytest.mark.parametrize("name", ["concatenate", "stack", "vstack", "hstack"])
+def test_joining_as_text(name, text):
+    rng = generator()
+    dtypes = rng.choice(["int8", "int64", "float32", "bool", "U3", "S5"], 3)
+    hosts = [rng.integers(0, 9, (2, 3)).astype(one) for one in dtypes]
+    join = getattr(np, name)
+    given = join(list(map(cuda.to_device, hosts)), dtype=text, casting="unsafe")
+    expected = join(hosts, dtype=text, casting="unsafe")
+    assert given.dtype == expected.dtype
+    np.testing.assert_array_equal(given.copy_to_host(), expected)
+
+
+def test_a_dtype_that_no_element_has_is_refused():
+    d = cuda.to_device(np.arange(3))
+    with pytest.raises(TypeError, match=r"cannot cast from .* to \|V0"):
+        np.concatenate([d, d], dtype="V")
