@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from kit.sample import generator
+
 from numbalite import cuda, errors
 from numbalite.python.unroll import literal_unroll
 
