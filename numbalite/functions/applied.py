@@ -85,7 +85,7 @@ def _conditions(condlist, ndim):
     if isinstance(condlist, (_core.DeviceArray, np.ndarray)):
         several = condlist.ndim > 1 or (ndim == 0 and condlist.ndim == 1)
         return [condlist[i, ...] for i in range(len(condlist))] if several else [condlist]
-    if np.ndim(condlist) == 0:
+    if shapes.ndim_of(condlist) == 0:
         return [condlist]
     first = condlist[0]
     if isinstance(first, (list, np.ndarray, _core.DeviceArray)) or ndim == 0:

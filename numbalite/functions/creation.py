@@ -562,7 +562,7 @@ def linspace(
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
     with arguments.chosen(device):
-        if np.ndim(start) == 0 and np.ndim(stop) == 0:
+        if shapes.ndim_of(start) == 0 and shapes.ndim_of(stop) == 0:
             made, step = _between(start, stop, num, gaps, endpoint, dtype)
         else:
             made, step = _between_arrays(start, stop, num, gaps, endpoint, dtype)

@@ -4,12 +4,14 @@ complex numbers."""
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from numbalite import _core, required, types
+from numbalite.errors import warn
 from numbalite.functions import arguments, outputs, reductions
 from numbalite.missingnames import WAYS_OUT
 from numbalite.ndarray import above, assign
@@ -184,8 +186,20 @@ def _tolerances(request):
     return kind, kind, tolerance, tolerance, boolean, boolean
 
 
+def _check_tolerances(rtol, atol):
+    """Reports a tolerance that is infinite or NaN as NumPy does; tolerances on the device are not read."""
+    if all(math.isfinite(one) for one in (rtol, atol) if isinstance(one, (float, np.floating))):
+        return
+    text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
+    if np.geterr()["invalid"] == "warn":
+        warn(text, RuntimeWarning)
+    elif np.geterr()["invalid"] == "raise":
+        raise FloatingPointError(text)
+
+
 @implements("isclose")
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDArray:
+    _check_tolerances(rtol, atol)
     with arguments.on_device_of(a, b, rtol, atol):
         return _close()(a, b, rtol, atol, bool(equal_nan))
 
@@ -206,6 +220,7 @@ def _have_numbers(values):
 
 @implements("allclose")
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> bool:
+    _check_tolerances(rtol, atol)
     return bool(_all_close(a, b, rtol, atol, equal_nan))
 
 
@@ -214,7 +229,7 @@ def _all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
         given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
         if not _have_numbers(given):
-            return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+            return reductions.all(_close()(a, b, rtol, atol, bool(equal_nan)))
         kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
         kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
         loop = _close()._loop_for(kinds)[:-1]

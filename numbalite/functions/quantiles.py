@@ -90,11 +90,23 @@ def _first_if_nan(last, made):
     return np.where(np.isnan(last), last, made)
 
 
+def _broadcast_to_out(made, out):
+    """Repeats the result for an `out` of more elements; an `out` that does not fit is refused later."""
+    shape = getattr(out, "shape", made.shape)
+    ones = shape[len(shape) - made.ndim :] if made.ndim else ()
+    fits = len(ones) == made.ndim and all(
+        a in (1, b) for a, b in zip(made.shape, ones, strict=True)
+    )
+    return np.broadcast_to(made, shape) if fits and shape != made.shape else made
+
+
 def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
     if keepdims and keepdims is not np._NoValue:
         front = made.shape[: made.ndim - (a.ndim - len(axes))]
         kept = tuple(1 if k in axes else n for k, n in enumerate(a.shape))
         made = made.reshape((*front, *kept))
+    if name == "quantile" and out is not None:  # NumPy's last step is a ufunc with this out
+        made = _broadcast_to_out(made, out)
     return outputs.into(name, out, made, casting)
 
 

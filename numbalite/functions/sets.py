@@ -12,7 +12,6 @@ from numbalite.functions.joining import concatenate
 from numbalite.functions.searching import contains
 from numbalite.functions.uniques import unique
 from numbalite.ndarray.dispatch import implements
-from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
     from typing import Any
@@ -38,9 +37,7 @@ def isin(
     """Searches the sorted test elements; ``assume_unique`` and ``kind`` have no effect."""
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
-    if operands.is_on_device(element):
-        element = operands.device_view(element)
-    shape = np.shape(element)
+    element, test_elements = arguments.arrays_of((element, test_elements))
     values, known = _lines_of(element, test_elements)
     known = sorting.sort(known, 0)
     with arguments.on_device_of(known):
@@ -48,7 +45,7 @@ def isin(
     if values.dtype.kind in "fc":  # a search finds NaN, but NaN equals no element
         nan = np.isnan(values)
         found = np.logical_or(found, nan) if invert else np.logical_and(found, ~nan)
-    return found.reshape(shape)
+    return found.reshape(element.shape)
 
 
 @implements("union1d")

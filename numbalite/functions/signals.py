@@ -13,6 +13,7 @@ from numbalite.functions.geometry import axes_of
 from numbalite.functions.reductions import sum_of_products
 from numbalite.kernels.decorators import jit
 from numbalite.ndarray.dispatch import implements
+from numbalite.runtime import shapes
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION
 
 if TYPE_CHECKING:
@@ -137,18 +138,18 @@ def _steps(f, given, axes):
     """Returns the list of the spacing for each axis: a number, or an array of the distances between neighbours."""
     if len(given) == 0:
         return [1.0] * len(axes)
-    if len(given) == 1 and np.ndim(given[0]) == 0:
+    if len(given) == 1 and shapes.ndim_of(given[0]) == 0:
         return [given[0]] * len(axes)
     if len(given) != len(axes):
         raise TypeError("invalid number of arguments")
     return [
-        _distances(one, f.shape[axis]) if np.ndim(one) else one
+        _distances(one, f.shape[axis]) if shapes.ndim_of(one) else one
         for one, axis in zip(given, axes, strict=True)
     ]
 
 
 def _distances(places, length):
-    if np.ndim(places) != 1:
+    if shapes.ndim_of(places) != 1:
         raise ValueError("distances must be either scalars or 1d")
     if len(places) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")

@@ -112,8 +112,23 @@ def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
     return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 
 
+def holds_device_arrays(value: Any) -> bool:
+    """Is the value a list with device arrays in it, or in lists in it?"""
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(one, _core.DeviceArray) or holds_device_arrays(one) for one in value
+    )
+
+
+def stacked(value: Any) -> Any:
+    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host."""
+    return np.stack([stacked(one) if isinstance(one, (list, tuple)) else one for one in value])
+
+
 def _from_object(target, value, stream):
     """Assigns a number, a tuple for a record, a nested list, or any object that NumPy converts to an array."""
+    if target.dtype.names is None and holds_device_arrays(value):
+        _from_device(target, stacked(value), stream)
+        return
     if target.dtype.names is not None or np.ndim(value) == 0:
         try:
             fill(target, scalar(value, target.dtype), stream)

@@ -148,6 +148,8 @@ def like(value: Any, array: Any) -> Any:
         if found.device != array.device:
             found = assign.moved(found, array.device)
         return found if found.dtype == array.dtype else found.astype(array.dtype)
+    if assign.holds_device_arrays(value):
+        return like(assign.stacked(value), array)
     host = _host_values(value, array.dtype)
     with assign.on_device(array.device):
         made = _core.device_empty(host.shape, array.dtype, "C")

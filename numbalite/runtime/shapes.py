@@ -40,6 +40,17 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
     raise ValueError(f"order must be one of {named} (got {order!r})")
 
 
+def ndim_of(value: Any) -> int:
+    """Returns np.ndim(value), which would copy device arrays in a list to the host."""
+    count = 0
+    while isinstance(value, (list, tuple)):
+        count += 1
+        if not value:
+            return count
+        value = value[0]
+    return count + np.ndim(value)
+
+
 def check_copy(copy: Any) -> None:
     """Raises ValueError if `copy` is a string: copy="never" would count as true."""
     if isinstance(copy, str):

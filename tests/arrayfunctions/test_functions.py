@@ -12,7 +12,7 @@ from kit import drawn
 from kit.drawn import examples
 from kit.likenumpy import alike, compare, same
 from kit.needs import numpy_since
-from kit.sample import some
+from kit.sample import generator, some
 
 from numbalite import cuda
 from numbalite.ndarray.arrays import DeviceNDArray
@@ -565,3 +565,30 @@ def test_frombuffer_and_fromiter_match_numpy():
     compare(np.frombuffer(b"abcd", "u2", like=d), np.frombuffer(b"abcd", "u2"))
     compare(np.fromiter(range(3), "i4", like=d), np.arange(3, dtype="i4"))
     compare(np.fromstring("1 2", sep=" ", like=d), np.array([1.0, 2]))
+
+
+def test_tolerances_that_are_not_finite_are_reported():
+    d = cuda.to_device(np.arange(3.0))
+    x = np.array([0, 1, 2, np.inf, np.nan])
+    y = np.array([0, 1.5, np.inf, np.inf, np.nan])
+    for bad in (np.nan, np.inf, -np.inf, np.float32("nan")):
+        for function in (np.isclose, np.allclose):
+            for name in ("atol", "rtol"):
+                with pytest.warns(RuntimeWarning, match="One of rtol or atol is not valid"):
+                    found = function(cuda.to_device(x), cuda.to_device(y), **{name: bad})
+                with np.errstate(invalid="ignore"):
+                    expected = function(x, y, **{name: bad})
+                np.testing.assert_array_equal(found, expected)
+    with np.errstate(invalid="raise"), pytest.raises(FloatingPointError, match="not valid"):
+        np.isclose(d, d, np.nan)
+
+
+def test_quantiles_fill_a_larger_out():
+    rng = generator()
+    x = rng.normal(size=(3, 4))
+    for q, shape in ((0.5, (1,)), (0.5, (2, 3)), ([0.2, 0.9], (3, 2))):
+        expected = np.quantile(x, q, out=np.empty(shape))
+        found = np.quantile(cuda.to_device(x), q, out=cuda.device_array(shape))
+        np.testing.assert_allclose(found, expected)
+    with pytest.raises(ValueError, match="out has shape"):
+        np.quantile(cuda.to_device(x), [0.2, 0.9], out=cuda.device_array((2, 3)))

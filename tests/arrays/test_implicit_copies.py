@@ -94,3 +94,34 @@ def test_environment_variable_makes_copies_errors(run_python):
     code = "import numpy as np\nfrom numbalite import cuda\nnp.ma.array(cuda.to_device(np.ones(3)))"
     result = run_python(code, NUMBALITE_IMPLICIT_COPY="error", check=False)
     assert "TypeError" in result.stderr and "numpy.ma" in result.stderr
+
+
+LISTS = {
+    "piecewise": lambda at, x, s: np.piecewise(x, [x < 2, x >= 7], [-1, 1, 0]),
+    "piecewise of a number": lambda at, x, s: np.piecewise(s, [s < 2, s > 5], [-1, 1, 0]),
+    "gradient": lambda at, x, s: np.gradient(x[:3], [s, s * 2, s * 3]),
+    "isin": lambda at, x, s: np.isin([x[0], x[1]], x[1:]),
+    "assignment": lambda at, x, s: x.__setitem__(slice(4), [s, 1, s, s]),
+    "assignment of rows": lambda at, x, s: x.reshape(3, 4).__setitem__(at, [x[:4] * 1, x[4:8] * 1]),
+    "put": lambda at, x, s: np.put(x, [1, 2], [s, s]),
+    "putmask": lambda at, x, s: np.putmask(x, x > 3, [s, 5]),
+    "place": lambda at, x, s: np.place(x, x > 3, [s, 5]),
+    "fill_diagonal": lambda at, x, s: np.fill_diagonal(x.reshape(3, 4), [s, 1, s]),
+}
+
+
+@pytest.mark.parametrize("call", LISTS.values(), ids=LISTS)
+def test_lists_with_device_arrays_are_not_copied_to_the_host(call):
+    at, host = slice(1, None), X.copy()
+    device, number = cuda.to_device(X), np.array(3.0)
+    expected = call(at, host, number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            found = call(at, device, cuda.to_device(number))
+        except TypeError as refused:
+            assert "use np.stack" in str(refused)
+            return
+    if expected is not None:
+        np.testing.assert_allclose(found, expected)
+    np.testing.assert_array_equal(device, host)
