@@ -451,6 +451,11 @@ int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
     if (__builtin_expect(generation == nl_atomic_load(&dev->generation), 1))
         return 0;
+    if (generation == NL_GENERATION_CLOSED) {
+        return nl_error_set(err, NL_ERR_RUNTIME,
+                            "the memory of this array was closed: close() of its IPC handle, or "
+                            "the end of its `with` block, ends the use of the array");
+    }
     return nl_error_set(
         err, NL_ERR_RUNTIME,
         "device %d was reset after this was made: what was on it is lost, make it again",

@@ -118,7 +118,10 @@ int nl_device_wait_for_release(nl_device *dev);
 /* Like nl_device_wait_for_release, for memory that all devices can access: waits for every device
  * in use. Returns 0 if any device may still use the memory. Afterwards, any device may be bound. */
 int nl_device_wait_for_all(void);
-/* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`; one compare otherwise. */
+/* The generation of memory whose use has ended, although objects refer to it. */
+#define NL_GENERATION_CLOSED UINT64_MAX
+/* Fails (NL_ERR_RUNTIME) if the device was reset since `generation`, or the memory was closed; one
+ * compare otherwise. */
 int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev access peer's memory directly. Returns 0 if they can, -1 with the
  * driver's reason if not. Binds dev. */

@@ -244,7 +244,19 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
                          (Py_ssize_t)size);
 }
 
+/* ipc_end(array): the array and its views must not be used any more; each use raises. */
+static PyObject *ipc_end(PyObject *module, PyObject *argument) {
+    if (!nl_py_devarray_check(nl_py_state_of(module), argument) ||
+        !((nl_py_array *)argument)->buffer->wrapped) {
+        return PyErr_Format(PyExc_TypeError, "an array over other memory is needed, not %.100s",
+                            Py_TYPE(argument)->tp_name);
+    }
+    nl_atomic_store(&((nl_py_array *)argument)->buffer->generation, NL_GENERATION_CLOSED);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"ipc_end", ipc_end, METH_O, "ipc_end(array): each later use of the array or a view raises."},
     {"ipc_export", ipc_export, METH_O,
      "ipc_export(array) -> (handle, offset, nbytes) for another process; may move the array."},
     {NULL, NULL, 0, NULL},

@@ -46,6 +46,7 @@ class IpcHandle:
         self.source_info = source_info
         self.offset = offset
         self._opened: Any = None
+        self._array: Any = None  # over the opened memory
 
     def can_access_peer(self, context: Any) -> bool:
         """Can the context's device access the memory directly?"""
@@ -100,15 +101,20 @@ class IpcHandle:
         try:
             self._check_size(shape, strides, dtype)
             with context:
-                return _core.from_pointer(memory.address, shape, strides, dtype, memory)
+                array = _core.from_pointer(memory.address, shape, strides, dtype, memory)
         except BaseException:
             self.close()
             raise
+        self._array = array
+        return array
 
     def close(self) -> None:
-        """Ends the use of the memory in this process: arrays over it must not be used afterwards."""
+        """Ends the use of the memory in this process: the array over it and its views raise afterwards."""
         if self._opened is None:
             raise ValueError("IpcHandle not opened")
+        array, self._array = self._array, None
+        if array is not None:
+            _core.ipc_end(array)
         opened, self._opened = self._opened, None
         if isinstance(opened, _core.IpcMemory):
             opened.close()

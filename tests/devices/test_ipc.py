@@ -145,6 +145,31 @@ def test_ipc_handle_is_opened_once_and_closed(elsewhere):
 
 
 @pytest.mark.leaks
+def test_an_array_of_a_closed_handle_raises(elsewhere):
+    """Every use raises, of views too: on a GPU a kernel that accesses closed memory loses the context."""
+    code = (
+        "from numbalite import errors\n"
+        "with handle as a: view = a[1:]\n"
+        "add = cuda.jit('__global__ void add(double *x) { x[threadIdx.x] += 1; }')\n"
+        "uses = [lambda x: x.copy_to_host(), lambda x: x + 1, lambda x: np.add(x, 1, out=x),\n"
+        "    lambda x: x.__setitem__(0, 3), lambda x: float(np.sum(x)), lambda x: add[1, 3](x),\n"
+        "    lambda x: x.__cuda_array_interface__, lambda x: x.__dlpack__(), lambda x: x.sort(),\n"
+        "    lambda x: x.get_ipc_handle(), lambda x: cuda.to_device(np.zeros(x.size)).copy_to_device(x)]\n"
+        "for number, use in enumerate(uses):\n"
+        "    for x in (a, view):\n"
+        "        try: use(x)\n"
+        "        except errors.CudaDriverError as error: assert 'was closed' in str(error), error\n"
+        "        else: print(number, 'is allowed')\n"
+        "assert 'was closed' in repr(a) and a.shape == (4,)\n"
+        "with handle as again: print(again.copy_to_host())\n"
+    )
+    array = cuda.to_device(np.arange(4.0))
+    assert elsewhere(code, array.get_ipc_handle()) == "[0. 1. 2. 3.]\n"
+    with pytest.raises(TypeError, match="an array over other memory"):
+        _core.ipc_end(array[1:].copy())
+
+
+@pytest.mark.leaks
 def test_arrays_that_cannot_be_shared_raise():
     whole = cuda.to_device(np.arange(8))
     part = whole[2:]
