@@ -53,18 +53,22 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     return 0;
 }
 
+static void set_geometry(nl_py_operand *op, const nl_layout *layout) {
+    size_t size = (size_t)layout->ndim * sizeof(int64_t);
+    op->ndim = layout->ndim;
+    memcpy(op->dims, layout->shape, size);
+    memcpy(op->dims + NL_MAX_DIMS, layout->strides, size);
+    op->shape = op->dims;
+    op->strides = op->dims + NL_MAX_DIMS;
+}
+
 static void copy_geometry(nl_py_operand *op, const nl_host_array *host) {
-    size_t size = (size_t)host->layout.ndim * sizeof(int64_t);
     op->place = NL_PY_PLACE_HOST;
     op->dtype = (uint8_t)host->element.dtype;
     op->readonly = !host->writable;
-    op->ndim = host->layout.ndim;
     op->itemsize = host->layout.itemsize;
     op->address = (uint64_t)(uintptr_t)host->data;
-    memcpy(op->dims, host->layout.shape, size);
-    memcpy(op->dims + NL_MAX_DIMS, host->layout.strides, size);
-    op->shape = op->dims;
-    op->strides = op->dims + NL_MAX_DIMS;
+    set_geometry(op, &host->layout);
 }
 
 static int set_host(nl_py_operand *op, const nl_host_array *given) {
@@ -106,12 +110,9 @@ static int bind_again(const nl_py_operation *call) {
     return -1;
 }
 
-/* Orders the call after the earlier work of the operand's library, and notes the stream, so that
- * the library's later work waits for the call. */
-static int order_with(nl_py_operation *call, const nl_py_value *v) {
-    CUstream stream;
-    if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
-        return 0;
+/* Adds the stream of an operand's library to those that wait for the call. Returns 1, 0 if it is
+ * one of them already, -1 with an exception. */
+static int add_follower(nl_py_operation *call, CUstream stream) {
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)
             return 0;
@@ -121,7 +122,45 @@ static int order_with(nl_py_operation *call, const nl_py_value *v) {
         return -1;
     }
     call->followers[call->follower_count++] = stream;
-    return nl_py_value_wait(v, call->stream, call->blocking);
+    return 1;
+}
+
+/* Orders the call after the earlier work of the operand's library, and notes the stream, so that
+ * the library's later work waits for the call. */
+static int order_with(nl_py_operation *call, const nl_py_value *v) {
+    CUstream stream;
+    if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
+        return 0;
+    int added = add_follower(call, stream);
+    return added <= 0 ? added : nl_py_value_wait(v, call->stream, call->blocking);
+}
+
+static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
+    if (!nl_py_arrayinterface_needs_stream_order(f, call->stream, call->blocking))
+        return 0;
+    int added = add_follower(call, f->stream);
+    return added <= 0 ? added : nl_py_arrayinterface_wait(f, call->stream, call->blocking);
+}
+
+/* Reads a tensor of a class with DLPack's exchange API, without a device array over it. The caller
+ * keeps the tensor. Returns 1, 0 if the general path must read it, -1 with an exception. */
+static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) {
+    nl_py_foreign f;
+    if (!nl_py_dlpack_is_registered(call->state, obj) || nl_capture_is_any_active())
+        return 0;
+    int found = nl_py_dlpack_read(call->state, obj, &call->current, &f);
+    if (found <= 0)
+        return found;
+    if (nl_device_of_address(call->device, f.address) != call->device)
+        return 0;
+    if (order_with_tensor(call, &f) < 0)
+        return -1;
+    op->place = NL_PY_PLACE_DEVICE;
+    op->dtype = (uint8_t)f.element.dtype;
+    op->itemsize = f.layout.itemsize;
+    op->address = f.address;
+    set_geometry(op, &f.layout);
+    return 1;
 }
 
 /* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if it is no
@@ -207,6 +246,8 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
         return set_device(call, index, op, obj);
     int found = read_exact(op, obj);
     if (found == 0)
+        found = read_tensor(call, op, obj);
+    if (found == 0)
         found = read_number(op, obj);
     if (found == 0)
         found = read_other(call, index, op, obj, 1);
@@ -231,6 +272,8 @@ static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObjec
     if (nl_py_devarray_check(call->state, obj))
         return set_device(call, index, op, obj) < 0 ? -1 : 1;
     int found = read_exact(op, obj);
+    if (found == 0)
+        found = read_tensor(call, op, obj);
     return found ? found : read_other(call, index, op, obj, 0);
 }
 
@@ -259,7 +302,7 @@ static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is
         PyErr_SetString(PyExc_ValueError, "output array is read-only");
     if (op->readonly)
         return -1;
-    if (op->place == NL_PY_PLACE_DEVICE &&
+    if (op->place == NL_PY_PLACE_DEVICE && op->array &&
         ((nl_py_array *)op->array)->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F))
         return 0;
     return check_overlap(call, index, is_input, op);

@@ -6,6 +6,7 @@
 #include "core/buffer.h"
 #include "core/layout.h"
 #include "core/scalar.h"
+#include "py/dlpack.h"
 #include "py/hostarray.h"
 #include "py/hostcopy.h"
 
@@ -29,7 +30,7 @@ typedef enum nl_py_weak {
 /* Large and mostly unused, so it is never initialized as a whole. */
 typedef struct nl_py_operand {
     PyObject *given; /* the caller's object, borrowed; returned as the result of an output */
-    PyObject *array; /* strong: a DeviceArray or NumPy array; NULL for values */
+    PyObject *array; /* strong: a DeviceArray or NumPy array; NULL for values and tensors */
     uint8_t place;   /* nl_py_place */
     uint8_t weak;    /* nl_py_weak, of values */
     uint8_t dtype;   /* nl_dtype; NL_OPAQUE: no type that a kernel accepts */
@@ -53,8 +54,9 @@ typedef struct nl_py_operation {
     PyObject *name; /* of the ufunc, for messages: borrowed */
     nl_device *device;
     CUstream stream;
-    int blocking;   /* the stream is ordered with the legacy default stream */
-    uint64_t epoch; /* nl_device_epoch before the operands were read */
+    int blocking;          /* the stream is ordered with the legacy default stream */
+    uint64_t epoch;        /* nl_device_epoch before the operands were read */
+    nl_dl_current current; /* the exchange API's current stream, read once in a call */
     int follower_count;
     CUstream followers[NL_PY_MAX_FOLLOWERS]; /* libraries' streams that wait for the call */
     nl_py_hostcopies hosts;
@@ -67,6 +69,7 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     call->device = NULL;
     call->stream = NULL;
     call->blocking = 1;
+    call->current.of = NULL;
     call->follower_count = 0;
     nl_py_hostcopy_init(&call->hosts, 0);
 }

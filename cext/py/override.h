@@ -5,6 +5,7 @@
 
 #include "py/state.h"
 #include "py/devarray.h"
+#include "py/dlpack.h"
 
 /* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has one of its own: the
  * caller continues. Returns 1 and *result, which is the handler's result, or NULL with an
@@ -17,7 +18,8 @@ int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyOb
  * it may have one. */
 static inline int nl_py_override_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check_exact(state, obj) || nl_py_hostarray_is_exact_array(obj) ||
-           PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None;
+           PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None ||
+           Py_TYPE(obj) == nl_atomic_load_entry(&state->exchange_type);
 }
 
 static inline int nl_py_override(const nl_py_state *state, PyObject *ufunc, int nin,

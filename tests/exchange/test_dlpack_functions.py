@@ -9,6 +9,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from kit.sample import generator
 
 from numbalite import _core, cuda
 
@@ -192,3 +193,50 @@ def test_elements_that_are_computed_when_they_are_read():
         twice[1, 32](Tensor(cuda.to_device(FIRST)[:, ::2], neg=True), y)
     with pytest.raises(BufferError, match=r"Tensor.*resolve_neg\(\)"):
         twice[1, 32](Tensor(cuda.to_device(FIRST)[:1, :1], neg=True), y)
+
+
+@cuda.vectorize(["float32(float32, float32)"])
+def combine(x, y):
+    "return x - 2 * y;"
+
+
+def tensor_of(host):
+    return Tensor(cuda.to_device(host))
+
+
+def test_ufuncs_read_and_write_tensors_in_place():
+    """Random strides, broadcasting, and an output that overlaps an input."""
+    random = generator()
+    for _ in range(20):
+        whole = random.random((6, 8)).astype("f4")
+        memory = cuda.to_device(whole)
+        steps = [slice(None, None, int(step)) for step in random.choice([-2, -1, 1, 2], 2)]
+        x, host = Tensor(memory[tuple(steps)]), whole[tuple(steps)]
+        row = random.random(host.shape[1]).astype("f4")
+        out = Tensor(cuda.device_array(host.shape, "f4"))
+        assert combine(x, tensor_of(row), out=out) is out
+        np.testing.assert_array_equal(out.array.copy_to_host(), host - 2 * row)
+        assert not x.asked and not out.asked
+    x = Tensor(memory[1:])
+    combine(Tensor(memory[:-1]), x, out=x)
+    np.testing.assert_array_equal(memory.copy_to_host()[1:], whole[:-1] - 2 * whole[1:])
+    row = Tensor(cuda.to_device(whole[0]), strides=(ctypes.c_int64 * 1)(0))
+    with pytest.raises(ValueError, match="overlap in memory"):
+        combine(tensor_of(whole[0]), tensor_of(whole[1]), out=row)
+
+
+def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatch):
+    """The call waits for the tensors' stream, which waits for the call, each by one event."""
+    stream, other = cuda.stream(), cuda.stream()
+    x, y, out = (tensor_of(FIRST) for _ in range(3))
+    combine(x, y, out=out)
+    monkeypatch.setattr(Base, "current", stream.handle)
+    calls = []
+    for named in (stream, other):
+        _core.trace(True)
+        combine(x, y, out=out, stream=named)
+        calls.append(_core.traced())
+        _core.trace(False)
+    events = [sum("EventRecord" in call for call in made) for made in calls]
+    assert events == [0, 2] and not any("Synchronize" in call for made in calls for call in made)
+    np.testing.assert_array_equal(out.array.copy_to_host(stream=other), -FIRST)
