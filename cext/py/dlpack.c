@@ -419,6 +419,15 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
     return value != Py_False;
 }
 
+int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out) {
+    if (!nl_py_dlpack_register(state, obj) || requires_grad(state, obj))
+        return 0;
+    if (exchange_of(state, obj)->view_tensor(obj, out) == 0)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
 int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f) {
     const nl_layout *layout = &f->layout;
     const char *flag = NULL;

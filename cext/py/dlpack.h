@@ -95,6 +95,10 @@ typedef struct nl_dl_current {
  * does not contain the values of its elements (a lazy conjugate or negative). */
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out);
+/* Fills *out for a tensor of exactly the registered class, which keeps shape and strides. Returns
+ * 1, or 0 for another object, for a tensor that requires a gradient, and for one that cannot be
+ * viewed. Never raises. */
+int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
  * memory contains the elements of the original tensor, so that kernels would read wrong values. *f
  * is the result of reading the object. Returns 1 with an exception if it is one, else 0. */

@@ -85,7 +85,7 @@ def _run_on_device(described, inputs, outputs, stream):
         if described.starts_at_zero:
             for output in outputs:
                 output.fill(0, stream=stream)
-        described.device_call(inputs, outputs, stream)(inputs, outputs)
+        described.device_call(inputs, outputs, stream)(*inputs, *outputs)
 
 
 def _host_array(address, shape, dtype):

@@ -19,10 +19,10 @@ from numbalite.ufuncs.cudaufunc import CudaUfunc
 
 from .elementwise import Elementwise
 from .generalized import Generalized
-from .launched import Launched
+from .launched import Launched, Sized
 from .operation import Operation
 
-__all__ = ["Elementwise", "Generalized", "Launched", "Operation", "operation"]
+__all__ = ["Elementwise", "Generalized", "Launched", "Operation", "Sized", "operation"]
 
 
 def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:

@@ -116,13 +116,14 @@ class Launched(Operation):
 
     def run_on_host(self, inputs, results):
         refuse_host(self.name, "is a kernel")
-        self.device_call(inputs, results)(inputs, results)
+        self.device_call(inputs, results)(*inputs, *results)
 
     def device_call(self, inputs, results, stream=None):
         launcher = self.kernel[self.launch_for(inputs, results, stream)]
         if (*self._inputs, *self._results) == tuple(range(len(self._types))):
-            return lambda inputs, results: launcher(*inputs, *results)
-        return lambda inputs, results: launcher(*self._arguments(inputs, results))
+            return launcher
+        nin = self.nin
+        return lambda *args: launcher(*self._arguments(args[:nin], args[nin:]))
 
     def _arguments(self, inputs, results):
         """Returns the list of arguments of the kernel, in the order of its parameters."""
@@ -207,12 +208,11 @@ class Adjoint(Operation):
 
     def run_on_host(self, inputs, results):
         refuse_host(self.name, "is a kernel")
-        self.device_call(inputs, results)(inputs, results)
+        self.device_call(inputs, results)(*inputs, *results)
 
     def device_call(self, inputs, results, stream=None):
         nin = self.primal.nin
-        launcher = self.kernel[self.primal.launch_for(inputs[:nin], inputs[nin:], stream)]
-        return lambda inputs, results: launcher(*inputs, *results)
+        return self.kernel[self.primal.launch_for(inputs[:nin], inputs[nin:], stream)]
 
 
 def _needs_contiguous(t):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,8 +56,8 @@ class Operation:
 
     def device_call(
         self, inputs: Sequence[Any], results: Sequence[Any], stream: Any = None
-    ) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-        """Returns a function of inputs and results that computes the results of device arrays with these shapes and
+    ) -> Callable[..., Any]:
+        """Returns a function (*inputs, *results) that computes the results of device arrays with these shapes and
         dtypes.
 
         Without a stream it runs on that of their library.
@@ -81,11 +82,9 @@ def refuse_other(ufunc: Any, on_device: type, function: str, made_by: str) -> No
         raise TypeError(f"{function} takes a ufunc of {made_by}, not {shown(ufunc)}")
 
 
-def call_of(ufunc: Any, stream: Any) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
-    """Returns a function (inputs, results) that calls a ufunc for device arrays and writes to the results."""
-    if stream is None:
-        return lambda inputs, results: ufunc(*inputs, out=tuple(results))
-    return lambda inputs, results: ufunc(*inputs, out=tuple(results), stream=stream)
+def call_of(ufunc: Any, stream: Any) -> Callable[..., Any]:
+    """Returns a function (*inputs, *results) that calls a ufunc for device arrays and writes to the results."""
+    return ufunc if stream is None else functools.partial(ufunc, stream=stream)
 
 
 def broadcast(name: str, shapes: Sequence[Sequence]) -> tuple:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from numbalite.operators import Operation, operation
+from numbalite import _core
+from numbalite.operators import Elementwise, Operation, Sized, operation
 
 from . import gradients, vmap
 from .dtypes import TORCH, to_numpy
@@ -91,13 +95,14 @@ class Operator:
         namespace, _, plain = name.partition("::")
         library = _library(name, namespace)
         library.define(schema(plain, described), tags=(torch.Tag.pt2_compliant_tag,))
-        library.impl(plain, _on_host(described), "CPU")
-        library.impl(plain, _on_device(described), "CUDA")
+        kernel = _Kernel(described)
+        for key in ("CPU", "CUDA"):
+            library.impl(plain, kernel.of_device(), key)
         torch.library.register_fake(name, _fake(described), lib=library)
         self.overload = getattr(getattr(torch.ops, namespace), plain).default
         vmap.register(self, library)
         if not described.written:  # torch has no gradients of operators that change their arguments
-            rule(self).register(library)
+            rule(self).register(_Autograd(library, kernel))
 
     def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
         """Returns another operator, whose name begins with the name of this one."""
@@ -108,6 +113,45 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<torch operator {self.overload._schema}>"
+
+
+class _Autograd:
+    """The library as torch.library.register_autograd uses it. Autograd's kernel gets a shorter code path for tensors
+    without gradients, which does not enter the dispatcher a second time."""
+
+    def __init__(self, library: Any, kernel: _Kernel):
+        self.library, self.kernel = library, kernel
+
+    def impl(self, name: str, function: Any, key: str, *, with_keyset: bool = False) -> None:
+        if key == "Autograd" and with_keyset:
+            function = self.kernel.of_autograd(_without_duals(name, function))
+        self.library.impl(name, function, key, with_keyset=with_keyset)
+
+
+def _without_duals(name, function):
+    def kernel(keyset, *args):
+        if getattr(forward_ad, "_current_level", -1) >= 0:
+            for x in args:
+                if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+                    raise NotImplementedError(
+                        f"{name}: operators have no forward mode (forward_ad, torch.func.jvp): use torch.autograd, "
+                        "torch.autograd.functional.jvp, or jvp of the ufunc"
+                    )
+        return function(keyset, *args)
+
+    return kernel
+
+
+@functools.cache
+def _keys_after_autograd():
+    """Returns the bits of the dispatch keys whose kernels run between those of autograd and of a device; all bits for a
+    version of PyTorch that does not have them."""
+    try:
+        key, keyset = torch._C.DispatchKey, torch._C.DispatchKeySet
+        devices = keyset(key.CPU) | keyset(key.CUDA) | keyset(key.ADInplaceOrView)
+        return torch._C._after_autograd_keyset.raw_repr() & ~devices.raw_repr()
+    except (AttributeError, TypeError):
+        return 2**64 - 1
 
 
 def _library(name, namespace):
@@ -151,19 +195,6 @@ def _returned(described):
     if described.nout == 1:
         return "Tensor"
     return f"({', '.join(['Tensor'] * described.nout)})"
-
-
-MAX_PLANS = 1024
-"""The number of lists of shapes and dtypes for which an operator keeps what it has computed."""
-
-
-class _Plan(NamedTuple):
-    """The cached data of calls with arguments of certain shapes and dtypes on one device."""
-
-    results: list
-    """Shape, dtype and device of each result."""
-    run: Callable
-    """Computes the results, given the inputs."""
 
 
 class _Results:
@@ -210,40 +241,88 @@ def _fake(described):
     return fake
 
 
-def _planned(described, start):
-    """Returns a kernel (a function) for torch's dispatcher. ``start(inputs, results)`` returns the function of a
-    plan."""
-    of = _Results(described)
-    plans: dict[tuple, _Plan] = {}
-    contiguous, numbers = described.contiguous, frozenset((bool, int, float, complex))
+class _Kernel:
+    """The kernel of an operator for tensors of the CPU and of CUDA devices. Calls with plain tensors run as C code
+    (_core.TensorKernel), which caches plans by dtype and device, and by shape for operations that are not
+    elementwise."""
 
-    def kernel(*args):
-        key = tuple([x if type(x) in numbers else (x.dtype, x.shape, x.get_device()) for x in args])
-        plan = plans.get(key)
-        inputs = [x.detach() if type(x) not in numbers and x.requires_grad else x for x in args]
-        for i in contiguous:
+    def __init__(self, described: Operation):
+        self.described, self.of = described, _Results(described)
+        self.elementwise = isinstance(described, Elementwise)
+        self.contiguous = sum(1 << i for i in described.contiguous)
+
+    def of_device(self) -> Any:
+        """Returns the kernel for the dispatch keys of devices."""
+        return _core.TensorKernel(self.general, self.plan, self.elementwise, self.contiguous)
+
+    def of_autograd(self, general: Callable[..., Any]) -> Any:
+        """Returns the kernel for autograd's dispatch keys, which gets a DispatchKeySet first. It computes calls without
+        gradients whose next kernel is that of a device; `general` computes the others."""
+        return _core.TensorKernel(
+            general,
+            self.plan,
+            self.elementwise,
+            self.contiguous,
+            _keys_after_autograd(),
+            vars(forward_ad),
+        )
+
+    def plan(self, *args: Any) -> tuple:
+        """Returns (function, allocate, names, results), as TensorKernel calls them."""
+        wanted = self.of.described_for(args)
+        allocate, names = _allocator(wanted, self.described.starts_at_zero)
+        results = tuple(
+            (*((None, None) if self.elementwise else (shape, _strides(shape))), dtype, device)
+            for shape, dtype, device in wanted
+        )
+        return (
+            self.function(args, [Sized(shape) for shape, _, _ in wanted]),
+            allocate,
+            names,
+            results,
+        )
+
+    def function(self, inputs: Any, results: Any) -> Callable[..., Any]:
+        """Returns the function (*inputs, *results) that computes the results, for arguments like these."""
+        tensors = (x for x in inputs if isinstance(x, torch.Tensor))
+        if next(tensors).device.type == "cpu":
+            return self.run_on_host
+        return self.described.device_call(inputs, results)
+
+    def run_on_host(self, *args: Any) -> None:
+        arrays = [x.numpy() if isinstance(x, torch.Tensor) else x for x in args]
+        nin = self.described.nin
+        self.described.run_on_host(arrays[:nin], arrays[nin:])
+
+    def general(self, *args: Any) -> Any:
+        """Computes calls that TensorKernel does not, for example those with subclasses of Tensor."""
+        inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in args]
+        for i in self.described.contiguous:
             inputs[i] = inputs[i].contiguous()
-        if plan is None:
-            wanted = of.described_for(args)
-            results = of.created(wanted)
-            if len(plans) >= MAX_PLANS:
-                plans.clear()
-            plan = plans[key] = _Plan(wanted, start(inputs, results))
-        else:
-            results = of.created(plan.results)
-        plan.run(inputs, results)
-        return of.returned(results)
-
-    return kernel
+        results = self.of.created(self.of.described_for(args))
+        self.function(inputs, results)(*inputs, *results)
+        return self.of.returned(results)
 
 
-def _on_device(described):
-    return _planned(described, described.device_call)
+def _allocator(wanted, zeros):
+    """Returns a function (size, stride, dtype, device) that allocates a tensor, and the names of the parameters
+    that it has as keywords."""
+    keywords = ("dtype", "device")
+    if zeros:
+        return _zeros, keywords
+    kinds = {device.type for _, _, device in wanted}
+    # programs of torch.compile allocate by these functions. They use the current device
+    guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    fast = getattr(guards, f"_empty_strided_{''.join(kinds)}", None)
+    if fast is not None and (kinds == {"cpu"} or torch.cuda.device_count() == 1):
+        return fast, ()
+    return torch.empty_strided, keywords
 
 
-def _on_host(described):
-    def run(inputs, results):
-        arrays = [x.numpy() if isinstance(x, torch.Tensor) else x for x in inputs]
-        described.run_on_host(arrays, [x.numpy() for x in results])
+def _zeros(size, stride, *, dtype, device):
+    return torch.zeros(size, dtype=dtype, device=device)
 
-    return _planned(described, lambda inputs, results: run)
+
+def _strides(shape):
+    """Returns the strides of a contiguous tensor, in elements."""
+    return tuple(math.prod(max(size, 1) for size in shape[i + 1 :]) for i in range(len(shape)))

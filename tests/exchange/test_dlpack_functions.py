@@ -240,3 +240,37 @@ def test_a_ufunc_on_a_named_stream_is_ordered_with_the_tensors_stream(monkeypatc
     events = [sum("EventRecord" in call for call in made) for made in calls]
     assert events == [0, 2] and not any("Synchronize" in call for made in calls for call in made)
     np.testing.assert_array_equal(out.array.copy_to_host(stream=other), -FIRST)
+
+
+def check_tensor_kernel():
+    """Called in a process of its own, where Tensor is the first class with the functions."""
+    planned, general = [], []
+
+    def allocate(size, stride, dtype):
+        assert stride == tuple(s // 4 for s in np.empty(size, "f4").strides) and dtype == "f4"
+        return Tensor(cuda.device_array(size, dtype))
+
+    def plan(*args):
+        planned.append(args)
+        return combine, allocate, (), ((None, None, "f4", None),)
+
+    kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan, True, 0)
+    random = np.random.default_rng(0)
+    for shape in [(3, 4), (4,), (), (2, 1, 3), (5, 5)]:
+        x, y = random.random(shape).astype("f4"), random.random(shape[-1:]).astype("f4")
+        found = kernel(tensor_of(x), tensor_of(y)).array.copy_to_host()
+        np.testing.assert_array_equal(found, x - 2 * y)
+    assert len(planned) == len(kernel.plans) == 1
+    kernel(tensor_of(FIRST), tensor_of(FIRST.astype("f2")))
+    assert len(planned) == len(kernel.plans) == 2 and not general
+    kernel(tensor_of(FIRST), tensor_of(FIRST[0, :3]))  # shapes that cannot be broadcast
+    kernel(tensor_of(FIRST), y=tensor_of(FIRST))
+    assert len(general) == 2
+
+
+def test_a_tensor_kernel_caches_plans_by_dtype(root, run_python):
+    """The kernel that numbalite.torch registers, with stand-ins for tensors."""
+    folders = [str(root / "tests"), str(root / "tests" / "exchange")]
+    run_python(
+        f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_tensor_kernel()"
+    )

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from kit.sample import generator
 
-from numbalite import cuda, guvectorize, vectorize
+from numbalite import _core, cuda, guvectorize, vectorize
 
 pytest.importorskip("torch", reason="PyTorch is not installed")
 import torch
 
+from numbalite.operators import operation
 from numbalite.torch import operator
+from numbalite.torch.operator import _Kernel
 
 pytestmark = [
     pytest.mark.sim,
@@ -316,6 +318,141 @@ def test_kernel_adjoints_in_torch():
     x = doubles(7)
     op(x, x).sum().backward()
     torch.testing.assert_close(x.grad, 2 * x.detach())
+
+
+COMPLEX = {
+    "holomorphic": ("make_tuple(z * z * z, exp(z) / z)", "Tuple((complex128, complex128))(complex128)"),
+    "conj, abs": ("make_tuple(sin(z) * conj(z), abs(z))", "Tuple((complex128, float64))(complex128)"),
+    "real, imag": ("z.real() * z.imag()", "float64(complex128)"),
+    "mixed": ("z * x + conj(z) * exp(x)", "complex128(complex128, float64)"),
+    "of two": ("z * conj(x) / (x + 3)", "complex128(complex128, complex128)"),
+}  # fmt: skip
+
+
+def complexes(*shape):
+    return torch.complex(constants(*shape), constants(*shape)).requires_grad_()
+
+
+@pytest.mark.parametrize("text, signature", COMPLEX.values(), ids=COMPLEX)
+def test_gradcheck_of_complex_functions(text, signature):
+    op = operator(unique())(
+        ufunc(
+            f"return {text};", "z, x"[: 1 + 3 * ("," in signature.rpartition("(")[2])], [signature]
+        )
+    )
+    inputs = [complexes(3, 2)]
+    if op.operation.nin == 2:
+        # a real tensor is a valid argument for a complex input
+        inputs.append(doubles(2) if "float64)" in signature else complexes(2))
+        if signature.endswith("complex128)"):
+            assert torch.autograd.gradcheck(op, (inputs[0], doubles(2)))
+    assert torch.autograd.gradcheck(op, tuple(inputs))
+
+
+def test_gradcheck_of_complex_python_bodies():
+    @operator(unique())
+    @vectorize(["complex128(complex128, complex128)"], target="cpu")
+    def f(z, w):
+        return z * w.conjugate() + abs(z) * w.real
+
+    assert torch.autograd.gradcheck(f, (complexes(3), complexes(3)))
+
+
+def test_complex_gradients_match_torch_and_exist_once():
+    op = operator(unique())(ufunc("return z * w;", "z, w", ["complex128(complex128, complex128)"]))
+    z, w = complexes(3), complexes(3)
+    found, expected = op(z.conj(), w), z.conj() * w  # a lazy conjugate
+    torch.testing.assert_close(found, expected)
+    found = torch.autograd.grad(found.abs().sum(), (z, w), create_graph=True)
+    torch.testing.assert_close(found, torch.autograd.grad(expected.abs().sum(), (z, w)))
+    with pytest.raises(NotImplementedError, match="complex numbers have first derivatives only"):
+        torch.autograd.grad(found[0].abs().sum(), w)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_forward_mode_is_refused():
+    op = operator(unique())(ufunc("return sin(x);"))
+    x = constants(3)
+    with pytest.raises(NotImplementedError, match="no forward mode"):
+        torch.func.jvp(op, (x,), (x,))
+    with torch.autograd.forward_ad.dual_level():
+        torch.testing.assert_close(op(x), torch.sin(x))
+        with pytest.raises(NotImplementedError, match="no forward mode"):
+            op(torch.autograd.forward_ad.make_dual(x, x))
+    _, found = torch.autograd.functional.jvp(op, x, x)
+    torch.testing.assert_close(found, torch.cos(x) * x)
+
+
+# ---- the kernel that torch's dispatcher calls
+
+
+def of_device(f, **options):
+    return _Kernel(operation(f, **options)).of_device()
+
+
+def test_plans_of_ufuncs_depend_on_dtypes_only():
+    both = ["float32(float32, float32)", *DDD]
+    kernel = of_device(ufunc("return x - 2 * y;", "x, y", both))
+    random = generator()
+    for _ in range(20):
+        shape = tuple(random.integers(0, 4, random.integers(0, 4)))
+        x = constants(*shape)
+        y = constants(*(n if random.random() < 0.7 else 1 for n in shape[random.integers(0, 2) :]))
+        if random.random() < 0.5:
+            x = x.mT.contiguous().mT if x.ndim > 1 else x.requires_grad_()
+        found = kernel(x, y)
+        torch.testing.assert_close(found, (x - 2 * y).detach())
+        assert found.is_contiguous() and not found.requires_grad
+    assert len(kernel.plans) == 1
+    x = torch.nn.Parameter(floats(3))
+    torch.testing.assert_close(kernel(x, x), -x.detach())
+    assert len(kernel.plans) == 2
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        kernel(constants(3), constants(4))
+    with pytest.raises(TypeError, match="torch.bfloat16 is not a dtype"):
+        kernel(torch.zeros(3, dtype=torch.bfloat16), constants(3))
+
+
+def test_plans_of_kernels_depend_on_shapes_and_numbers():
+    kernel = of_device(python_body, launch=blocks, out_shapes=lambda x, n: [x.shape, (n,)])
+    for size, n in [(5, 3), (5, 4), (6, 4), (5, 3)]:
+        x = floats(size)
+        values, numbers = kernel(x, n)
+        torch.testing.assert_close(values[:n], 2 * x[:n])
+        assert numbers.tolist() == list(range(n)) and values.shape == (size,)
+    assert len(kernel.plans) == 3
+
+
+def test_the_number_of_plans_is_limited():
+    kernel = _core.TensorKernel(None, lambda *args: (lambda *args: None, None, (), ()), False, 0)
+    for i in range(1500):
+        assert kernel(i, 0.5, True, 1j) is None
+        assert 0 < len(kernel.plans) <= 1024
+    with pytest.raises(TypeError, match="a plan is"):
+        _core.TensorKernel(None, lambda *args: 5, False, 0)(1)
+
+
+def test_calls_in_all_modes_have_equal_results():
+    op = operator(unique())(ufunc("return x * y;", "x, y", DDD))
+    x, y = doubles(3), constants(3)
+    found = [op(x, y), op(x.detach(), y), op.overload(y=y, x=x)]
+    with torch.no_grad():
+        found.append(op(x, y))
+    with torch.inference_mode():
+        found.append(op(torch.ones(3).double() * x, y))
+    assert [one.requires_grad for one in found] == [True, False, True, False, False]
+    for one in found:
+        torch.testing.assert_close(one.detach().clone(), (x * y).detach())
+    seen = []
+
+    class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        op(x.detach(), y)
+    assert op.overload in seen
 
 
 # ---- transforms

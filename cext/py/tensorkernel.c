@@ -1,0 +1,416 @@
+/* py/tensorkernel: the kernel of an operator that a framework's dispatcher calls with tensors.
+ *
+ * A call reads the tensors by DLPack's exchange API, looks up the plan of their dtypes and their
+ * device, allocates the results by a function of the framework, and calls the ufunc or launcher of
+ * the plan. No Python code runs. Python makes the plan (numbalite/torch/operator.py), and computes
+ * all other calls. The plans of an operation that is not elementwise also depend on shapes and
+ * numbers, because functions of the user compute the shapes of the results and the launch. */
+#include "py/dlpack.h"
+
+#include <string.h>
+
+enum { MAX_ARGUMENTS = 32, MAX_KEY = 256, MAX_PLANS = 1024 };
+
+typedef struct tensorkernel {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    nl_py_state *state;
+    PyObject *general; /* general(*args) computes calls that this file cannot */
+    PyObject *plan;    /* plan(*tensors and numbers) -> the tuple below */
+    PyObject *plans;   /* dict: key -> plan */
+    PyObject *detach;  /* names of methods of tensors, and of DispatchKeySet */
+    PyObject *contiguous;
+    PyObject *raw_repr;
+    PyObject *level;          /* name of the item of `levels` */
+    PyObject *levels;         /* dict: its _current_level is -1 outside of forward mode; or NULL */
+    unsigned long long other; /* dispatch keys: general if the keyset has one of these */
+    unsigned long long rows;  /* the bits of the inputs that must be contiguous */
+    int elementwise;          /* results have the broadcast shape of all inputs */
+    int has_keyset;           /* the first argument is a DispatchKeySet */
+} tensorkernel;
+
+/* A plan is (function, allocate, names, results). function(*inputs, *results) computes. Each result
+ * is (size, stride, dtype, device), where size is None for the broadcast shape;
+ * allocate(size, stride, dtype, device) returns it. `names` are the keywords of the last values. */
+enum { PLAN_FUNCTION, PLAN_ALLOCATE, PLAN_NAMES, PLAN_RESULTS, PLAN_SIZE };
+enum { RESULT_SIZE, RESULT_STRIDE, RESULT_DTYPE, RESULT_DEVICE, RESULT_PARTS };
+
+typedef struct call {
+    const tensorkernel *kernel;
+    Py_ssize_t nin, nout;
+    PyObject *arguments[MAX_ARGUMENTS]; /* inputs, then results */
+    int owned;                          /* inputs of which this call holds a reference, as bits */
+    int ndim;                           /* the broadcast shape */
+    int64_t shape[NL_MAX_DIMS];
+    int key_size;
+    uint64_t key[MAX_KEY];
+} call;
+
+/* ---- reading ---- */
+
+static int is_contiguous(const nl_dl_tensor *t) {
+    int64_t expected = 1;
+    for (int d = t->ndim - 1; t->strides && d >= 0; d--) {
+        if (t->shape[d] == 0)
+            return 1;
+        if (t->shape[d] != 1 && t->strides[d] != expected)
+            return 0;
+        expected *= t->shape[d];
+    }
+    return 1;
+}
+
+/* Adds the shape of an input to the broadcast shape. Returns 0 for shapes that do not fit. */
+static int broadcast(call *c, const nl_dl_tensor *t) {
+    if (t->ndim > NL_MAX_DIMS)
+        return 0;
+    int added = t->ndim - c->ndim;
+    if (added > 0) {
+        memmove(c->shape + added, c->shape, (size_t)c->ndim * sizeof *c->shape);
+        for (int d = 0; d < added; d++)
+            c->shape[d] = 1;
+        c->ndim = t->ndim;
+    }
+    int64_t *last = c->shape + c->ndim - t->ndim;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->shape[d] == 1 || t->shape[d] == last[d])
+            continue;
+        if (last[d] != 1)
+            return 0;
+        last[d] = t->shape[d];
+    }
+    return 1;
+}
+
+static int add(call *c, uint64_t word) {
+    if (c->key_size == MAX_KEY)
+        return 0;
+    c->key[c->key_size++] = word;
+    return 1;
+}
+
+/* Replaces an input by the result of a method. Returns 1, or -1 with an exception. */
+static int replace(call *c, Py_ssize_t i, PyObject *method) {
+    PyObject *made = PyObject_CallMethodNoArgs(c->arguments[i], method);
+    if (!made)
+        return -1;
+    if (c->owned >> i & 1)
+        Py_DECREF(c->arguments[i]);
+    c->arguments[i] = made;
+    c->owned |= 1 << i;
+    return 1;
+}
+
+/* Returns 1, or 0 if general must compute the call, or -1 with an exception. */
+static int read_tensor(call *c, Py_ssize_t i) {
+    const tensorkernel *k = c->kernel;
+    nl_dl_tensor t;
+    int found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+    if (!found && !k->has_keyset) { /* below autograd, a tensor with a gradient is its data */
+        if (replace(c, i, k->detach) < 0)
+            return -1;
+        found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+    }
+    if (found && k->rows >> i & 1 && !is_contiguous(&t)) {
+        if (replace(c, i, k->contiguous) < 0)
+            return -1;
+        found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+    }
+    if (!found ||
+        !add(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 | (uint64_t)t.lanes << 24 |
+                    (uint64_t)t.ndim << 40) ||
+        !add(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
+        return 0;
+    if (k->elementwise) {
+        c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans do not depend on ndim */
+        return broadcast(c, &t);
+    }
+    for (int d = 0; d < t.ndim; d++)
+        if (!add(c, (uint64_t)t.shape[d]))
+            return 0;
+    return 1;
+}
+
+static int read_float(call *c, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return add(c, bits);
+}
+
+/* Like read_tensor. */
+static int read_argument(call *c, Py_ssize_t i) {
+    PyObject *value = c->arguments[i];
+    if (PyFloat_CheckExact(value))
+        return add(c, 2) && read_float(c, PyFloat_AS_DOUBLE(value));
+    if (PyBool_Check(value))
+        return add(c, 3) && add(c, value == Py_True);
+    if (PyComplex_CheckExact(value)) {
+        Py_complex z = PyComplex_AsCComplex(value);
+        return add(c, 4) && read_float(c, z.real) && read_float(c, z.imag);
+    }
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && add(c, 5) && add(c, (uint64_t)number);
+    }
+    return read_tensor(c, i);
+}
+
+/* Does the dispatcher call the kernel of the device next, and is no tensor dual? Returns 1, 0, or
+ * -1 with an exception. */
+static int is_next(const tensorkernel *k, PyObject *keyset) {
+    PyObject *level = PyDict_GetItemWithError(k->levels, k->level);
+    if (!level || PyLong_AsLong(level) >= 0)
+        return PyErr_Occurred() ? -1 : 0;
+    PyObject *number = PyObject_CallMethodNoArgs(keyset, k->raw_repr);
+    unsigned long long keys = number ? PyLong_AsUnsignedLongLong(number) : 0;
+    Py_XDECREF(number);
+    return PyErr_Occurred() ? -1 : !(keys & k->other);
+}
+
+/* ---- plans ---- */
+
+static int is_plan(PyObject *plan) {
+    if (!PyTuple_CheckExact(plan) || PyTuple_GET_SIZE(plan) != PLAN_SIZE ||
+        !PyTuple_CheckExact(PyTuple_GET_ITEM(plan, PLAN_NAMES)) ||
+        !PyTuple_CheckExact(PyTuple_GET_ITEM(plan, PLAN_RESULTS)))
+        goto refuse;
+    PyObject *results = PyTuple_GET_ITEM(plan, PLAN_RESULTS);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results); i++)
+        if (!PyTuple_CheckExact(PyTuple_GET_ITEM(results, i)) ||
+            PyTuple_GET_SIZE(PyTuple_GET_ITEM(results, i)) != RESULT_PARTS)
+            goto refuse;
+    return 1;
+refuse:
+    PyErr_SetString(PyExc_TypeError, "a plan is (function, allocate, names, results)");
+    return 0;
+}
+
+/* Returns the plan of the call, a new reference; NULL with an exception. */
+static PyObject *find_plan(const call *c) {
+    const tensorkernel *k = c->kernel;
+    PyObject *plan = NULL, *key = PyBytes_FromStringAndSize(
+                               (const char *)c->key, c->key_size * (Py_ssize_t)sizeof *c->key);
+    if (!key || PyDict_GetItemRef(k->plans, key, &plan) != 0)
+        goto done;
+    plan = PyObject_Vectorcall(k->plan, c->arguments, (size_t)c->nin, NULL);
+    if (plan && !is_plan(plan))
+        Py_CLEAR(plan);
+    if (plan && PyDict_Size(k->plans) >= MAX_PLANS)
+        PyDict_Clear(k->plans);
+    if (plan && PyDict_SetItem(k->plans, key, plan) < 0)
+        Py_CLEAR(plan);
+done:
+    Py_XDECREF(key);
+    return plan;
+}
+
+/* ---- results ---- */
+
+/* Returns the broadcast shape as a tuple, or the strides of a contiguous tensor of this shape. */
+static PyObject *sizes(const call *c, int strides) {
+    PyObject *tuple = PyTuple_New(c->ndim);
+    int64_t stride = 1;
+    for (int d = c->ndim - 1; tuple && d >= 0; d--) {
+        PyObject *number = PyLong_FromLongLong(strides ? stride : c->shape[d]);
+        stride *= c->shape[d] ? c->shape[d] : 1;
+        if (number)
+            PyTuple_SET_ITEM(tuple, d, number);
+        else
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *allocate(const call *c, PyObject *plan, PyObject *result) {
+    PyObject *names = PyTuple_GET_ITEM(plan, PLAN_NAMES), *made = NULL;
+    PyObject *values[RESULT_PARTS] = {
+        Py_NewRef(PyTuple_GET_ITEM(result, RESULT_SIZE)),
+        Py_NewRef(PyTuple_GET_ITEM(result, RESULT_STRIDE)),
+        PyTuple_GET_ITEM(result, RESULT_DTYPE),
+        PyTuple_GET_ITEM(result, RESULT_DEVICE),
+    };
+    /* the device is passed only by its name */
+    size_t count =
+        PyTuple_GET_SIZE(names) ? RESULT_PARTS - (size_t)PyTuple_GET_SIZE(names) : RESULT_DEVICE;
+    if (values[RESULT_SIZE] == Py_None) {
+        Py_SETREF(values[RESULT_SIZE], sizes(c, 0));
+        Py_SETREF(values[RESULT_STRIDE], sizes(c, 1));
+    }
+    if (values[RESULT_SIZE] && values[RESULT_STRIDE])
+        made = PyObject_Vectorcall(PyTuple_GET_ITEM(plan, PLAN_ALLOCATE), values, count,
+                                   PyTuple_GET_SIZE(names) ? names : NULL);
+    Py_XDECREF(values[RESULT_SIZE]);
+    Py_XDECREF(values[RESULT_STRIDE]);
+    return made;
+}
+
+static int allocate_results(call *c, PyObject *plan) {
+    PyObject *results = PyTuple_GET_ITEM(plan, PLAN_RESULTS);
+    Py_ssize_t count = PyTuple_GET_SIZE(results);
+    if (c->nin + count > MAX_ARGUMENTS) {
+        PyErr_Format(PyExc_TypeError, "an operator has at most %d arguments and results",
+                     (int)MAX_ARGUMENTS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        c->arguments[c->nin + i] = allocate(c, plan, PyTuple_GET_ITEM(results, i));
+        if (!c->arguments[c->nin + i])
+            return -1;
+        c->nout++;
+    }
+    return 0;
+}
+
+/* Returns one tensor, a tuple of tensors, or None. */
+static PyObject *returned(const call *c) {
+    if (c->nout == 0)
+        return Py_NewRef(Py_None);
+    if (c->nout == 1)
+        return Py_NewRef(c->arguments[c->nin]);
+    PyObject *tuple = PyTuple_New(c->nout);
+    for (Py_ssize_t i = 0; tuple && i < c->nout; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(c->arguments[c->nin + i]));
+    return tuple;
+}
+
+/* ---- the call ---- */
+
+static PyObject *compute(call *c) {
+    PyObject *plan = find_plan(c), *result = NULL;
+    if (plan && allocate_results(c, plan) == 0) {
+        PyObject *done = PyObject_Vectorcall(PyTuple_GET_ITEM(plan, PLAN_FUNCTION), c->arguments,
+                                             (size_t)(c->nin + c->nout), NULL);
+        result = done ? returned(c) : NULL;
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(plan);
+    return result;
+}
+
+static void clear(call *c) {
+    for (Py_ssize_t i = 0; i < c->nin; i++)
+        if (c->owned >> i & 1)
+            Py_DECREF(c->arguments[i]);
+    for (Py_ssize_t i = 0; i < c->nout; i++)
+        Py_DECREF(c->arguments[c->nin + i]);
+}
+
+static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                            PyObject *keywords) {
+    const tensorkernel *k = (tensorkernel *)self;
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    PyObject *result = NULL;
+    call c; /* not initialized as a whole: it is large */
+    c.kernel = k;
+    c.nin = nargs - k->has_keyset;
+    c.nout = c.owned = c.ndim = c.key_size = 0;
+    int fast = !nl_py_named(keywords) && c.nin > 0 && c.nin < MAX_ARGUMENTS;
+    if (fast && k->has_keyset)
+        fast = is_next(k, args[0]);
+    if (fast > 0)
+        memcpy(c.arguments, args + k->has_keyset, (size_t)c.nin * sizeof *args);
+    for (Py_ssize_t i = 0; fast > 0 && i < c.nin; i++)
+        fast = read_argument(&c, i);
+    if (fast > 0)
+        result = compute(&c);
+    if (fast >= 0 && !fast)
+        result = PyObject_Vectorcall(k->general, args, nargsf, keywords);
+    clear(&c);
+    return result;
+}
+
+/* ---- type ---- */
+
+static PyObject *tensorkernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"general", "plan",   "elementwise", "contiguous",
+                            "other",   "levels", NULL};
+    PyObject *general, *plan, *levels = NULL;
+    int elementwise;
+    unsigned long long contiguous, other = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOpK|KO!:TensorKernel", names, &general,
+                                     &plan, &elementwise, &contiguous, &other, &PyDict_Type,
+                                     &levels))
+        return NULL;
+    tensorkernel *self = (tensorkernel *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->vectorcall = vectorcall;
+    self->state = nl_py_state_of_type(type);
+    self->general = Py_NewRef(general);
+    self->plan = Py_NewRef(plan);
+    self->elementwise = elementwise;
+    self->rows = contiguous;
+    self->has_keyset = levels != NULL;
+    self->levels = Py_XNewRef(levels);
+    self->other = other;
+    self->plans = PyDict_New();
+    self->detach = PyUnicode_InternFromString("detach");
+    self->contiguous = PyUnicode_InternFromString("contiguous");
+    self->raw_repr = PyUnicode_InternFromString("raw_repr");
+    self->level = PyUnicode_InternFromString("_current_level");
+    if (!self->plans || !self->detach || !self->contiguous || !self->raw_repr || !self->level)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static int tensorkernel_traverse(PyObject *self, visitproc visit, void *arg) {
+    tensorkernel *k = (tensorkernel *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(k->general);
+    Py_VISIT(k->plan);
+    Py_VISIT(k->plans);
+    Py_VISIT(k->levels);
+    return 0;
+}
+
+static int tensorkernel_clear(PyObject *self) {
+    tensorkernel *k = (tensorkernel *)self;
+    Py_CLEAR(k->general);
+    Py_CLEAR(k->plan);
+    Py_CLEAR(k->plans);
+    Py_CLEAR(k->levels);
+    return 0;
+}
+
+static void tensorkernel_dealloc(PyObject *self) {
+    tensorkernel *k = (tensorkernel *)self;
+    PyObject_GC_UnTrack(self);
+    tensorkernel_clear(self);
+    Py_CLEAR(k->detach);
+    Py_CLEAR(k->contiguous);
+    Py_CLEAR(k->raw_repr);
+    Py_CLEAR(k->level);
+    nl_py_free(self);
+}
+
+static PyMemberDef members[] = {
+    {"plans", Py_T_OBJECT_EX, offsetof(tensorkernel, plans), Py_READONLY, NULL},
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(tensorkernel, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "TensorKernel(general, plan, elementwise, contiguous, other=0, levels=None): the "
+                "kernel of an operator, for a framework's dispatcher. With `levels`, the first "
+                "argument is a DispatchKeySet."},
+    {Py_tp_new, tensorkernel_new},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, tensorkernel_traverse},
+    {Py_tp_clear, tensorkernel_clear},
+    {Py_tp_dealloc, tensorkernel_dealloc},
+    {Py_tp_members, members},
+    {0, NULL}};
+
+static PyType_Spec spec = {
+    .name = "numbalite._core.TensorKernel",
+    .basicsize = sizeof(tensorkernel),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_HAVE_GC |
+             Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = slots,
+};
+
+int nl_py_tensorkernel_exec(PyObject *module) {
+    PyTypeObject *type = NULL;
+    int status = nl_py_state_add_type(module, &spec, NULL, &type);
+    Py_XDECREF(type);
+    return status;
+}
