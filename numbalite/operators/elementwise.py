@@ -75,7 +75,12 @@ class Elementwise(Operation):
         return Family.of(self.ufunc)
 
     def gradients(self, inputs):
-        return _elementwise(self._family.gradients(inputs))
+        if self.not_differentiable:
+            return super().gradients(inputs)
+        found = _elementwise(self._family.gradients(inputs))
+        if any(np.dtype(one).kind == "c" for one in (*inputs, *self.dtypes(inputs))):
+            found.not_differentiable = "functions of complex numbers have first derivatives only"
+        return found
 
     def differentiated(self, inputs):
         signature = self._family.signature(inputs)

@@ -40,20 +40,12 @@ class Rule:
     def backward(self, ctx: Any, *cotangents: Any) -> Any:
         inputs = self.saved(ctx)
         dtypes = dtypes_of(self.operation.name, inputs)
-        _check_real(self.operation.name, [*inputs, *cotangents])
+        cotangents = tuple(map(conjugate, cotangents))
         found = as_tuple(gradient(self.operator, dtypes)(*inputs, *cotangents))
         result: list = [None] * len(inputs)
         for i, one in zip(self.operation.differentiated(dtypes), found, strict=True):
-            result[i] = fitted(one, inputs[i])
+            result[i] = fitted(conjugate(one), inputs[i])
         return tuple(result)
-
-
-def _check_real(name, tensors):
-    if any(isinstance(x, torch.Tensor) and x.is_complex() for x in tensors):
-        raise TypeError(
-            f"{name}: gradients of complex tensors are not implemented: pass torch.view_as_real(x) to a ufunc of "
-            "real numbers, or use f.vjp(...)"
-        )
 
 
 class SecondOrder(Rule):
@@ -93,7 +85,7 @@ def gradient(operator: Any, dtypes: tuple) -> Any:
 def _gradient(operator, dtypes, described):
     suffix = "_".join(["vjp", *(str(dtype) for dtype in dtypes if dtype)])
     rule: Any = Rule
-    if isinstance(operator.operation, Elementwise):
+    if isinstance(operator.operation, Elementwise) and not described.not_differentiable:
         rule = functools.partial(SecondOrder, first=operator, dtypes=dtypes)
     return operator.related(suffix, described, rule)
 
@@ -118,6 +110,13 @@ def as_tuple(found: Any) -> tuple:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
+def conjugate(x: Any) -> Any:
+    """Returns the conjugate of a complex tensor. Gradients of PyTorch are the conjugates of those of numbalite."""
+    return torch.conj_physical(x) if x.is_complex() else x
+
+
 def fitted(gradient: Any, x: Any) -> Any:
     """Returns the gradient with respect to an input that was broadcast: summed to its shape, in its dtype."""
+    if gradient.is_complex() and not x.is_complex():  # it has no imaginary part to vary
+        gradient = gradient.real
     return gradient.sum_to_size(x.shape).to(x.dtype)
