@@ -330,8 +330,9 @@ static int refuse_callback(nl_error *err) {
     if (!here.in_callback)
         return 0;
     return nl_error_set(err, NL_ERR_RUNTIME,
-                        "a stream callback must not use the device: the stream waits for it, and "
-                        "it would wait for the stream; let it wake up another thread");
+                        "a stream callback must not use the device: the stream waits until the "
+                        "callback has returned; let the callback wake up another thread, which "
+                        "uses the device");
 }
 
 static int bind_anew(nl_device *dev, nl_error *err) {

@@ -1,12 +1,12 @@
-/* core/image: checks the lengths in the headers of the four kinds of images: a cubin (64-bit ELF),
- * a fat binary, a simulator image (a header, an ELF file and a checksum), and PTX (NUL-terminated
- * text). */
+/* core/image: checks that an image has all bytes that its headers describe. There are four kinds
+ * of images: a cubin (64-bit ELF), a fat binary, a simulator image (a header, an ELF file and a
+ * checksum), and PTX, which must end with NUL. */
 #include "core/image.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* The parts of elf.h with offsets and sizes. */
+/* ELF's headers, laid out as in elf.h. */
 typedef struct elf_header {
     unsigned char identity[16];
     uint16_t type, machine;

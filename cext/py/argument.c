@@ -301,8 +301,9 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
 static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
-                                     ": a kernel would not see the mask");
+        return nl_py_argument_refuse(
+            call, index, object_for_messages(v), PyExc_TypeError,
+            ": the mask would be lost; replace masked elements, x.filled(0)");
     int mode = mode_of(call, index, v);
     if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
@@ -388,8 +389,9 @@ static int write_host_address(nl_py_call *call, int index, const nl_py_value *v,
                 ? ": it is in device memory; copy it over first, x.copy_to_host()"
                 : ": pass a NumPy array, numpy.asarray(x)");
     if (v->is_masked)
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
-                                     ": the function would not see the mask");
+        return nl_py_argument_refuse(
+            call, index, object_for_messages(v), PyExc_TypeError,
+            ": the mask would be lost; replace masked elements, x.filled(0)");
     if (check_array(call, index, v, 0) < 0)
         return -1;
     write_array(&call->params->items[index], at, v->address, v->shape, v->strides);

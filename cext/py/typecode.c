@@ -17,7 +17,7 @@ static const char no_value[] = "pass a number, a NumPy array, a device array or 
                                "__cuda_array_interface__ or __dlpack__";
 static const char no_host_value[] = "pass a number or a NumPy array, numpy.asarray(x)";
 static const char no_device[] = "it is in device memory; copy it over first, x.copy_to_host()";
-static const char no_mask[] = "the function would not see the mask";
+static const char no_mask[] = "the mask would be lost; replace masked elements, x.filled(0)";
 static const char no_size[] = "it does not fit in 64 bits";
 
 #define MAX_DEPTH 16

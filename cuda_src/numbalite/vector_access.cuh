@@ -370,8 +370,9 @@ template <class T, int E> struct around {
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
     }
-    /* Reads the unit that follows. Of 4-byte elements only those that are needed: 368 us instead of
-     * 374 us. Bytes are faster with the complete unit: 97 us instead of 103 us. */
+    /* Unaligned elements end within one more unit. If an element has 4 bytes, loads only the
+     * elements of that unit that are needed (368 us instead of 374 us); otherwise the complete
+     * unit (bytes: 97 us instead of 103 us). */
     NUMBALITE_FUNCTION void take_rest(const char *from) {
         if constexpr (sizeof(T) == 4) {
 #pragma unroll
@@ -387,8 +388,10 @@ template <class T, int E> struct around {
         for (int k = 0; k < count; ++k)
             w[k] = other.w[k];
     }
-    /* Word k of the data after a shift by bit 3 of `shift` (after_8), by bits 2 and 3 (after_4),
-     * and by all of its bits (word). */
+    /* word(k) returns the 32-bit word k of the elements. The loaded words are shifted down by
+     * `shift` bytes in three steps, one for each group of its bits: after_8 by 8 bytes (bit 3),
+     * after_4 by 4 bytes (bit 2), word by 0 to 3 bytes (bits 1 and 0). A step is omitted if the
+     * alignment of T makes its bits zero. */
     NUMBALITE_FUNCTION unsigned int after_8(int k) const {
         if constexpr (each == 4 && alignof(T) <= 8)
             return shift & 8 ? w[k + 2] : w[k];

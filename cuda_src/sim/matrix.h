@@ -247,7 +247,9 @@ NUMBALITE_SIM_MATRIX void mma_of_quads(unsigned *d, const unsigned *a, const uns
 struct eight {
     unsigned short row[8][8];
 };
-/* Which elements a lane has in its register: the first, and how far the second is from it. */
+/* A lane's register has two neighbouring elements: of row group() if the matrix is loaded as stored,
+ * of column group() if it is loaded transposed. in_register reads them from the matrix,
+ * from_register writes them to it. */
 template <bool transposed> NUMBALITE_SIM_INLINE unsigned in_register(const eight &of) {
     int outer = group(), inner = 2 * turn();
     unsigned low = transposed ? of.row[inner][outer] : of.row[outer][inner];

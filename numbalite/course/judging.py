@@ -519,7 +519,8 @@ class _Judge:
             raise Failed(f"Right, but too slow: {ratio} times the reference's time.{hint}")
 
     def _compare_timed(self, mine, which, returned):
-        """Failed where the results of a timed call, for one of its sets, are not right."""
+        """Raises Failed if a timed call on data set ``which`` returned wrong results. Results equal to right ones
+        of the same set are not compared again."""
         got = mine.arguments.results(returned)
         digest = _digest(got)
         if digest != mine.right[which]:
@@ -528,16 +529,15 @@ class _Judge:
 
 
 class _TimedSolution:
-    """A solution at the size that is timed. Each call gets fresh data in its arrays and is timed separately,
-    so no timed call can reuse results of the call before."""
+    """A solution at the size of the timed cases. Each call is timed separately, on another data set, copied to its
+    arrays before the call: no call can return results that an earlier call has stored."""
 
     def __init__(self, exercise, solution, sets, guard):
         self.exercise = exercise
         self.solution = solution
         self.sets = sets  # of the referee
         self.guard = guard
-        # Digests of results that were right: none of them can be returned again.
-        self.right = [None] * len(sets)
+        self.right = [None] * len(sets)  # for each set, the digest of results that were right
         self.arguments = Arguments(exercise, sets[0].data, 0)
         self._sources = [Arguments(exercise, each.data, 0) for each in sets]
 
@@ -549,8 +549,8 @@ class _TimedSolution:
         return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
     def seconds(self, compare=None):
-        """Returns the median of five calls, or of fewer if they take long. ``compare`` (set,
-        returned) sees each."""
+        """Returns the median of the seconds of five calls, or of fewer if they take long. After each call, calls
+        ``compare(index of the data set, what the solution returned)``."""
         times, last = [], 0
         while len(times) < _CALLS and sum(times) < _ENOUGH:
             last = (last + 1) % len(self.sets)
@@ -562,12 +562,12 @@ class _TimedSolution:
         return statistics.median(times)
 
     def clear(self):
-        """Leaves no result in the arrays."""
+        """Overwrites the results in the arrays with the initial data."""
         self.arguments.copy(self._sources[0])
 
 
 class _Launch:
-    """Stands for a kernel, and keeps what it is launched with: grid, block, shared memory, arguments."""
+    """Stands for a kernel and is launched like one: stores grid, block, shared memory and arguments in ``seen``."""
 
     def __getitem__(self, configuration):
         grid, block = configuration
@@ -594,8 +594,7 @@ def _kind_of_solution(solution):
 
 
 def _slips_of(solution):
-    """Yields the slips of the kernels that a function names, which may have been compiled
-    before."""
+    """Yields the slips of the kernels that a function calls by a global name, also of those compiled before."""
     from numbalite.kernels.compiled import Compiled
 
     code = getattr(solution, "__code__", None)

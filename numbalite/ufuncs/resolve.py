@@ -1,20 +1,23 @@
 """Selects the loop of a ufunc call, by NumPy's rules for ufuncs with a list of loops.
 
-Inputs are NumPy dtypes, or the Python types int, float and complex for weak scalars (NEP 50).
+Each input is described by its NumPy dtype, or, if it is a Python number (a weak scalar, NEP 50), by the type int,
+float or complex. Other inputs are called strong. The rules are tried in this order:
 
-1. If all inputs are strong, a loop with exactly their dtypes. Otherwise, the first loop to which all inputs can be cast
-   safely. A weak scalar can be cast to all types of its kind or a higher kind, if a strong input has at least its kind
-   (bool < integers < real and complex numbers); otherwise it is an int64, a float64 or a complex128.
-2. If there is no such loop and the ufunc has only one, inputs may also be cast as ``casting`` allows (float64 for a
-   float32 function); NumPy's ufuncs reject these calls. Weak scalars are converted to the only loop
-   whose types all strong inputs have, as in numba (15.0 to int16); a value that the conversion
-   would change is a TypeError (py/operand.c).
-3. ``dtype`` fixes the outputs, ``signature`` any operand: only matching loops are considered, in the same order;
-   finally a loop whose inputs also have the outputs' type.
-4. Inputs must be castable to the loop's types, and its results to the outputs, by the rule ``casting``.
+1. If all inputs are strong, the loop with exactly their dtypes is selected.
+2. Otherwise, the first loop to which all inputs can be cast safely. A weak scalar can be cast to all types of its kind
+   or a higher kind, if a strong input has at least its kind (bool < integers < real and complex numbers); otherwise
+   it counts as an int64, a float64 or a complex128.
+3. If there is no such loop and the ufunc has only one, inputs may also be cast as ``casting`` allows (float64 to
+   float32 for a float32 function), which NumPy's ufuncs reject. If exactly one loop has the dtypes of all strong
+   inputs, weak scalars are converted to its types, as in numba (15.0 to int16); if the conversion would change the
+   value, the call raises a TypeError (py/operand.c).
 
-A ufunc without signatures accepts all input dtypes. It compiles one loop per list of input dtypes, at the first call
-with them.
+``dtype`` fixes the types of the outputs, ``signature`` those of any operand: only loops with these types are
+considered, in the same order. If none matches, a loop is selected whose inputs have the fixed types, too.
+The inputs must be castable to the types of the selected loop, and its results to the outputs, by the rule ``casting``.
+
+A ufunc without signatures accepts all input dtypes. It compiles a loop at the first call with each list of input
+dtypes.
 """
 
 from __future__ import annotations

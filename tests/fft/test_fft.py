@@ -354,8 +354,8 @@ def test_a_work_area_grows_to_the_largest_need(planned):
         (area,) = _core.thread_work_areas()
         assert area.nbytes == 1000
     areas = [args[-1] for name, *args in planned.log if name == "SetWorkArea"]
-    # each plan got the first area, or the second one: the earlier plans got that in the second
-    # round
+    # The first two plans are given the area of 100 bytes. The fourth needs 1000 bytes: it is given
+    # a new area, as is the fifth. In the second round, the first three plans are given it, too.
     assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
     assert all(a is area for a in areas[2:])
 

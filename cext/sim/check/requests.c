@@ -267,15 +267,15 @@ static int grow_sites(nl_sim_requests *r) {
     return 0;
 }
 
-/* The number of the first site of a source line; without one, the number of sites. */
-static uint32_t find_source_line(const nl_sim_requests *r, nl_sim_site place) {
+/* Returns the index of the first site with this source line, or r->count if there is none. */
+static uint32_t find_source_line(const nl_sim_requests *r, nl_sim_site line) {
     uint32_t i = 0;
-    while (i < r->count && !nl_sim_same_site(r->sites[i].place, place))
+    while (i < r->count && !nl_sim_same_site(r->sites[i].place, line))
         i++;
     return i;
 }
 
-/* The index of a site, which is added if it is new; -1 without memory. */
+/* Returns the index of a site, and adds the site if it is new. Returns -1 if memory runs out. */
 static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
                          nl_sim_request_space space, nl_sim_request_kind kind) {
     uint64_t at = mix((uintptr_t)pc, (uint64_t)size * 16 + space * 4 + kind) >> 20;

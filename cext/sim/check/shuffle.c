@@ -1,16 +1,17 @@
-/* sim/check/shuffle: a lane that reads by index or by xor from a lane outside of the mask is
- * reported.
+/* sim/check/shuffle: reports shuffles that read from a lane outside of the mask.
  *
- * With __shfl_down_sync, correct programs often read from these lanes and ignore the value.
- * Examples are the upper lanes in each step of a reduction, and lanes that test whether the source
- * lane exists. So for __shfl_down_sync an undefined value is tracked through the steps of a
- * reduction, as long as each distance is less than the distance before: a lane that passes another
- * value than in the last step has used the value that it received. If the lowest lane of the mask
- * depends on an undefined value, the result is wrong.
+ * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync, correct programs
+ * often read from such a lane and ignore the value: the upper lanes in each step of a reduction
+ * do, and lanes that test afterwards whether the source lane exists. A call of __shfl_down_sync is
+ * therefore reported only if the program uses the undefined value, in one of two ways:
  *
- * A lane whose source is not in the mask of __shfl_down_sync receives a number that no program is
- * likely to compute (UNDEFINED). A store of this number to memory is reported. For that, the memory
- * is compared with the number at the thread's next access, warp operation, barrier or end. */
+ * - In a reduction, whose calls have decreasing distances. A lane that passes another value to a
+ *   call than to the call before has used the value that it received in between. If that value was
+ *   undefined, so is the value that the lane passes now. The program is reported if the lowest lane
+ *   of the mask, which has the result, depends on an undefined value.
+ * - In a store. A lane outside of the mask seems to pass UNDEFINED, a number that programs are
+ *   unlikely to compute. The check reports a store of this number to memory: it compares the
+ *   stored bytes with UNDEFINED at the thread's next access, warp operation, barrier or end. */
 #include "sim/check/shuffle.h"
 
 #include <stdio.h>
@@ -22,18 +23,19 @@
 
 static const uint64_t UNDEFINED = 0xBADC0DE5BADC0DE5;
 
+/* The last shuffles of a lane. */
 typedef struct doubt {
-    uint64_t order;   /* index of the block plus 1 */
-    uint64_t brought; /* the value that the lane passed to the previous shuffle */
+    uint64_t order;  /* index plus 1 of the block that executed the previous __shfl_down_sync */
+    uint64_t passed; /* the value that the lane passed to that call */
     unsigned distance;
-    int open; /* the value that it received there may be undefined */
-    /* index plus 1 of the block in which it received UNDEFINED; the next members describe that
-     * shuffle */
+    int open; /* the value that the lane received from that call may be undefined */
+    /* index plus 1 of the block in which the lane last received UNDEFINED; site, mask and source
+     * are those of that call */
     uint64_t marked;
     nl_sim_site site;
     uint32_t mask;
     unsigned source;
-    uintptr_t stored; /* address of its last store, of `size` bytes; 0: none */
+    uintptr_t stored; /* address of the lane's last store, of `size` bytes; 0: none */
     size_t size;
 } doubt;
 
@@ -89,7 +91,7 @@ static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) 
     FOR_LANES(lane, group->arrived) {
         const doubt *d = &doubts[lane];
         if (d->order == w->next + 1 && d->open && distance < d->distance &&
-            d->brought != lanes[lane].value)
+            d->passed != lanes[lane].value)
             used |= 1u << lane;
     }
     FOR_LANES(lane, group->arrived) {
@@ -98,7 +100,7 @@ static void follow(nl_sim_worker *w, unsigned first, const nl_sim_group *group) 
         if (lane == lowest && (used & (1u << lane | 1u << source)))
             report_sum(w, first + lane);
         doubts[lane].order = w->next + 1;
-        doubts[lane].brought = lanes[lane].value;
+        doubts[lane].passed = lanes[lane].value;
         doubts[lane].distance = distance;
         doubts[lane].open = gets || (used >> lane & 1);
     }

@@ -1,8 +1,8 @@
-/* sim/driver/variables: variables are paired by symbol name. For each pair, the last common value
- * of each side is stored; bytes that differ from it have changed. Addresses within an image that
- * the loader wrote (function tables, virtual functions) differ between the sides and are never
- * copied. Launches of one module on several streams may overlap, so only changed bytes are
- * copied. */
+/* sim/driver/variables: copies global variables between a module and its twin. A pair has the
+ * variable of one symbol name in both. The value of each side after the last copy is stored in the
+ * pair: bytes that differ from it were written since, and only these are copied, because launches
+ * of one module on several streams may overlap. Addresses within the image that the loader wrote
+ * (function tables, virtual functions) differ between module and twin, and are never copied. */
 #include "sim/driver/variables.h"
 
 #include <string.h>
@@ -29,10 +29,10 @@ typedef struct making {
     int failed;
 } making;
 
-/* Sets the module's half of p->last to the variable's initial value, `initial`, which is read from
- * the module's ELF file (NULL: zero). So bytes that the module has written since then differ from
- * p->last and are copied. Addresses within the image were written by the loader: their current
- * values are stored in p->last, so that they are not copied. */
+/* Sets the module's half of p->last to `initial`, the initial value of the variable in the module's
+ * ELF file (NULL: zero). Bytes that the module has written differ from p->last and will be copied
+ * to the twin. Addresses within the image were written by the loader: their current values are
+ * stored in p->last, so that they are not copied. */
 static void start(pair *p, const unsigned char *initial, const making *m) {
     for (size_t i = 0; i < p->size; i++)
         p->last[i] = initial ? initial[i] : 0;
