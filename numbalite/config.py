@@ -398,7 +398,7 @@ def is_default(name: str) -> bool:
     return name not in globals() and not any(other in os.environ for other in names)
 
 
-def outside(name: str) -> Any:
+def read_external(name: str) -> Any:
     """Returns a variable of the table OUTSIDE; None where it is not set or empty."""
     if name not in OUTSIDE:
         raise KeyError(name)

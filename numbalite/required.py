@@ -16,23 +16,23 @@ def dtype_of(value: Any) -> np.dtype | None:
 def require(value: Any, function: str, what: str, *names: str) -> None:
     """TypeError where a value lacks one of these attributes; `what` describes what the function accepts."""
     if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):
-        raise TypeError(f"{function} takes {what}, not {shown(value)}")
+        raise TypeError(f"{function} takes {what}, not {short_repr(value)}")
 
 
 def require_array(value: Any, function: str) -> None:
     """Raises TypeError for objects without shape and dtype."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if not isinstance(shape, tuple) or not isinstance(dtype, np.dtype):
-        raise TypeError(f"{function} takes an array, not {shown(value)}")
+        raise TypeError(f"{function} takes an array, not {short_repr(value)}")
 
 
 def require_kind(value: Any, function: str, what: str, kind: Any) -> None:
     """Raises TypeError for objects that are not instances of a class."""
     if not isinstance(value, kind):
-        raise TypeError(f"{function} takes {what}, not {shown(value)}")
+        raise TypeError(f"{function} takes {what}, not {short_repr(value)}")
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """Returns the value, as far as it is short."""
     try:
         text = repr(value)

@@ -130,7 +130,7 @@ static int run(nl_py_gucall *c) {
  * NULL with an exception. */
 static PyObject *return_replaced(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
-    PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_give", "OOO",
+    PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_copy_result", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
                                          c->operands[i].array, nl_py_guoperands_stream(c));
     if (!done)

@@ -195,8 +195,9 @@ static PyObject *cast(nl_py_gucall *c, int i, nl_dtype dtype) {
 static int lay(nl_py_gucall *c, int i) {
     PyObject *axes = core_axes(c, i), *laid = NULL;
     if (axes)
-        laid = PyObject_CallMethod((PyObject *)c->g, "_lay", "OOCO", c->operands[i].array, axes,
-                                   c->orders[i], nl_py_guoperands_stream(c));
+        laid =
+            PyObject_CallMethod((PyObject *)c->g, "_copy_contiguous", "OOCO", c->operands[i].array,
+                                axes, c->orders[i], nl_py_guoperands_stream(c));
     Py_XDECREF(axes);
     return replace(c, i, laid);
 }

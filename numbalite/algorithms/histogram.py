@@ -126,7 +126,7 @@ class Histogram(Operation):
                 weights = _dense(weights, stream)
             counts = self._target(out, weights, stream)
             if x.size:
-                made = self._of(x.dtype, None if weights is None else weights.dtype)
+                made = self._kernels_for(x.dtype, None if weights is None else weights.dtype)
                 grid, threads = counting.blocks_of(x.size)
                 made["nl_histogram"][grid, threads, stream](
                     _dense(x, stream), weights, counts, x.size, self.bins
@@ -146,7 +146,7 @@ class Histogram(Operation):
             raise ValueError("cuda.histogram: out= must be contiguous, and not read-only")
         return found
 
-    def _of(self, dtype, weights):
+    def _kernels_for(self, dtype, weights):
         found = self._kernels.get((dtype, weights))
         if found is None:
             words = {

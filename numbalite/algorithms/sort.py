@@ -132,7 +132,7 @@ class Sort:
                 rows = sorting.rows_of(x, axis, stream)
                 made = device_array(rows.shape, x.dtype, stream=stream)
                 n = rows.shape[-1]
-                self._of(x.dtype).sort(rows, made, None, x.size // n, n, stream)
+                self._kernels_for(x.dtype).sort(rows, made, None, x.size // n, n, stream)
                 assign.copy(sorting.axis_back(made, axis, stream), target, stream)
             elif x.size:
                 made = sorting.take_along(x, self._indices(x, axis, stream), axis, stream)
@@ -161,11 +161,11 @@ class Sort:
         indices = device_array(rows.shape, np.int64, stream=stream)
         if x.size:
             n = rows.shape[-1]
-            self._of(x.dtype).sort(rows, None, indices, x.size // n, n, stream)
+            self._kernels_for(x.dtype).sort(rows, None, indices, x.size // n, n, stream)
         return sorting.axis_back(indices, axis, stream)
 
     def _keys(self, x, stream):
-        made, dtype = self._of(x.dtype)
+        made, dtype = self._kernels_for(x.dtype)
         keys = device_array(x.shape, dtype, stream=stream)
         if x.size:
             dense = operands.contiguous(x, stream)
@@ -173,7 +173,7 @@ class Sort:
             made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
         return keys
 
-    def _of(self, dtype):
+    def _kernels_for(self, dtype):
         """Returns the kernels for elements of a dtype."""
         found = self._kernels.get(dtype)
         if found is None:

@@ -60,7 +60,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
         image = pack.load(source, target)
     if image is None:
         image = _compile(source, target)
-        cache.store(key, _change_file_names(image, _lasting))
+        cache.store(key, _change_file_names(image, _drop_process_number))
     elif image.slips:
         image = _change_file_names(image, _present)
     if target[0] == "sim":
@@ -179,15 +179,17 @@ def _key(source, target):
     if included is None or cache.directory() is None:
         return None
     source = source.replace(
-        name=_lasting(source.name),
-        text=_lasting(source.text),
-        users=tuple(lines._replace(file=_lasting(lines.file)) for lines in source.users),
-        slips=_change_file_names(source, _lasting).slips,
+        name=_drop_process_number(source.name),
+        text=_drop_process_number(source.text),
+        users=tuple(
+            lines._replace(file=_drop_process_number(lines.file)) for lines in source.users
+        ),
+        slips=_change_file_names(source, _drop_process_number).slips,
     )
     return cache.digest(cache.SCHEMA, target, compiler, own_code(), included, tuple(source))
 
 
-def _lasting(text):
+def _drop_process_number(text):
     """Removes the process number that IPython puts into the file names of notebook cells."""
     return text.replace(f"ipykernel_{os.getpid()}", "ipykernel") if "ipykernel_" in text else text
 

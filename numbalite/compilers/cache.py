@@ -56,7 +56,7 @@ def digest(*parts) -> bytes:
 
 
 def _default_directory():
-    root = config.outside("XDG_CACHE_HOME")
+    root = config.read_external("XDG_CACHE_HOME")
     if not root or not os.path.isabs(root):
         folder = "Library/Caches" if sys.platform == "darwin" else ".cache"
         root = os.path.join(os.path.expanduser("~"), folder)

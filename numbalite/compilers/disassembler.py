@@ -16,7 +16,7 @@ def find_tool(name: str) -> str | None:
     path = shutil.which(name)
     if path:
         return path
-    roots = config.outside("CUDA_HOME"), config.outside("CUDA_PATH"), "/usr/local/cuda"
+    roots = config.read_external("CUDA_HOME"), config.read_external("CUDA_PATH"), "/usr/local/cuda"
     for root in roots:
         if root and os.access(f"{root}/bin/{name}", os.X_OK):
             return f"{root}/bin/{name}"

@@ -41,7 +41,7 @@ class Compiler(NamedTuple):
 def find() -> Compiler:
     """Returns the compiler to use, found by name without running it. Raises CudaSupportError if there is
     none."""
-    for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.outside("CXX"))):
+    for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.read_external("CXX"))):
         if text:
             command = _split_command(text)
             path = find_program(command[0]) if command else None
@@ -92,7 +92,7 @@ def find_program(name):
     """Returns the absolute path of a program, because compilers run in other working directories."""
     if os.path.dirname(name):
         return os.path.abspath(name) if os.access(name, os.X_OK) else None
-    for folder in (config.outside("PATH") or os.defpath).split(os.pathsep):
+    for folder in (config.read_external("PATH") or os.defpath).split(os.pathsep):
         path = os.path.join(folder, name)
         if os.access(path, os.X_OK) and not os.path.isdir(path):
             return os.path.abspath(path)

@@ -408,7 +408,7 @@ class _Build:
         of = (self.kind, self.header)
         prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, *of)
         try:
-            self._steps(text, prelude)
+            self._compile_objects(text, prelude)
         except CompileError as problem:
             as_text = hostprelude.text_arguments(self.kind)
             # The precompiled prelude was damaged or removed meanwhile, or the compiler rejects it.
@@ -418,16 +418,16 @@ class _Build:
                 if not damaged:
                     hostprelude.forget(self.compiler, self.flags, *of)
                 self.log = ""
-                self._steps(text, as_text)
+                self._compile_objects(text, as_text)
             elif self.family == "clang" and self.kind == "sim" and "template" in whole:
                 self.log = ""
                 self.delayed = ["-fdelayed-template-parsing"]
-                self._steps(text, as_text)
+                self._compile_objects(text, as_text)
             else:
                 raise
         return self.log
 
-    def _steps(self, text, prelude):
+    def _compile_objects(self, text, prelude):
         objects = [self._compile(text, prelude, self.output[: -len(".so")])]
         if self.checks:
             objects.append(f"{self.output}.hooks.o")

@@ -122,7 +122,7 @@ class Reader:
         errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
             return "\n".join(self._undefined(log))
-        placed = [(m, self._place(m)) for m in errors]
+        placed = [(m, self._user_location(m)) for m in errors]
         own = [(m, place) for m, place in placed if place and place[0] not in self.meanings]
         marked = [(m, place) for m, place in placed if "numbalite: " in m.text]
         texts, said = [], set()
@@ -142,7 +142,7 @@ class Reader:
         kept = [m for m in messages(log) if m.kind == "warning" and not self.ours(m.file)]
         return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
 
-    def _place(self, message):
+    def _user_location(self, message):
         """Returns the first (file, line) of a message, its instantiations and its #includes that is in the user's text,
         else in a file with a meaning; or None."""
         places = [(message.file, message.line), *message.required, *message.included]

@@ -340,7 +340,7 @@ class _Counting:
                 bound=bound,
                 most=None,
             )
-            return counted._replace(most=self._most(counted))
+            return counted._replace(most=self._max_iterations(counted))
         return None
 
     def _stepped(self, compare, tested, width):
@@ -364,7 +364,7 @@ class _Counting:
                 return (tested if is_before else source), value
         return None
 
-    def _most(self, counted):
+    def _max_iterations(self, counted):
         """Returns the largest possible number of iterations, or None if it is unknown."""
         bound, step = _integer(counted.bound), counted.step
         starts = self._starts(counted)

@@ -193,7 +193,7 @@ class _Writer:
                 self._uncounted(loop)
                 continue
             for latch in loop.latches:
-                self._latch(loop, latch)
+                self._insert_test(loop, latch)
         if not self.edits and not is_recursive:
             return
         head = self.declared + (_BEGIN if function.is_kernel else "")
@@ -203,7 +203,7 @@ class _Writer:
         self.edits.append((function.begin, function.begin, head))
         self.edits.append((function.end, function.end, tail + _EXIT))
 
-    def _latch(self, loop, latch):
+    def _insert_test(self, loop, latch):
         """Inserts a test at a backward branch."""
         branch = self.function.statements[latch.number]
         number = self.site(self.function, branch.location)

@@ -65,10 +65,10 @@ def _package_roots():
 def _toolkit_roots():
     """Installed toolkits, most specific first; one may occur twice."""
     for variable in ("CUDA_PATH", "CUDA_HOME"):
-        root = config.outside(variable)
+        root = config.read_external(variable)
         if root:
             yield root
-    conda = config.outside("CONDA_PREFIX")
+    conda = config.read_external("CONDA_PREFIX")
     if conda:
         yield conda
     yield from SYSTEM_TOOLKITS
@@ -88,7 +88,7 @@ def _library_folders():
         targets = os.path.join(root, "targets")
         for name in sorted(_listdir(targets)):
             yield os.path.join(targets, name, "lib")
-    for folder in (config.outside("LD_LIBRARY_PATH") or "").split(os.pathsep):
+    for folder in (config.read_external("LD_LIBRARY_PATH") or "").split(os.pathsep):
         if folder:
             yield folder
     yield from SYSTEM_LIBRARIES
@@ -224,7 +224,7 @@ def nvrtc_library() -> Library:
     if opened:
         return opened
     driver = _driver_major()
-    state = (driver, config.NVRTC, *map(config.outside, _VARIABLES), tuple(sys.path))
+    state = (driver, config.NVRTC, *map(config.read_external, _VARIABLES), tuple(sys.path))
     if _chosen is None or _chosen[0] != state:
         _chosen = state, _choose(driver)
     return _chosen[1]
@@ -340,7 +340,7 @@ def _bundled_folder(path):
 
 def include_directories(path: str | None = None) -> tuple:
     """Returns the toolkit's include folders, for the NVRTC library at `path` (None: any)."""
-    state = (path, *map(config.outside, _VARIABLES), tuple(sys.path))
+    state = (path, *map(config.read_external, _VARIABLES), tuple(sys.path))
     known = _directories.get(state)
     if known is None or not all(map(os.path.isdir, known)):
         missing = dict(_PARTS)

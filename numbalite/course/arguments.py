@@ -42,7 +42,7 @@ class Arguments:
         guarded = Guarded(value, k, self.margin)
         whole = guarded.whole if self.exercise.host_arrays else cuda.to_device(guarded.whole)
         self._guarded.append((guarded, whole))
-        return guarded.within(whole)
+        return guarded.view_in(whole)
 
     def fill(self, data):
         """Other data in the same arrays."""

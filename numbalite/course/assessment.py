@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numbalite.judge.cases import SMALL
-from numbalite.required import shown
+from numbalite.required import short_repr
 from numbalite.types.tolerance import tolerance
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def exercise(kind):
         The class itself, so that this is a decorator.
     """
     if not (isinstance(kind, type) and issubclass(kind, Assessment)):
-        raise TypeError(f"exercise takes a subclass of Assessment, not {shown(kind)}")
+        raise TypeError(f"exercise takes a subclass of Assessment, not {short_repr(kind)}")
     EXERCISES[kind.name] = kind
     return kind
 

@@ -273,7 +273,7 @@ class _Judge:
             cuda.synchronize()
             return returned
 
-        returned = self._waited(call)
+        returned = self._call_with_limit(call)
         self.referee.compare(drawn.key, arguments.results(returned))
         arguments.check_untouched(self.exercise.said(drawn.n))
 
@@ -349,7 +349,7 @@ class _Judge:
         if lacking:
             raise Failed(lacking)
 
-    def _waited(self, question):
+    def _call_with_limit(self, question):
         """Returns the result of a call, with a time limit."""
         if not self.simulated:
             return run_in_thread(question)
@@ -358,7 +358,7 @@ class _Judge:
 
     def _guarded(self, question, timed=False):
         try:
-            return question() if timed else self._waited(question)
+            return question() if timed else self._call_with_limit(question)
         except Exception as error:
             raise explain(error) from None
 

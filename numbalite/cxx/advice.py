@@ -23,10 +23,10 @@ def advice(text: str) -> Iterator[tuple[int, str]]:
             "cuda.to_device and copy_to_host make and read their arrays",
         )
     if text.count("__shared__") > 1:
-        yield from map(_about, _same_memory(text))
+        yield from map(_advise_aliases, _same_memory(text))
 
 
-def _about(names):
+def _advise_aliases(names):
     first, (second, (kind, line)) = names
     return line, (
         f"{first} and {second} are the same memory: every extern __shared__ array begins at the first byte of the "

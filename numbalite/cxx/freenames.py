@@ -80,7 +80,7 @@ def _find_free_names(everything):
         if kind != "name" or text in _NEVER_FREE or not _is_unqualified(tokens, i):
             continue
         if not _is_hidden(hidden, text, i):
-            _use(names, text, _how(tokens, i))
+            _use(names, text, _kind_of_use(tokens, i))
     return names
 
 
@@ -107,7 +107,7 @@ def dotted_names(text: str) -> list:
                 break
             last += 2
         parts = tokens[i : last + 1 : 2]
-        uses = [_how(tokens, k) for k in range(i, last + 1, 2)]
+        uses = [_kind_of_use(tokens, k) for k in range(i, last + 1, 2)]
         ends = [t.start + len(t.text) for t in parts]
         found.append((token.start, ends, [t.text for t in parts], uses))
     return found
@@ -129,7 +129,7 @@ def _is_unqualified(tokens, i):
     return i + 1 >= len(tokens) or tokens[i + 1].text != "::"
 
 
-def _how(tokens, i):
+def _kind_of_use(tokens, i):
     """Returns how a name is used: "call" (``f(``), "template" (a call ``f<1, T>(``) or "value"."""
     if not _is_call(tokens, i):
         return "value"

@@ -242,7 +242,7 @@ def _without_members(file, marks):
 def _class_body(tokens, pairs, keyword):
     """Returns the token index of the opening brace of the class whose keyword is here, or None."""
     has_bases = False
-    for at in _outside(tokens, pairs, keyword):
+    for at in _outside_arguments(tokens, pairs, keyword):
         text = tokens[at].text
         if text == "{":
             return at if at in pairs else None
@@ -252,7 +252,7 @@ def _class_body(tokens, pairs, keyword):
     return None
 
 
-def _outside(tokens, pairs, at):
+def _outside_arguments(tokens, pairs, at):
     """Yields the indices of the tokens from here, without arguments of attributes and templates."""
     while at < len(tokens):
         text, before = tokens[at].text, tokens[at - 1]
@@ -311,7 +311,7 @@ def _parameters(tokens, pairs, first):
     """Returns the token index of the opening parenthesis of the parameters of the function that is declared here, or
     None."""
     has_operator = False
-    for at in _outside(tokens, pairs, first):
+    for at in _outside_arguments(tokens, pairs, first):
         text = tokens[at].text
         if text == "operator":
             has_operator = True

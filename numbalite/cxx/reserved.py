@@ -39,6 +39,6 @@ def is_reserved(name: str) -> bool:
     return name in RESERVED or name.startswith("__")
 
 
-def free(name: str) -> str:
+def avoid_reserved(name: str) -> str:
     """Returns the name, with a trailing underscore if it is reserved."""
     return f"{name}_" if is_reserved(name) else name

@@ -37,7 +37,7 @@ _INDICES = frozenset(text.replace(" ", "") for text in (*_INDEX, "grid<1>()"))
 class Loops(Search):
     """The rules."""
 
-    def _parts(self, statement):
+    def _head_parts(self, statement):
         """Returns the token ranges of the three parts of a for's head; None for any other head."""
         code, (first, last) = self.code, statement.head
         stops = [at for at in code.top(first, last) if code.text(at) == ";"]
@@ -49,7 +49,7 @@ class Loops(Search):
         return [self.code.text(at) for at in range(*part)]
 
     def _flow_of_for(self, statement):
-        parts = self._parts(statement)
+        parts = self._head_parts(statement)
         if parts is None:
             return
         start, condition, step = parts

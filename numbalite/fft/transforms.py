@@ -101,7 +101,7 @@ def _is_for_several_axes(name):
     return name[-1] in "n2"
 
 
-def _last(name, axes):
+def _split_axes(name, axes):
     """Returns (all axes but the last, the last axis, which has half the length in a real transform)."""
     if not axes:
         raise IndexError(f"fft.{name}: a transform of real numbers takes one axis at least")
@@ -167,7 +167,7 @@ def _rfft(name, a, s, axes, norm, out):
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), False)
-    others, last = _last(name, axes)
+    others, last = _split_axes(name, axes)
     complex_dtype = _complex_of(a.dtype)
     operand = Operand(a).converted(np.dtype(complex_dtype.char.lower()))
     distinct = len(set(axes)) == len(axes)
@@ -188,7 +188,7 @@ def _rfft(name, a, s, axes, norm, out):
 def _irfft(name, a, s, axes, norm, out):
     a = arguments.array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
-    others, last = _last(name, axes)
+    others, last = _split_axes(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     if lengths[-1] is None and (s is None or s[-1] is None):  # -1 is the whole axis, unchanged
         sizes[-1] = (a.shape[last] - 1) * 2

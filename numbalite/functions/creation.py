@@ -224,7 +224,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> DeviceNDArray:
 # -------------------------------------------------------------------------------- like another array
 
 
-def _like(prototype, dtype, order, shape, device):
+def _create_like(prototype, dtype, order, shape, device):
     a = arguments.array(prototype)
     dtype = a.dtype if dtype is None else dtype
     order = order_given = shapes.order_of(order)
@@ -248,14 +248,14 @@ def _like(prototype, dtype, order, shape, device):
 def empty_like(
     prototype, /, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
-    return _like(prototype, dtype, order, shape, device)
+    return _create_like(prototype, dtype, order, shape, device)
 
 
 @implements("zeros_like")
 def zeros_like(
     a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
-    made = _like(a, dtype, order, shape, device)
+    made = _create_like(a, dtype, order, shape, device)
     made._fill(np.zeros((), made.dtype))
     return made
 
@@ -264,7 +264,7 @@ def zeros_like(
 def ones_like(
     a, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
-    made = _like(a, dtype, order, shape, device)
+    made = _create_like(a, dtype, order, shape, device)
     assign.fill(made, np.ones((), made.dtype))
     return made
 
@@ -273,7 +273,7 @@ def ones_like(
 def full_like(
     a, fill_value, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
-    made = _like(a, dtype, order, shape, device)
+    made = _create_like(a, dtype, order, shape, device)
     made[...] = assign.cast(fill_value, made.dtype)
     return made
 

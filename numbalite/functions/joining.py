@@ -194,17 +194,17 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
     if axis is None:
         flat = arguments.flat(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
-        made = _roll_in_parts(flat, [step] if type(step) is int else _steps(flat, step, 0))
+        made = _roll_in_parts(flat, [step] if type(step) is int else _shifts(flat, step, 0))
         return made if flat is a else made._reshaped(a.shape, "C", False)
     if type(shift) is int and type(axis) is int:
         steps = [0] * a.ndim
         steps[shapes.axis_number(axis, a.ndim)] = shift
     else:
-        steps = _steps(a, shift, axis)
+        steps = _shifts(a, shift, axis)
     return _roll_in_parts(a, steps)
 
 
-def _steps(a, shift, axis):
+def _shifts(a, shift, axis):
     """Returns a list of the shift along each axis."""
     shift, axis = (
         shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)

@@ -99,7 +99,7 @@ def _below(m, row, column):
 
 
 @fuse
-def _above(m, row, column):
+def _mask_above(m, row, column):
     return np.where(row < column, m, np.False_)
 
 
@@ -111,7 +111,7 @@ def _triangle(m, k, is_lower):
         raise TypeError("tri() missing 1 required positional argument: 'N'")
     k = k if is_lower else operator.index(k) - 1
     if assign.is_number(m.dtype):
-        kept = _below if is_lower else _above
+        kept = _below if is_lower else _mask_above
         return kept(m, *_coordinates(*m.shape[-2:], k, m))
     below, zero = is_below(*m.shape[-2:], k, m), m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)

@@ -70,9 +70,9 @@ def run(
     if made is not None:
         return made
     axes = operands.axes_of(axis, a.ndim)
-    kept = operands.without(a.shape, axes)
+    kept = operands.drop_axes(a.shape, axes)
     with assign.on_device_of(a):
-        axis_orders = [operands.without(a.strides, axes)] if order == "K" else []
+        axis_orders = [operands.drop_axes(a.strides, axes)] if order == "K" else []
         made = operands.empty_along(kept, dtype, *axis_orders)
         reduce_axes(loops, a, axes, loops.loop_dtype, made, reorderable=reorder, divisor=divisor)
     return np.expand_dims(made, axes) if keepdims else made

@@ -191,7 +191,7 @@ def finish_result(
 
 
 def _remaining_layout(array, axes):
-    return operands.without(array.shape, axes), operands.without(array.strides, axes)
+    return operands.drop_axes(array.shape, axes), operands.drop_axes(array.strides, axes)
 
 
 def sum_dtypes(dtype: Any, asked: Any) -> tuple[Any, Any]:

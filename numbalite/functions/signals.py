@@ -118,7 +118,7 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
     dtype = f.dtype
     if dtype.kind not in "fc":
         f = f.astype(np.float64)
-    steps = _steps(f, varargs, axes)
+    steps = _spacings(f, varargs, axes)
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
     if dtype.kind == "b":
@@ -134,7 +134,7 @@ def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
     return made[0] if len(made) == 1 else tuple(made)
 
 
-def _steps(f, given, axes):
+def _spacings(f, given, axes):
     """Returns the list of the spacing for each axis: a number, or an array of the distances between neighbours."""
     if len(given) == 0:
         return [1.0] * len(axes)

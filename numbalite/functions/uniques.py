@@ -153,7 +153,7 @@ def unique(
             values, inverse_shape = found.values, ar.shape
         else:
             moved = np.moveaxis(ar, axis, 0)
-            table = arguments.reshape(moved, (moved.shape[0], _rest(moved.shape)))
+            table = arguments.reshape(moved, (moved.shape[0], _row_size(moved.shape)))
             found = _unique(table, *needs, False)  # as in NumPy, rows with NaN are never equal
             values = found.values.reshape((found.values.shape[0], *moved.shape[1:]))
             values, inverse_shape = np.moveaxis(values, 0, axis), (ar.shape[axis],)
@@ -169,7 +169,7 @@ def unique(
         return made if len(made) > 1 else values
 
 
-def _rest(shape):
+def _row_size(shape):
     size = 1
     for n in shape[1:]:
         size *= n

@@ -26,7 +26,7 @@ class Guarded:
             self.whole = np.empty(array.size, dtype)
         self.whole[self.margin : self.margin + self.size] = array.ravel()
 
-    def within(self, whole: Any) -> Any:
+    def view_in(self, whole: Any) -> Any:
         """Returns the view of the array within a larger one, which is on the host or the device."""
         return whole[self.margin : self.margin + self.size].reshape(self.shape)
 
@@ -39,7 +39,7 @@ class Guarded:
         ):
             if self.margin and (margin != self._mark).any():
                 return f"something is written into {name} {where}: guard the edges."
-        if is_input and self.within(after).tobytes() != self.within(self.whole).tobytes():
+        if is_input and self.view_in(after).tobytes() != self.view_in(self.whole).tobytes():
             return f"the input {name} is changed by the call."
         return ""
 

@@ -174,7 +174,7 @@ def _compare(task, case, returned):
             raise Failed(problem[0].upper() + problem[1:], {"case": str(case)})
         if not p.is_output:
             continue
-        got = guarded.within(whole)
+        got = guarded.view_in(whole)
         found = _mismatch(case, p.name, got)
         if found is not None:
             arguments = [

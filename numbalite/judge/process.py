@@ -102,11 +102,11 @@ class Process:
         try:
             return messages.receive(self.pipe, limit)
         except Exception:
-            raise Ended(too_late if time.monotonic() > until else self._why()) from None
+            raise Ended(too_late if time.monotonic() > until else self._exit_reason()) from None
         finally:
             late.cancel()
 
-    def _why(self):
+    def _exit_reason(self):
         try:
             status = self.process.wait(_DYING)
         except subprocess.TimeoutExpired:

@@ -144,7 +144,7 @@ def _put(given):
     for value in given["arguments"]:
         if isinstance(value, Guarded):
             wholes.append(cuda.to_device(value.whole))
-            value = value.within(wholes[-1])
+            value = value.view_in(wholes[-1])
         arguments.append(value)
     return arguments, wholes
 

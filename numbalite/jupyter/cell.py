@@ -84,7 +84,7 @@ class CudaCell(Magics):
         notebook when the cell runs. Running it again replaces the kernels.
         """
         given = parse_argstring(self.cuda, line)
-        wanted = [_wanted(name) for name in given.names]
+        wanted = [_parse_argument(name) for name in given.names]
         if given.module is not None and not given.module.isidentifier():
             raise UsageError(f"--module {given.module}: that is no name for a Python variable")
         text = linemap.consecutive_text(cell, *_origin(self.shell, cell))
@@ -197,7 +197,7 @@ def _macros(definitions):
     return "".join(lines)
 
 
-def _wanted(text):
+def _parse_argument(text):
     """Returns (Python name or None, name expression) of an argument such as ``f=saxpy<float>``"""
     name, equals, expression = text.strip("\"'").partition("=")
     return (name, expression) if equals else (None, name)

@@ -85,7 +85,7 @@ def complete(text, before, scope):
     if not fragment:
         return "", []
     words = {
-        *_words(),
+        *_cuda_names(),
         *_WORD.findall(inside),
         *(n for n, v in scope.items() if _can_be_named(n, v)),
     }
@@ -111,7 +111,7 @@ def _cxx(text, before):
 
 
 @functools.cache
-def _words():
+def _cuda_names():
     return _CUDA | devicelib.LIBRARY_NAMES | scanner.KEYWORDS
 
 

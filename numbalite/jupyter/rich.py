@@ -34,7 +34,7 @@ def _page(title, kind, *parts):
     return f"<div>{head}{''.join(part for part in parts if part)}</div>"
 
 
-def _facts(rows):
+def _two_column_table(rows):
     """Returns the HTML of a table of two columns: name and value."""
     lines = [
         f'<tr><td style="text-align: left">{escape(name)}</td>'
@@ -281,7 +281,7 @@ def device(found) -> str:
         ("registers of a block", f"{found.MAX_REGISTERS_PER_BLOCK:,}"),
         ("threads of a warp", found.WARP_SIZE),
     ]
-    return _page(found.name, f"CUDA device {found.id}", _facts(rows))
+    return _page(found.name, f"CUDA device {found.id}", _two_column_table(rows))
 
 
 def stream(made) -> str:

@@ -186,7 +186,7 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
     finally:
         _core.trace(False)
     if not loops:
-        loops = _enough(lambda loops: _once(run, loops, clock(stream))[2])
+        loops = _choose_loops(lambda loops: _once(run, loops, clock(stream))[2])
     found = [_once(run, loops, clock(stream)) for _ in range(repeat)]
     return GpuTiming(
         [device / loops for device, _, _ in found],
@@ -199,7 +199,7 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
     )
 
 
-def _enough(took):
+def _choose_loops(took):
     """Returns the number of loops of a measurement, the better of two estimates, because one may be disturbed."""
     loops = 1
     while (seconds := min(took(loops), took(loops))) < _LEAST and loops < 1_000_000:

@@ -31,7 +31,7 @@ def compile_error(problem) -> list:
     error."""
     shell = session.shell()
     if _is_verbose(shell):
-        return _usual(shell, problem, problem.__traceback__)
+        return _default_traceback(shell, problem, problem.__traceback__)
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
     paint = _paint if colored else lambda text, color: text
     head, *rest = str(problem).split("\n")
@@ -46,14 +46,14 @@ def kernel_error(problem) -> list:
     frame."""
     shell = session.shell()
     trace = problem.__traceback__
-    return _usual(shell, problem, trace if _is_verbose(shell) else users_frames(trace))
+    return _default_traceback(shell, problem, trace if _is_verbose(shell) else users_frames(trace))
 
 
 def _is_verbose(shell):
     return getattr(getattr(shell, "InteractiveTB", None), "mode", "") == "Verbose"
 
 
-def _usual(shell, problem, trace):
+def _default_traceback(shell, problem, trace):
     if shell is None:
         return traceback.format_exception(type(problem), problem, trace)
     return shell.InteractiveTB.structured_traceback(type(problem), problem, trace)

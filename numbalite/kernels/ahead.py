@@ -98,7 +98,7 @@ def compile(
             f"Unsupported output type: {output}: output is one of {', '.join(_OUTPUTS)}"
         )
     target = _target(cc, given)
-    made, result, explain = _ahead(func_or_source, sig, device, name, abi_info or {}, given)
+    made, result, explain = _make_source(func_or_source, sig, device, name, abi_info or {}, given)
     if output == "ltoir":
         made = made.replace(options=("-dlto", *made.options))
     image = Images(made, explain).image(target)
@@ -131,7 +131,7 @@ def _target(cc, given):
     return ("cuda", *cc[:2])
 
 
-def _ahead(what, sig, device, name, abi_info, given):
+def _make_source(what, sig, device, name, abi_info, given):
     """Returns (Source, return type, function that explains its errors)"""
     from numbalite.kernels import module as modules
 

@@ -293,7 +293,7 @@ class Builder:
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
         named = (*taken.names(), *taken.macros, *definition.parameters)
         self.macros = frozenset(filter(capturing.may_be_macro, named))
-        for name in (definition.name, reserved.free(ascii_name(definition.name))):
+        for name in (definition.name, reserved.avoid_reserved(ascii_name(definition.name))):
             if self.functions.get(taken.functions.get(name)) == namespace:
                 del taken.functions[name]  # recursion
         self.names |= identifiers(definition.text.value, definition.parameters)

@@ -46,12 +46,14 @@ class DeviceFunction(Generic[Parameters, Result]):
         """The name in C++. A function with a name of CUDA or numbalite gets another one, so that its body can
         call theirs; a complete source keeps its names."""
         name = ascii_name(self.name)
-        return name if self.definition.is_unit else reserved.free(name)
+        return name if self.definition.is_unit else reserved.avoid_reserved(name)
 
     @property
     def py_func(self) -> Callable[Parameters, Result]:
         """The Python function; for a C++ body, a PyFunc, which cannot be called."""
-        return pyfunc.of(self._py_func, self.__name__, self.definition.is_python, pyfunc.CALL)
+        return pyfunc.get_pyfunc(
+            self._py_func, self.__name__, self.definition.is_python, pyfunc.CALL
+        )
 
     def __repr__(self):
         listed = ", ".join(map(str, self.signatures)) or ", ".join(self.definition.parameters)

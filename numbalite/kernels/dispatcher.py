@@ -293,7 +293,9 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def py_func(self) -> Callable[Parameters, Any]:
         """The Python function; a PyFunc, which cannot be called, if its body is C++."""
         definition = getattr(self._source, "definition", None)
-        return pyfunc.of(self._py_func, self.__name__, getattr(definition, "is_python", False))
+        return pyfunc.get_pyfunc(
+            self._py_func, self.__name__, getattr(definition, "is_python", False)
+        )
 
     @property
     def _parameter_names(self):

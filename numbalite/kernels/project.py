@@ -71,7 +71,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     reader = _Reader(text.value, folder, options, given)
     before = _before("\n".join(header.file.text for header in reader.headers))
     if not reader.has_host_code:
-        return Project(_after(before, text), (), ())
+        return Project(_prepend_lines(before, text), (), ())
     chosen = hostcode.declarations_to_compile([h.file for h in reader.headers], _names(names))
     made, left_out = [], []
     for number, header in enumerate(reader.headers):
@@ -82,7 +82,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
         left_out += [f"{title} ({label}:{line + 1})" for title, line in gone]
     whole = "\n".join(made)
     before = [*_before(whole), *(_brought(whole) if reader.has_missing else ())]
-    main = _after(before, text.replace(made[0]))
+    main = _prepend_lines(before, text.replace(made[0]))
     inner = [
         (header.name, f'#line 1 "{quote(header.path)}"\n{value}')
         for header, value in zip(reader.headers[1:], made[1:], strict=True)
@@ -109,7 +109,7 @@ def _brought(text):
     return [f"#include <{name}>" for name in named if not _OWN_HALF.search(text)]
 
 
-def _after(before, text):
+def _prepend_lines(before, text):
     lines = (*(text.lines[0] for _ in before), *text.lines)
     return Text("\n".join([*before, text.value]), text.label, lines)
 

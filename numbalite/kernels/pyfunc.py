@@ -46,10 +46,10 @@ LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
 
 def callable_of(function, name, is_python=False):
     """`of` for functions that are called, not launched; None if there is no Python function."""
-    return function and of(function, name, is_python, f"call {name} itself")
+    return function and get_pyfunc(function, name, is_python, f"call {name} itself")
 
 
-def of(function, name, is_python=False, remedy=LAUNCH):
+def get_pyfunc(function, name, is_python=False, remedy=LAUNCH):
     """Returns the PyFunc of a function, or the function itself if its body is Python; raises
     AttributeError if there is none."""
     if function is None:

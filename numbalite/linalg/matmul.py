@@ -358,9 +358,9 @@ def vecdot(x1: Any, x2: Any, /, out: Any = None, *, axis: int = -1, **keywords: 
         )
     if a.dtype == b.dtype and a.dtype.char in "FD" and a.shape == b.shape and not keywords:
         made = sum_of_products(a.dtype, "conj(a) * b")((a, b), -1, False, None, 0)
-        return _without(made, 0, out)
+        return _drop_last_axes(made, 0, out)
     a = _conjugate(a)
-    return _without(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)
+    return _drop_last_axes(matmul(a[..., None, :], b[..., :, None], **keywords), 2, out)
 
 
 @traced
@@ -368,7 +368,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     """Returns the products of stacked matrices and stacked vectors."""
     a, b = arguments.arrays_of((x1, x2), "an operand of matvec")
     _check_ranks("matvec", "(m,n),(n)->(m)", (a, 2), (b, 1))
-    return _without(matmul(a, b[..., :, None], **keywords), 1, out)
+    return _drop_last_axes(matmul(a, b[..., :, None], **keywords), 1, out)
 
 
 @traced
@@ -378,14 +378,14 @@ def vecmat(x1: Any, x2: Any, /, out: Any = None, **keywords: Any) -> Any:
     _check_ranks("vecmat", "(n),(n,m)->(m)", (a, 1), (b, 2))
     a = _conjugate(a)
     made = matmul(a[..., None, :], b, **keywords)
-    return _without(made.swapaxes(-1, -2), 1, out)
+    return _drop_last_axes(made.swapaxes(-1, -2), 1, out)
 
 
 def _conjugate(a: Any) -> Any:
     return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
-def _without(made: DeviceNDArray, axes: int, out: Any) -> Any:
+def _drop_last_axes(made: DeviceNDArray, axes: int, out: Any) -> Any:
     """Returns the product without its last axes, which have length 1."""
     left = made.ndim - axes
     made = made._geometry(made.shape[:left], made.strides[:left])

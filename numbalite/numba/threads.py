@@ -13,4 +13,4 @@ def threading_layer() -> str:
 
 def get_thread_count() -> int:
     """Returns the number of threads of the pool."""
-    return threads.most()
+    return threads.pool_size()

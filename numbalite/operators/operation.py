@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numbalite import _core
-from numbalite.required import shown
+from numbalite.required import short_repr
 
 
 class Operation:
@@ -79,7 +79,7 @@ def refuse_other(ufunc: Any, on_device: type, function: str, made_by: str) -> No
     """Raises TypeError for objects that the decorator `made_by` has not returned."""
     is_made = isinstance(ufunc, np.ufunc) and _core.ufunc_owner(ufunc) is not None
     if not (is_made or isinstance(ufunc, on_device)):
-        raise TypeError(f"{function} takes a ufunc of {made_by}, not {shown(ufunc)}")
+        raise TypeError(f"{function} takes a ufunc of {made_by}, not {short_repr(ufunc)}")
 
 
 def call_of(ufunc: Any, stream: Any) -> Callable[..., Any]:

@@ -64,14 +64,14 @@ def instructions(code, counts, lines: dict, unit: str, make) -> dict:
     found: dict = {}
     for block, count in zip(code.blocks, counts, strict=True):
         for instruction in block.instructions:
-            key = _place(instruction.frames, files)
+            key = _source_line(instruction.frames, files)
             if key is not None and (wanted is None or instruction.name in wanted):
                 line = lines[key] if key in lines else lines.setdefault(key, make(*key))
                 found[line] = found.get(line, 0) + count
     return found
 
 
-def _place(frames, files):
+def _source_line(frames, files):
     """Returns the (file, line) of the innermost frame that is in one of the files, or None."""
     for file, number in frames:
         if os.path.basename(file) in files:

@@ -78,7 +78,7 @@ def _table(kernel):
     most = max((text.weight(line) for line in kernel.lines), default=0)
     for file, lines in _by_file(kernel.lines).items():
         last = 0
-        for number in _shown(lines):
+        for number in _shown_lines(lines):
             if last and number > last + 1:
                 rows.append("<tr><td></td><td>&#8942;</td></tr>")
             last = number
@@ -102,7 +102,7 @@ def _by_file(lines):
     return found
 
 
-def _shown(lines):
+def _shown_lines(lines):
     """Returns the sorted numbers of the source lines to show: those with counters, and those between and around
     them."""
     shown = set()

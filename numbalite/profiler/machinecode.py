@@ -119,7 +119,7 @@ def parse(text: str, symbol: str) -> MachineCode:
         for first, last in zip(ends, [*ends[1:], len(code)], strict=True)
     ]
     loops = _loops(parts, {name: index[at] for name, at in labels.items() if at in index})
-    blocks = [Block(part, _around(loops, number)) for number, part in enumerate(parts)]
+    blocks = [Block(part, _enclosing_loops(loops, number)) for number, part in enumerate(parts)]
     return MachineCode(blocks, loops)
 
 
@@ -162,5 +162,5 @@ def _loops(parts, labels):
     return [Loop(first, last) for first, last in sorted(ends.items(), key=lambda x: (x[0], -x[1]))]
 
 
-def _around(loops, number):
+def _enclosing_loops(loops, number):
     return tuple(at for at, loop in enumerate(loops) if loop.first <= number <= loop.last)

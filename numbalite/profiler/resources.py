@@ -55,8 +55,8 @@ class Resources(NamedTuple):
         """Returns the Occupancy for this block size and this size of dynamic shared memory."""
         warps = -(-threads // WARP)
         unit = _SHARED_UNIT_OF_TURING if gpu.capability < (8, 0) else _SHARED_UNIT
-        bytes_of_block = _up(self.shared_bytes + shared + gpu.reserved_shared_bytes, unit)
-        registers = _up(self.registers * WARP, _REGISTER_UNIT)
+        bytes_of_block = _round_up(self.shared_bytes + shared + gpu.reserved_shared_bytes, unit)
+        registers = _round_up(self.registers * WARP, _REGISTER_UNIT)
         limits = {
             "threads": gpu.warps // warps,
             "blocks": gpu.blocks,
@@ -70,7 +70,7 @@ class Resources(NamedTuple):
         return Occupancy(blocks, blocks * warps, blocks * warps / gpu.warps, limit)
 
 
-def _up(value, unit):
+def _round_up(value, unit):
     return -(-value // unit) * unit
 
 

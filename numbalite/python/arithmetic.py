@@ -31,12 +31,12 @@ from numbalite.python.values import (
     SUM,
     UNARY,
     Value,
+    fits_range,
     full_range,
     is_complex,
     is_number,
     is_real,
     is_whole,
-    within,
 )
 
 SYMBOLS: dict[type, str] = {
@@ -81,7 +81,9 @@ def converted(value: Value, t: Any) -> Value:
         return value.replace(type=t, cxx=t, text=value.text + _SUFFIXES[t], range=kept)
     if t is types.float32 and value.type is types.float64 and _LITERAL.fullmatch(value.text):
         return value.replace(type=t, cxx=t, text=value.text + "f")
-    kept = value.range if is_whole(t) and is_whole(value.type) and within(value.range, t) else None
+    kept = (
+        value.range if is_whole(t) and is_whole(value.type) and fits_range(value.range, t) else None
+    )
     return value.replace(
         type=t, cxx=t, text=f"{spelled(t)}({value.text})", precedence=PRIMARY, range=kept
     )
@@ -90,18 +92,18 @@ def converted(value: Value, t: Any) -> Value:
 def _operand(value: Value, t: Any) -> Value:
     """Returns an operand of an integer operation whose result has type t, with the type that it has there: in an int64
     operation, a uint64 operand may be negative."""
-    if is_whole(t) and is_whole(value.type) and not within(value.range, t):
+    if is_whole(t) and is_whole(value.type) and not fits_range(value.range, t):
         return converted(value, t)
     return value
 
 
-def alike(a: Value, b: Value, t: Any) -> Any:
+def convert_branches(a: Value, b: Value, t: Any) -> Any:
     """Returns (a, b, their C++ type) for the two branches of a conditional expression of type t."""
     if is_whole(t) and is_whole(a.cxx) and is_whole(b.cxx):
         c = rules.promoted(a.cxx, b.cxx)
         if a.cxx == b.cxx:
             c = a.cxx
-        if within(a.range, c) and within(b.range, c):
+        if fits_range(a.range, c) and fits_range(b.range, c):
             return a, b, c
     if is_real(t) and t in (a.cxx, b.cxx) and all(_widens(x.cxx, t) for x in (a, b)):
         return a, b, t
@@ -113,7 +115,7 @@ def _widens(cxx, t):
     return is_whole(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
 
-def _either(a: Value, b: Value):
+def _join_effects(a: Value, b: Value):
     return {"calls": a.calls or b.calls, "loads": a.loads or b.loads}
 
 
@@ -126,8 +128,8 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
     found = rule(a, b)
     if found is not None and folded is not NOTHING and is_whole(found.type):
         limits = (int(folded), int(folded))
-        if within(limits, found.type):
-            cxx = found.cxx if within(limits, found.cxx) else found.type
+        if fits_range(limits, found.type):
+            cxx = found.cxx if fits_range(limits, found.cxx) else found.type
             return found.replace(constant=folded, range=limits, cxx=cxx)
     return found
 
@@ -152,13 +154,13 @@ def _computed(a: Value, b: Value, t, exact):
     if is_whole(t):
         if (
             c is not None
-            and within(exact, t)
-            and all(within(r, c) for r in (exact, a.range, b.range))
+            and fits_range(exact, t)
+            and all(fits_range(r, c) for r in (exact, a.range, b.range))
         ):
             return a, b, c
-        if b.cxx == t and within(a.range, t):
+        if b.cxx == t and fits_range(a.range, t):
             return a, b, t
-        if within(b.range, t) and rules.promoted(t, b.cxx) == t:
+        if fits_range(b.range, t) and rules.promoted(t, b.cxx) == t:
             return converted(a, t), b, t
         return converted(a, t), converted(b, t), t
     for x, y, swap in ((a, b, False), (b, a, True)):
@@ -170,7 +172,7 @@ def _computed(a: Value, b: Value, t, exact):
 
 def _same_sign(a, b, t):
     """Does converting the operands to t keep their values?"""
-    return all(within(x.range, t) or x.cxx == t for x in (a, b))
+    return all(fits_range(x.range, t) or x.cxx == t for x in (a, b))
 
 
 def _keeps(value, t):
@@ -190,8 +192,8 @@ def _sum(symbol, compute):
         text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
         limits = None
         if is_whole(t):
-            limits = exact if within(exact, t) else _limited(symbol, a, b, exact, t)
-        return Value(t, text, level, cxx, limits, **_either(a, b))
+            limits = exact if fits_range(exact, t) else _limited(symbol, a, b, exact, t)
+        return Value(t, text, level, cxx, limits, **_join_effects(a, b))
 
     return rule
 
@@ -220,7 +222,7 @@ def _quotient(a, b):
     x, y, cxx = _computed(a, b, t, None)
     if cxx != t or is_whole(rules.promoted(x.cxx, y.cxx) or t):
         x, cxx = converted(x, t), t
-    return Value(t, f"{x.at(PRODUCT)} / {y.at(PRODUCT + 1)}", PRODUCT, cxx, **_either(a, b))
+    return Value(t, f"{x.at(PRODUCT)} / {y.at(PRODUCT + 1)}", PRODUCT, cxx, **_join_effects(a, b))
 
 
 def _floored(symbol, name):
@@ -235,11 +237,11 @@ def _floored(symbol, name):
             if a.is_natural and b.is_natural:
                 x, y, cxx = _computed(a, b, t, limits)
                 text = f"{x.at(PRODUCT)} {symbol} {y.at(PRODUCT + 1)}"
-                return Value(t, text, PRODUCT, cxx, limits, **_either(a, b))
+                return Value(t, text, PRODUCT, cxx, limits, **_join_effects(a, b))
             if b.is_constant and b.constant > 0 and b.constant & (b.constant - 1) == 0:
                 return _of_power_of_two(symbol, converted(a, t), b.constant, limits)
         text = f"{name}({converted(a, t).text}, {b.text})"
-        return Value(t, text, PRIMARY, t, limits, **_either(a, b))
+        return Value(t, text, PRIMARY, t, limits, **_join_effects(a, b))
 
     return rule
 
@@ -247,7 +249,7 @@ def _floored(symbol, name):
 def _of_power_of_two(symbol, a, b, limits):
     """``a // b`` and ``a % b`` for an integer that may be negative and a power of two: a shift and a mask round
     down."""
-    more = _either(a, a)
+    more = _join_effects(a, a)
     if symbol == "%":
         text, level = f"{a.at(BIT_AND)} & {b - 1}", BIT_AND
     elif b == 1:
@@ -282,13 +284,13 @@ def _power(a, b):
         if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
             return binary(ast.Mult, converted(a, t), converted(a, t))
         text = f"py::power({converted(a, t).text}, {b.text})"
-        return Value(t, text, PRIMARY, t, **_either(a, b))
+        return Value(t, text, PRIMARY, t, **_join_effects(a, b))
     if is_whole(t):
         text = f"py::power({converted(a, t).text}, {b.text})"
         limits = (0, full_range(t)[1]) if a.is_natural else None
-        return Value(t, text, PRIMARY, t, limits, **_either(a, b))
+        return Value(t, text, PRIMARY, t, limits, **_join_effects(a, b))
     text = f"pow({converted(a, t).text}, {converted(b, t).text})"
-    return Value(t, text, PRIMARY, t, **_either(a, b))
+    return Value(t, text, PRIMARY, t, **_join_effects(a, b))
 
 
 def _shifted(symbol):
@@ -299,7 +301,7 @@ def _shifted(symbol):
         limits = full_range(t)
         if symbol == ">>":
             c = rules.promoted(a.cxx, a.cxx)
-            x = a if within(a.range, c) and within(a.range, t) else converted(a, t)
+            x = a if fits_range(a.range, c) and fits_range(a.range, t) else converted(a, t)
             cxx = rules.promoted(x.cxx, x.cxx)
             if b.is_natural:
                 ends = [v >> s for v in a.range for s in (b.range[0], min(b.range[1], 64))]
@@ -309,13 +311,13 @@ def _shifted(symbol):
             if a.is_natural and b.is_natural and b.range[1] < 64:
                 limits = a.range[0] << b.range[0], a.range[1] << b.range[1]
             c = rules.promoted(a.cxx, a.cxx)
-            if within(limits, c):
+            if fits_range(limits, c):
                 cxx = c
             else:
                 x = converted(a, t)
-                limits = limits if within(limits, t) else full_range(t)
+                limits = limits if fits_range(limits, t) else full_range(t)
         return Value(t, f"{x.at(SHIFT + 1)} {symbol} {b.at(SHIFT + 1)}", SHIFT, cxx, limits,
-                     **_either(a, b))  # fmt: skip
+                     **_join_effects(a, b))  # fmt: skip
 
     return rule
 
@@ -337,18 +339,18 @@ def _bitwise(symbol, level):
             else:
                 x, y, cxx = converted(a, t), b if b.cxx == t else converted(b, t), t
         text = f"{x.at(level + (level < BIT_AND))} {symbol} {y.at(level + 1)}"
-        return Value(t, text, level, cxx, limits, **_either(a, b))
+        return Value(t, text, level, cxx, limits, **_join_effects(a, b))
 
     return rule
 
 
 def _signed_all(a, b, c):
-    return within(a.range, c) and within(b.range, c)
+    return fits_range(a.range, c) and fits_range(b.range, c)
 
 
 def _bits_range(symbol, a, b, t):
     """Converts operands to the result type, in which a uint64 may be negative."""
-    naturals = [x for x in (a, b) if x.is_natural and within(x.range, t)]
+    naturals = [x for x in (a, b) if x.is_natural and fits_range(x.range, t)]
     if symbol == "&" and naturals:
         return 0, min(x.range[1] for x in naturals)
     if len(naturals) == 2:
@@ -406,11 +408,11 @@ def unary(op: type, a: Value) -> Value | None:
         ends = [_UNARY[op](low), _UNARY[op](high)]
         exact = min(ends), max(ends)
         c = rules.promoted(a.cxx, a.cxx)
-        if not (within(exact, c) and within(exact, t) and within(a.range, c)):
+        if not (fits_range(exact, c) and fits_range(exact, t) and fits_range(a.range, c)):
             a = converted(a, t)
             c = t
-        limits = exact if within(exact, t) else full_range(t)
-        constant = ends[0] if a.is_constant and within(exact, t) else NOTHING
+        limits = exact if fits_range(exact, t) else full_range(t)
+        constant = ends[0] if a.is_constant and fits_range(exact, t) else NOTHING
     else:
         c, limits = t, None
         constant = -a.constant if a.is_constant and op is ast.USub else NOTHING
@@ -466,17 +468,17 @@ def _exact_in(value, t):
 
 def _compared_integers(op, a, b):
     c = rules.promoted(a.cxx, b.cxx)
-    if within(a.range, c) and within(b.range, c):
+    if fits_range(a.range, c) and fits_range(b.range, c):
         return _comparison(op, a, b)
     for t in (types.int64, types.uint64):
-        if within(a.range, t) and within(b.range, t):
+        if fits_range(a.range, t) and fits_range(b.range, t):
             x = a if a.cxx.size == 8 or a.cxx.dtype.kind == "i" else converted(a, t)
             y = b if b.cxx.size == 8 or b.cxx.dtype.kind == "i" else converted(b, t)
             if rules.promoted(x.cxx, y.cxx) != t:
                 x, y = converted(x, t), converted(y, t)
             return _comparison(op, x, y)
     x, y = a.text, b.text
-    either = _either(a, b)
+    either = _join_effects(a, b)
     name, swap, negated = {
         ast.Lt: ("np_less", False, False), ast.Gt: ("np_less", True, False),
         ast.LtE: ("np_less_equal", False, False), ast.GtE: ("np_less_equal", True, False),
@@ -491,4 +493,4 @@ def _compared_integers(op, a, b):
 def _comparison(op, a, b):
     level = EQUAL if op in (ast.Eq, ast.NotEq) else ORDER
     text = f"{a.at(level + 1)} {SYMBOLS[op]} {b.at(level + 1)}"
-    return Value(types.boolean, text, level, **_either(a, b))
+    return Value(types.boolean, text, level, **_join_effects(a, b))

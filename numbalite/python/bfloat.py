@@ -35,7 +35,7 @@ def is_bfloat(value: Value) -> bool:
     return value.type == BFLOAT16
 
 
-def made(call: Call, value: Value) -> Value:
+def make_bfloat(call: Call, value: Value) -> Value:
     """``bfloat16(x)``"""
     if is_bfloat(value):
         return value
@@ -83,16 +83,16 @@ def _rule(name: str, result: Any, *parameters: Any) -> Rule:
     def rule(call: Call) -> Value:
         if call.keywords or len(call.args) != len(parameters):
             call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
-        given = [_given(call, a, t) for a, t in zip(call.args, parameters, strict=True)]
+        given = [_argument_text(call, a, t) for a, t in zip(call.args, parameters, strict=True)]
         call.of.headers.add(HEADER)
         return call.made(result, f"{name}({', '.join(given)})")
 
     return rule
 
 
-def _given(call, value, t):
+def _argument_text(call, value, t):
     if t == BFLOAT16:
-        return made(call, value).text
+        return make_bfloat(call, value).text
     if is_bfloat(value):
         return as_number(value, t).text
     if not is_number(value.type):
@@ -101,7 +101,7 @@ def _given(call, value, t):
 
 
 def _taken(call: Any) -> Value:
-    return made(call, *call.take("x"))
+    return make_bfloat(call, *call.take("x"))
 
 
 def _functions() -> dict[str, Rule]:

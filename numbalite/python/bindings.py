@@ -313,7 +313,7 @@ class Bindings(Expressions):
             self.fail(target, f"{stored} cannot be stored into {element_type}", remedy)
         self.emit(f"{element.text} = {self.text_as(value, t)};")
 
-    def _fit(self, array, items):
+    def _are_elements(self, array, items):
         """Can the items of a tuple be the elements of an array?"""
         return array.ndim == 1 and is_number(array.dtype) and all(map(is_number, items.types))
 
@@ -326,7 +326,7 @@ class Bindings(Expressions):
             if is_complex(value.type):
                 value = arithmetic.converted(value, view.type.dtype)
             self.emit(f"py::fill({view.text}, {value.text});")
-        elif isinstance(value.type, types.Tuple) and self._fit(view.type, value.type):
+        elif isinstance(value.type, types.Tuple) and self._are_elements(view.type, value.type):
             self.may_raise(ValueError, (_SIZES,))
             texts = [self.text_as(i, view.type.dtype) for i in self.items(target, value)]
             self.emit(f"py::assign_items({', '.join([view.text, *texts])});")

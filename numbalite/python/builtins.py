@@ -31,22 +31,22 @@ from numbalite.python import (
     times,
     vectors,
 )
-from numbalite.python.arithmetic import alike, converted
+from numbalite.python.arithmetic import convert_branches, converted
 from numbalite.python.calls import (
     Call,
     Rule,
     complex_function,
-    either,
     floating,
     floating_predicate,
+    integral_rule,
     intrinsic,
     operation,
     predicate,
     quoted,
     same_type,
+    select_rule,
     several,
     spelled,
-    whole,
 )
 from numbalite.python.intrinsics import NAMED, WORDS, bits
 from numbalite.python.unroll import literal_unroll
@@ -58,6 +58,7 @@ from numbalite.python.values import (
     Known,
     Sequence,
     Value,
+    fits_range,
     full_range,
     is_complex,
     is_number,
@@ -65,7 +66,6 @@ from numbalite.python.values import (
     is_whole,
     number,
     tuple_of,
-    within,
 )
 from numbalite.types.inkernel import Word
 from numbalite.types.parallelrange import prange
@@ -84,7 +84,7 @@ def _extreme(name: str) -> Rule:
         pick = min if name == "min" else max
         for value in args[1:]:
             t = rules.unified(result.type, value.type)
-            a, b, cxx = alike(result, value, t)
+            a, b, cxx = convert_branches(result, value, t)
             if a.cxx != b.cxx:
                 a, b = converted(a, cxx), converted(b, cxx)
             limits = None
@@ -143,7 +143,7 @@ def _abs(call):
             return value
         limits = (0, min(max(map(abs, value.range)), full_range(value.type)[1]))
         cxx = rules.promoted(value.cxx, value.cxx)
-        if not within(limits, cxx):
+        if not fits_range(limits, cxx):
             value, cxx = converted(value, value.type), value.type
         return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
     return call.made(value.type, f"abs({value.text})")
@@ -218,7 +218,7 @@ def _as(value, t) -> Value:
     if not is_number(value.type) or not is_number(t):
         return value.replace(type=t, cxx=t, text=f"{spelled(t)}({value.text})", precedence=PRIMARY,
                              range=None)  # fmt: skip
-    if is_whole(t) and is_whole(value.type) and within(value.range, t):
+    if is_whole(t) and is_whole(value.type) and fits_range(value.range, t):
         if value.cxx == t or value.text.isdigit():
             return value.replace(type=t)
         return converted(value, t)
@@ -381,20 +381,22 @@ def _logical(symbol: str) -> Rule:
     def rule(call):
         a, b = call.numbers(2)
         if symbol != "!=" and b.calls:
-            return call.made(types.boolean, f"bool({_said(a)} {symbol[0]} {_said(b)})")
-        return call.made(types.boolean, f"({_said(a)} {symbol} {_said(b)})")
+            return call.made(
+                types.boolean, f"bool({_boolean_text(a)} {symbol[0]} {_boolean_text(b)})"
+            )
+        return call.made(types.boolean, f"({_boolean_text(a)} {symbol} {_boolean_text(b)})")
 
     return rule
 
 
-def _said(value):
+def _boolean_text(value):
     """Returns the C++ text of a value as a boolean operand of an operator."""
     return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
 
 
 def _negated(call):
     (value,) = call.numbers(1)
-    return call.made(types.boolean, f"!{_said(value)}", UNARY)
+    return call.made(types.boolean, f"!{_boolean_text(value)}", UNARY)
 
 
 def _ldexp(call):
@@ -490,7 +492,7 @@ def _format(call, value, values) -> str:
     return "%llu" if wide is types.uint64 else "%lld"
 
 
-def _itself(call):
+def _return_argument(call):
     return call.take("container")[0]
 
 
@@ -530,9 +532,9 @@ FUNCTIONS: dict[Any, Rule] = {
     isinstance: _isinstance,
     pow: operation(ast.Pow),
     math.pow: floating("pow", 2),
-    math.floor: whole("floor"),
-    math.ceil: whole("ceil"),
-    math.trunc: whole("trunc"),
+    math.floor: integral_rule("floor"),
+    math.ceil: integral_rule("ceil"),
+    math.trunc: integral_rule("trunc"),
     math.isnan: predicate("isnan"),
     math.isinf: predicate("isinf"),
     math.isfinite: predicate("isfinite"),
@@ -562,14 +564,14 @@ FUNCTIONS: dict[Any, Rule] = {
     np.maximum: _numpy_extreme("max"),
     np.minimum: _numpy_extreme("min"),
     np.clip: _clip,
-    np.where: either("condition", "x", "y"),
+    np.where: select_rule("condition", "x", "y"),
     np.floor: floating("floor"),
     np.ceil: floating("ceil"),
     np.trunc: floating("trunc"),
     np.rint: floating("rint"),
     operator.getitem: _getitem,
     **reductions.FUNCTIONS,
-    literal_unroll: _itself,
+    literal_unroll: _return_argument,
 }
 # Functions of floats under their names in math, numpy and cmath: {C++: names}.
 _FLOATING = {
@@ -671,7 +673,7 @@ def function(value: Any) -> Rule | None:
     if isinstance(value, types.Scalar):
         return lambda call: cast(call, value)
     if isinstance(value, types.Vector):
-        return lambda call: vectors.made(call, value)
+        return lambda call: vectors.make_vector(call, value)
     if isinstance(value, type) and issubclass(value, np.generic):
         return lambda call: cast(call, _type_of_class(call, value))
     if getattr(
@@ -687,7 +689,7 @@ def function(value: Any) -> Rule | None:
     return found
 
 
-def word(value: Any) -> Rule | None:
+def builtin_value(value: Any) -> Rule | None:
     """Returns the rule for a Word that is not a function: threadIdx.x, laneid."""
     if isinstance(value, Word) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
@@ -704,7 +706,7 @@ def name_of(value: Any) -> str:
 # --- attributes and methods -----------------------------------------------------------------------------
 
 
-def _part(name):
+def _complex_part(name):
     def rule(call):
         (value,) = call.args
         if is_complex(value.type):
@@ -771,11 +773,11 @@ _OF_ARRAYS: dict[str, Rule] = {
         call.node, ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
     ),
     "T": lambda call: subscripts.transposed(call.args[0]),
-    "real": lambda call: subscripts.parts(call.args[0], 0),
-    "imag": lambda call: subscripts.parts(call.args[0], 1),
+    "real": lambda call: subscripts.complex_parts(call.args[0], 0),
+    "imag": lambda call: subscripts.complex_parts(call.args[0], 1),
     "flat": lambda call: _flat(call),
 }  # fmt: skip
-_OF_NUMBERS: dict[str, Rule] = {"real": _part("real"), "imag": _part("imag")}
+_OF_NUMBERS: dict[str, Rule] = {"real": _complex_part("real"), "imag": _complex_part("imag")}
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
     "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
     "bit_count": bits("__popc", "__popcll"),

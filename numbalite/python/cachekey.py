@@ -117,9 +117,9 @@ class Contents:
         found, value = lookup(scope, name)
         if not found:
             return ("missing",)
-        return [(chain, self._along(value, chain)) for chain in sorted(chains)]
+        return [(chain, self._attribute_key(value, chain)) for chain in sorted(chains)]
 
-    def _along(self, value, chain):
+    def _attribute_key(self, value, chain):
         """Returns the key of ``value.first.second``, for the names of a chain. A value whose own contents can be listed
         determines its attributes."""
         for i, name in enumerate(chain):
@@ -227,9 +227,9 @@ class Contents:
             parts = t.__reduce__()[1]
         except TypeError:
             raise Uncacheable from None
-        return "type", type(t).__name__, t.name, [self._part(part) for part in parts]
+        return "type", type(t).__name__, t.name, [self._member_key(part) for part in parts]
 
-    def _part(self, part):
+    def _member_key(self, part):
         return _class(part) if isinstance(part, type) else self.value(part)
 
     def _members(self, members):

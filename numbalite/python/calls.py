@@ -166,7 +166,7 @@ def same_type(name: str, count: int) -> Rule:
     return rule
 
 
-def whole(name: str) -> Rule:
+def integral_rule(name: str) -> Rule:
     """math.floor etc.: in kernels the result is a float of the argument's type, as in numba.cuda, otherwise an
     integer, as in Python."""
     in_kernels = floating(name)
@@ -195,7 +195,7 @@ def several(name: str, *results: types.Type | None) -> Rule:
     return rule
 
 
-def either(*names: str) -> Rule:
+def select_rule(*names: str) -> Rule:
     """Selects one of two values, which are both computed."""
 
     def rule(call):

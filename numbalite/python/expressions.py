@@ -129,10 +129,10 @@ class Expressions:
         if node.value is None:
             return Value(types.Empty(), "none_type()", constant=None)
         if isinstance(node.value, (bool, int, float, complex)):
-            return self._whole(node, node.value)
+            return self._integer(node, node.value)
         return Value(Known(node.value), constant=node.value)
 
-    def _whole(self, node, value):
+    def _integer(self, node, value):
         try:
             return number(value)
         except OverflowError as problem:
@@ -194,9 +194,11 @@ class Expressions:
 
     def take(self, name: str, value: Any) -> str:
         """Returns the C++ name of a value of the Python scope, which the source builder defines."""
-        wanted, count = reserved.free(capture.ascii_name(name)), 1
+        wanted, count = reserved.avoid_reserved(capture.ascii_name(name)), 1
         free = wanted
-        while (free in self.taken and not _same(self.taken[free], value)) or self.is_said(free):
+        while (free in self.taken and not _is_same_value(self.taken[free], value)) or self.is_said(
+            free
+        ):
             count += 1
             free = f"{wanted}_{count}"
         self.taken[free] = value
@@ -226,7 +228,7 @@ class Expressions:
         except AttributeError as problem:
             remedy = remedies.near(node.attr, remedies.names_of(owner))
             self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}", remedy)
-        rule = builtins.word(value)
+        rule = builtins.builtin_value(value)
         if rule is not None:
             return rule(Call(self, node, node.attr, []))
         name = node.attr
@@ -284,7 +286,7 @@ class Expressions:
     def _binop(self, node):
         value = literals.folded(node)
         if value is not None:
-            return self._whole(node, value)
+            return self._integer(node, value)
         left, right = self.value(node.left), self.value(node.right)
         return self.binary(node, type(node.op), left, right)
 
@@ -314,7 +316,7 @@ class Expressions:
                          loads=operand.loads)  # fmt: skip
         value = literals.folded(node)
         if value is not None:
-            return self._whole(node, value)
+            return self._integer(node, value)
         operand = subscripts.element(self.value(node.operand))
         found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:
@@ -435,7 +437,7 @@ class Expressions:
         limits = hull(a.range, b.range) if is_whole(t) else None
         cxx = t
         if is_number(t):
-            a, b, cxx = arithmetic.alike(a, b, t)
+            a, b, cxx = arithmetic.convert_branches(a, b, t)
         else:
             a, b = (
                 x.replace(text=f"{spelled(t)}({x.text})", precedence=PRIMARY)
@@ -625,7 +627,7 @@ def _is_plain(owner):
     return getattr(owner, "__name__", "") in ("math", "numpy", "cmath", "numbalite.cuda")
 
 
-def _same(a, b):
+def _is_same_value(a, b):
     return a is b or (type(a) is type(b) and not isinstance(a, np.ndarray) and a == b)
 
 

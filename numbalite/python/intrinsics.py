@@ -11,7 +11,7 @@ from typing import Any
 from numbalite import types
 from numbalite.python import bfloat, half, libdevice, memory, pointers, rules, subscripts
 from numbalite.python.arithmetic import converted
-from numbalite.python.calls import Call, Rule, either, floating, intrinsic
+from numbalite.python.calls import Call, Rule, floating, intrinsic, select_rule
 from numbalite.python.values import (
     PRIMARY,
     Value,
@@ -190,13 +190,15 @@ def _shuffle(name: str) -> Rule:
     def rule(call):
         mask, value, lane = call.numbers(3)
         return call.made(
-            value.type, f"{name}({_mask(mask)}, {_exactly(value).text}, {lane.text})", calls=True
+            value.type,
+            f"{name}({_mask(mask)}, {_in_declared_type(value).text}, {lane.text})",
+            calls=True,
         )
 
     return rule
 
 
-def _exactly(value):
+def _in_declared_type(value):
     return value if value.cxx == value.type else converted(value, value.type)
 
 
@@ -217,7 +219,9 @@ def _vote(text: str, result: Any) -> Rule:
 def _match_all(call):
     mask, value = call.numbers(2)
     t = types.Tuple((types.int32, types.boolean))
-    return call.made(t, f"py::match_all({_mask(mask)}, {_exactly(value).text})", calls=True)
+    return call.made(
+        t, f"py::match_all({_mask(mask)}, {_in_declared_type(value).text})", calls=True
+    )
 
 
 def _syncwarp(call):
@@ -249,7 +253,7 @@ def bits(narrow: str, wide: str) -> Rule:
         if not is_whole(value.type):
             call.fail(f"takes an integer, not {value.type}")
         name = wide if value.type.size == 8 else narrow
-        return call.made(types.int32, f"{name}({_exactly(value).text})", range=(0, 64))
+        return call.made(types.int32, f"{name}({_in_declared_type(value).text})", range=(0, 64))
 
     return rule
 
@@ -260,7 +264,7 @@ def _brev(call):
     if not is_whole(value.type):
         call.fail(f"takes an integer, not {value.type}")
     if value.type is types.uint64:
-        return call.made(types.uint64, f"uint64(__brevll({_exactly(value).text}))")
+        return call.made(types.uint64, f"uint64(__brevll({_in_declared_type(value).text}))")
     return call.made(types.uint32, f"__brev({converted(value, types.uint32).text})")
 
 
@@ -325,7 +329,7 @@ WORDS: dict[str, Rule] = {
     "brev": _brev,
     "fma": _fma,
     "cbrt": floating("cbrt"),
-    "selp": either("test", "a", "b"),
+    "selp": select_rule("test", "a", "b"),
     "cg.this_grid": lambda call: Value(_GRID, "cg::this_grid()"),
     **{f"ld{how}": _cached_load(f"ld{how}") for how in ("ca", "cg", "cs", "lu", "cv")},
     **{f"st{how}": _cached_store(f"st{how}") for how in ("cg", "cs", "wb", "wt")},

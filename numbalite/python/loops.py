@@ -17,12 +17,12 @@ from numbalite.python.values import (
     Fixed,
     Sequence,
     Value,
+    fits_range,
     hull,
     is_number,
     is_whole,
     number,
     tuple_of,
-    within,
 )
 
 
@@ -151,7 +151,7 @@ def _counted(start, stop, t, up, down):
         found = (min(stop.range[0] + 1, start.range[1]), start.range[1])
     else:
         found = (min(start.range[0], stop.range[0] + 1), max(start.range[1], stop.range[1] - 1))
-    return found if within(found, t) else None
+    return found if fits_range(found, t) else None
 
 
 def _steady(of, node, value, name, bound):
@@ -187,7 +187,7 @@ def _over_items(of, node, over):
     index = of.fresh("k")
     counter = Value(types.int64, index, range=(0, 2**62))
     bound = of.flow.bound(node)
-    over = _held(of, node, over, bound)
+    over = _evaluate_iterable(of, node, over, bound)
     count, item = _nth(of, node.iter, over, counter)
     limit = _steady(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
@@ -230,7 +230,7 @@ def _initial(item, t):
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
-def _held(of, node, over, bound):
+def _evaluate_iterable(of, node, over, bound):
     """Returns the Value of the iterated object, as it is when the loop begins. A tuple display is stored in an array,
     to be indexed."""
     t = _type_of_items(over)
@@ -240,7 +240,9 @@ def _held(of, node, over, bound):
         of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
         return Value(Fixed(t, (len(over.items),), "local", True), name)
     if isinstance(over.type, Sequence):
-        return over.replace(items=tuple(_held(of, node, part, bound) for part in over.items))
+        return over.replace(
+            items=tuple(_evaluate_iterable(of, node, part, bound) for part in over.items)
+        )
     if is_number(over.type):
         return _steady(of, node, over, "bound", bound)
     if isinstance(over.type, types.Array) and not isinstance(over.type, Fixed):
@@ -267,7 +269,7 @@ def _nth(of, node, over, k):
         pairs = [_nth(of, node, part, k) for part in over.items]
         count = pairs[0][0]
         for other, _ in pairs[1:]:
-            count = _least(count, other)
+            count = _minimum(count, other)
         return count, tuple_of(item for _, item in pairs)
     if isinstance(t, types.Array) and t.ndim > 0:
         return subscripts.extent(over, 0), subscripts.load(of, node, over, [k])
@@ -286,7 +288,7 @@ def _nth_of_steps(node, start, stop, step, k):
     return count, arithmetic.binary(ast.Add, start, steps)
 
 
-def _least(a, b):
+def _minimum(a, b):
     if a.is_constant and b.is_constant:
         return number(min(a.constant, b.constant))
     return Value(types.int64, f"min({arithmetic.converted(a, types.int64).text}, "

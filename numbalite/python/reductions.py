@@ -27,7 +27,7 @@ def _in_double(t: Any) -> Any:
     return types.complex128 if is_complex(t) else types.float64
 
 
-def _same(t: Any) -> Any:
+def _same_type(t: Any) -> Any:
     return t
 
 
@@ -37,7 +37,7 @@ _REDUCTIONS: dict[str, tuple] = {
     "mean": (_averages, True, True),
     "nanmean": (_in_double, True, True),
     **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_in_double, True, False)),
-    **dict.fromkeys(("min", "max", "nanmin", "nanmax"), (_same, False, False)),
+    **dict.fromkeys(("min", "max", "nanmin", "nanmax"), (_same_type, False, False)),
     **{name: (lambda t: types.int64, False, False) for name in ("argmin", "argmax")},
     "count_nonzero": (lambda t: types.int64, False, True),
     **{name: (lambda t: types.boolean, False, True) for name in ("all", "any")},

@@ -171,9 +171,9 @@ class _Branches:
     def _varies(self, test):
         """Can a condition be true and false? Names of the module are constants."""
         names = [node.id for node in tree.walk(test) if isinstance(node, ast.Name)]
-        return any(name in self._own() for name in names)
+        return any(name in self._local_names() for name in names)
 
-    def _own(self):
+    def _local_names(self):
         return _bound(self.function.body) | set(self.function.parameters)
 
     def _reads(self, node, partly):

@@ -112,7 +112,7 @@ def _view(base):
     return as_view(base).at(PRIMARY) if is_raw(base.type) else base.at(PRIMARY)
 
 
-def parts(base: Value, which: int) -> Value:
+def complex_parts(base: Value, which: int) -> Value:
     """``a.real``, ``a.imag``: a view of one half of each complex element."""
     t = base.type
     if not is_complex(t.dtype):
@@ -173,7 +173,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
         return element(base) if is_number(t.dtype) else Value(t.dtype, base.text, loads=True)
     if isinstance(t, types.Pointer) and is_number(t.dtype):
-        return _pointed(of, node, base, items)
+        return _pointer_element(of, node, base, items)
     if not isinstance(t, types.Array):
         remedy = remedies.of_value(t.value) if isinstance(t, Known) else ""
         of.fail(node, f"{described(t)} has no elements", remedy)
@@ -193,7 +193,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     )
 
 
-def _pointed(of, node, base, items):
+def _pointer_element(of, node, base, items):
     """``p[i]``: a pointer has no length, so a negative index means an element before it."""
     (item,) = items if len(items) == 1 else (None,)
     if not isinstance(item, Value) or not is_whole(item.type):

@@ -152,7 +152,7 @@ def full_range(t: Any) -> Range:
     return _RANGES[t.name]
 
 
-def within(inner: Range | None, t: Any) -> bool:
+def fits_range(inner: Range | None, t: Any) -> bool:
     """Can the type represent all numbers of the range?"""
     low, high = full_range(t)
     return inner is not None and low <= inner[0] and inner[1] <= high

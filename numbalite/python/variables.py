@@ -26,11 +26,11 @@ from numbalite.python.values import (
     Known,
     Range,
     Value,
+    fits_range,
     full_range,
     hull,
     is_number,
     is_whole,
-    within,
 )
 
 _ROUNDS_UNTIL_WIDENED = 2
@@ -99,7 +99,7 @@ class Variables:
         """Records a variable with one assignment as a constant if the assigned value is constant."""
         if definition not in self.constants:
             self.constants[definition] = found if len(definition.web.definitions) == 1 else NOTHING
-        elif not _same(self.constants[definition], found):
+        elif not _is_same_constant(self.constants[definition], found):
             self.changed = self.changed or self.constants[definition] is not NOTHING
             self.constants[definition] = NOTHING
 
@@ -206,18 +206,18 @@ class Variables:
     def _settle_name(self, name, webs):
         made: list[Variable] = []
         for web in webs:
-            place = self._place([web])
+            place = self._select_position([web])
             for other in made:
                 if not _overlap(other.place.block, place.block):
                     continue
                 if self._can_share(other, web):
                     other.webs.append(web)
-                    other.place = self._place(other.webs)
+                    other.place = self._select_position(other.webs)
                     self._of[web] = other
                     break
             else:
                 taken = {v.name for v in made if _overlap(v.place.block, place.block)}
-                variable = Variable(self._free(name, taken), web, place)
+                variable = Variable(self._unused_name(name, taken), web, place)
                 made.append(variable)
                 self._of[web] = variable
 
@@ -226,7 +226,7 @@ class Variables:
         is_reference = isinstance(ours, (Fixed, types.Record)) or getattr(ours, "ndim", 1) == 0
         return ours == theirs and not is_reference
 
-    def _free(self, name, taken):
+    def _unused_name(self, name, taken):
         plain = cxx_name(name)
         free, count = plain, 1
         while free in taken:
@@ -234,7 +234,7 @@ class Variables:
             free = f"{plain}_{count}"
         return free
 
-    def _place(self, webs):
+    def _select_position(self, webs):
         nodes = [d.node for web in webs for d in web.definitions]
         uses = [u for web in webs for u in web.uses]
         loops = set().union(*(web.carried for web in webs))
@@ -260,7 +260,7 @@ class Variables:
 
     def narrowed(self, definition: Definition, t: Any) -> bool:
         """Do all values of the definition fit a narrower type? Then its variable has that type."""
-        return within(self.ranges.get(definition), t)
+        return fits_range(self.ranges.get(definition), t)
 
     def hoisted(self, block: Any, statement: Any) -> list[Variable]:
         """Returns variables to declare before a statement."""
@@ -276,10 +276,10 @@ class Variables:
 
 def cxx_name(name: str) -> str:
     """Returns the name of a Python variable in C++."""
-    return reserved.free(ascii_name(name))
+    return reserved.avoid_reserved(ascii_name(name))
 
 
-def _same(a, b):
+def _is_same_constant(a, b):
     plain = (int, float, complex, str, tuple, np.generic)
     return a is b or (type(a) is type(b) and isinstance(a, plain) and a == b)
 

@@ -9,18 +9,18 @@ from numbalite.python.rules import described
 from numbalite.python.values import PRIMARY, Value, is_number
 
 
-def made(call: Call, t: types.Vector) -> Value:
+def make_vector(call: Call, t: types.Vector) -> Value:
     """``float4(x, y, float2(z, w))``"""
     if call.keywords:
         call.fail("takes no names of arguments")
-    parts = [part for value in call.args for part in _parts(call, value)]
+    parts = [part for value in call.args for part in _components(call, value)]
     if len(parts) != t.num_elements:
         call.fail(f"takes {t.num_elements} numbers, not {len(parts)}")
     texts = [converted(part, t.base_type).text for part in parts]
     return call.made(t, f"make_{t.cxx}({', '.join(texts)})")
 
 
-def _parts(call, value):
+def _components(call, value):
     if is_number(value.type):
         return [value]
     if not isinstance(value.type, types.Vector):

@@ -564,7 +564,7 @@ def _dtype(dtype, out):
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 
-def _known(what, name, value):
+def _number_or_array(what, name, value):
     """Returns a number unchanged, other values as an array."""
     return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
 
@@ -578,7 +578,7 @@ def _holds(condition):
 
 def _width(low, high):
     """Returns the difference of the bounds of `uniform`."""
-    low, high = _known("uniform", "low", low), _known("uniform", "high", high)
+    low, high = _number_or_array("uniform", "low", low), _number_or_array("uniform", "high", high)
     width = high - low
     if isinstance(width, NUMBERS) and abs(width) == float("inf"):
         raise OverflowError(f"uniform: high - low is infinite: {low}, {high}")
@@ -587,7 +587,7 @@ def _width(low, high):
 
 def _check_order(left, mode, right):
     left, mode, right = (
-        _known("triangular", name, value)
+        _number_or_array("triangular", name, value)
         for name, value in (("left", left), ("mode", mode), ("right", right))
     )
     if not (_holds(left <= mode) and _holds(mode <= right)):
@@ -598,7 +598,7 @@ def _check_order(left, mode, right):
 
 def _check_sample(good, bad, sample):
     good, bad, sample = (
-        _known("hypergeometric", name, value)
+        _number_or_array("hypergeometric", name, value)
         for name, value in (("ngood", good), ("nbad", bad), ("nsample", sample))
     )
     if not _holds(sample <= good + bad):

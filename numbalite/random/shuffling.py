@@ -158,7 +158,7 @@ def choice(
     weights = None if p is None else _weights(p, n, 0 if replace else m, stream)
     bits = rng.bit_generator
     if weights is not None and not replace:
-        index = _race(bits, weights[0], n, m, stream)
+        index = _draw_by_arrival_times(bits, weights[0], n, m, stream)
     elif weights is not None:
         index = _searched(rng, weights, n, m, stream)
     elif replace:
@@ -207,7 +207,7 @@ def _searched(rng, weights, n, m, stream):
     return index
 
 
-def _race(bits, weights, n, m, stream):
+def _draw_by_arrival_times(bits, weights, n, m, stream):
     padded = 1 << max(n - 1, 1).bit_length()
     times = device_array(padded, np.float64, stream=stream)
     index = device_array(padded, np.int64, stream=stream)

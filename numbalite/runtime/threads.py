@@ -13,7 +13,7 @@ from numbalite import config
 _most = None
 
 
-def most() -> int:
+def pool_size() -> int:
     """Returns the size of the pool: the maximum for `set_num_threads`."""
     global _most
     if _most is None:
@@ -55,8 +55,8 @@ def set_num_threads(n: int) -> None:
         count = operator.index(n)
     except TypeError:
         raise TypeError("The number of threads specified must be an integer") from None
-    if isinstance(n, bool) or not 1 <= count <= most():
-        raise ValueError(f"The number of threads must be between 1 and {most()}, not {n!r}")
+    if isinstance(n, bool) or not 1 <= count <= pool_size():
+        raise ValueError(f"The number of threads must be between 1 and {pool_size()}, not {n!r}")
     _core.host_threads_set(count)
 
 
@@ -70,5 +70,5 @@ def get_num_threads() -> int:
     """
     from numbalite import _core
 
-    most()
+    pool_size()
     return _core.host_threads_get()

@@ -460,11 +460,11 @@ class SparseArray(construct.Sparse, abc.ABC):
         without stored elements. Raises ValueError for rows or columns of length 0, if `out` is passed, and (with
         `explicit`) for an array without stored elements.
         """
-        return reductions.place(self, "argmax", axis, out, explicit)
+        return reductions.find_extreme(self, "argmax", axis, out, explicit)
 
     def argmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Returns the index of the first smallest element; see `argmax`."""
-        return reductions.place(self, "argmin", axis, out, explicit)
+        return reductions.find_extreme(self, "argmin", axis, out, explicit)
 
     def count_nonzero(self, axis: Any = None) -> Any:
         """Returns the number of nonzero elements of the array, of each column (axis 0) or of each

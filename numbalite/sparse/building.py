@@ -214,7 +214,7 @@ def random_array(
     dtype = construct.stored_dtype("random_array", float if dtype is None else dtype)
     rng = default_rng(rng)
     size = math.prod(shape)
-    places = _places(rng, size, round(density * size))
+    places = _draw_distinct(rng, size, round(density * size))
     if data_sampler is None:
         data = _values(rng, places.size, dtype)
     else:
@@ -223,7 +223,7 @@ def random_array(
     return coo_array._from_parts(data, (places,), (size,)).reshape(shape).asformat(format)
 
 
-def _places(rng, size, count):
+def _draw_distinct(rng, size, count):
     """Returns `count` different random integers below `size`: draws until enough differ."""
     if 4 * count >= size:
         return rng.permutation(size)[:count]

@@ -191,10 +191,10 @@ class dia_array(SparseArray):
         else:
             offsets = tuple(sorted(set(self._offsets) | set(other._offsets)))
         with arguments.on_device_of(self.data):
-            made = ufunc(*(one._along(offsets, dtype) for one in (self, other)))
+            made = ufunc(*(one._diagonal_rows(offsets, dtype) for one in (self, other)))
         return self._from_parts(made, offsets, self.shape)
 
-    def _along(self, offsets, dtype):
+    def _diagonal_rows(self, offsets, dtype):
         """Returns a 2-dimensional array with the data of these diagonals: one row per diagonal, one column per column
         of the array."""
         columns = self.shape[1]
@@ -227,7 +227,7 @@ class dia_array(SparseArray):
         with arguments.on_device_of(self.data):
             values = changes.diagonal_values(self, values, k)
             offsets = self._offsets if k in self._offsets else (*self._offsets, k)
-            data = self._along(offsets, self.dtype)
+            data = self._diagonal_rows(offsets, self.dtype)
             data[offsets.index(k), max(k, 0) : max(k, 0) + values.size] = values
         self._set(data, offsets, self.shape)
 
@@ -249,7 +249,7 @@ def _converted(given, dtype):
     if construct.is_scipy(given) and not issparse(given) and given.format == "dia":
         made = dia_array._read("dia_array", (given.data, given.offsets), given.shape, None)
     else:
-        made = of(given if issparse(given) else csr_array(given))
+        made = from_sparse(given if issparse(given) else csr_array(given))
     return made if dtype is None else made.astype(dtype, copy=False)
 
 
@@ -257,7 +257,7 @@ def _of_nothing(shape, dtype, like=None):
     return dia_array._from_parts(arguments.empty((0, 0), np.dtype(dtype), like), (), shape)
 
 
-def of(a: Any) -> dia_array:
+def from_sparse(a: Any) -> dia_array:
     """Returns a dia_array from another 2-dimensional sparse array. Waits for the list of its
     diagonals."""
     if a.ndim != 2:

@@ -99,7 +99,7 @@ def put(a: Any, dense: Any) -> None:
     kernels.put_dense.forall(rows.shape[0])(rows.data, rows.indices, rows.indptr, dense)
 
 
-def _picked(a, dense):
+def _sample_dense(a, dense):
     """Returns the elements of a dense array, broadcast to a's shape, at the indices of a's stored elements."""
     dense = np.broadcast_to(arguments.array(dense), a.shape)
     places = (a.reshape((1, -1)) if a.ndim == 1 else a).tocoo()
@@ -115,7 +115,7 @@ def _with_dense(a, b, ufunc):
     with arguments.on_device_of(a.data):
         b = arguments.array(b, "b")
         rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
-        made = rows.map(lambda data: ufunc(data, _picked(rows, b)))
+        made = rows.map(lambda data: ufunc(data, _sample_dense(rows, b)))
         return made.todia() if a.format == "dia" else made
 
 

@@ -40,8 +40,8 @@ def get(a: Any, key: Any) -> Any:
             return _elements(a, *keys)
         keys = tuple(arguments.flat(one) if isinstance(one, DeviceNDArray) else one for one in keys)
         if a.format == "csc":
-            return _transposed(_part(a.T, *keys[::-1]))
-        made = _part(a.tocsr(), *keys)
+            return _transposed(_select(a.T, *keys[::-1]))
+        made = _select(a.tocsr(), *keys)
         return made.tocoo() if construct.issparse(made) and a.format == "coo" else made
 
 
@@ -144,7 +144,7 @@ def _is_mask(a, key):
 # -------------------------------------------------------------------------------------------- results
 
 
-def _part(rows, row_key, column_key):
+def _select(rows, row_key, column_key):
     """Selects rows and columns of a csr_array."""
     if isinstance(row_key, int) and isinstance(column_key, int):
         return _sampled(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
@@ -242,4 +242,4 @@ def _row(line):
 def _of_line(a, key):
     """A[key] for a 1-dimensional array."""
     row = _row(a)
-    return _part(row, 0, key)
+    return _select(row, 0, key)

@@ -161,7 +161,7 @@ def block_array(
         return _stacked([one for one, _, _ in placed], shape, dtype)
     if found == "csc" and len(table) == 1 and format in (None, "csc"):
         return _stacked([one.T for one, _, _ in placed], shape[::-1], dtype).T
-    return _placed(placed, shape, dtype).asformat(format or found)
+    return _join_blocks(placed, shape, dtype).asformat(format or found)
 
 
 def _common(blocks, axis, number):
@@ -212,7 +212,7 @@ def block_diag(
         rows, columns = rows + one.shape[0], columns + one.shape[1]
     if not placed:
         raise ValueError("block_diag: need at least one array")
-    return _placed(placed, (rows, columns), dtype).asformat(format)
+    return _join_blocks(placed, (rows, columns), dtype).asformat(format)
 
 
 def _dtype(blocks, dtype):
@@ -226,7 +226,7 @@ def _kind(blocks, largest):
     return np.result_type(construct.dtype_of_indices(largest), *(one.dtype for one in coo))
 
 
-def _placed(placed, shape, dtype):
+def _join_blocks(placed, shape, dtype):
     """Returns a coo_array from blocks (array, first row, first column)."""
     blocks = [one for one, _, _ in placed]
     for one in blocks:

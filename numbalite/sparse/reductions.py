@@ -139,7 +139,7 @@ def _extremes(a, ufunc, axis, explicit):
     return made
 
 
-def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
+def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
     """Implements a.argmax(axis) and a.argmin(axis)."""
     a, axis = a._listed(), _axis(a, axis)
     _refuse_out(out, name)
@@ -150,12 +150,12 @@ def place(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
             return _place_of_stored(a, name)
         if a.ndim == 1:
             a = a.reshape((1, -1))
-            return _places(a, name, 1)[0].reshape(())
+            return _find_extremes(a, name, 1)[0].reshape(())
         if axis is not None and explicit:
-            return np.maximum(_places(a, name, axis, True)[0], 0)
+            return np.maximum(_find_extremes(a, name, axis, True)[0], 0)
         if axis is not None:
-            return _places(a, name, axis)[0]
-        places, values = _places(a, name, 1)
+            return _find_extremes(a, name, axis)[0]
+        places, values = _find_extremes(a, name, 1)
         row = getattr(np, name)(values)
         return row * a.shape[1] + np.take(places, row)
 
@@ -170,7 +170,7 @@ def _place_of_stored(a, name):
     return row * rows.shape[1] + column
 
 
-def _places(a, name, axis, explicit=False):
+def _find_extremes(a, name, axis, explicit=False):
     """Returns (indices, values) of the largest or smallest element of each row of `_lines`; index -1 for an empty
     one."""
     rows = _lines(a, axis)

@@ -62,7 +62,7 @@ class Arguments:
             )
         key = arg._address, arg.shape, arg.strides, arg.dtype
         if key not in self._copies:
-            self._copies[key] = made = _like(arg)
+            self._copies[key] = made = _copy_with_strides(arg)
             self._pairs.append((name, arg, made))
         return self._copies[key]
 
@@ -90,7 +90,7 @@ class Arguments:
                 )
 
 
-def _like(array):
+def _copy_with_strides(array):
     """Returns a copy with the same strides, so that it has the same type for a kernel."""
     if array.size and 0 not in array.strides:
         low = sum(min(0, s) * (n - 1) for s, n in zip(array.strides, array.shape))
@@ -112,12 +112,12 @@ def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str 
     allowed = None
     if got.dtype.kind in "fc" and rtol != 0.0:
         allowed = tolerance(got.dtype, terms) if rtol is None else Tolerance(rtol, rtol)
-        allowed = allowed._replace(atol=allowed.atol * max(map(_largest, _parts(want))))
-    count = sum(map(_count, _parts(got), _parts(want), itertools.repeat(allowed)))
+        allowed = allowed._replace(atol=allowed.atol * max(map(_largest, _split_rows(want))))
+    count = sum(map(_count, _split_rows(got), _split_rows(want), itertools.repeat(allowed)))
     return f"{count} of {got.size} elements" if count else None
 
 
-def _parts(array):
+def _split_rows(array):
     """Returns parts of the array along the first axis, so that temporary arrays are small."""
     if array.ndim == 0:
         return [array]

@@ -238,7 +238,7 @@ class _Reader:
                 self.at += 1
             words.reverse()
             inner = self.type()
-            if inner[-1] in "*&" or _outside(inner, " (") >= 0:
+            if inner[-1] in "*&" or _find_outside_templates(inner, " (") >= 0:
                 return self.remember(" ".join([inner, *words]))
             return self.remember(" ".join([*words, inner]))
         for mark, symbol in (("P", "*"), ("R", "&"), ("O", "&&")):
@@ -264,20 +264,20 @@ def _point(inner, symbol):
         if mark in inner:
             return inner.replace(mark, f"{mark}{symbol}", 1)
     for mark in (" (", " ["):
-        at = _outside(inner, mark)
+        at = _find_outside_templates(inner, mark)
         if at >= 0:
             return f"{inner[:at]} ({symbol}){inner[at:].lstrip()}"
     return inner + symbol
 
 
 def _array(inner, extent):
-    at = _outside(inner, " [")
+    at = _find_outside_templates(inner, " [")
     if at >= 0:
         return f"{inner[:at]} [{extent}]{inner[at + 1 :]}"
     return f"{inner} [{extent}]"
 
 
-def _outside(text, mark):
+def _find_outside_templates(text, mark):
     """Returns the position of `mark` in `text` outside of template arguments, or -1."""
     depth = 0
     for at, char in enumerate(text):

@@ -32,7 +32,7 @@ def commutes(function, dtype) -> bool:
             return False
         dtype = signature.args[0].dtype
     a, b = definition.parameters
-    match _words(definition):
+    match _expression_tokens(definition):
         case [x, sign, y] if sign in _SIGNS:
             pass
         case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_ours(function, name):
@@ -69,10 +69,10 @@ def _is_operation(function, sign, dtype):
     if any(t.dtype != dtype for s in function.signatures for t in s.args):
         return False
     x, y = definition.parameters
-    return _words(definition) in ([x, sign, y], [y, sign, x] if sign == "+" else None)
+    return _expression_tokens(definition) in ([x, sign, y], [y, sign, x] if sign == "+" else None)
 
 
-def _words(definition):
+def _expression_tokens(definition):
     """Returns the list of tokens of the expression that the function returns."""
     words = [token.text for token in tokenize(definition.expression)]
     if words[:1] == ["return"] and words[-1:] == [";"]:

@@ -273,7 +273,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             return array.astype(dtype)
         return _device_cast(array, dtype, stream)
 
-    def _lay(self, array, axes, order, stream):
+    def _copy_contiguous(self, array, axes, order, stream):
         """Returns a copy whose core, along `axes`, is contiguous in that order."""
         axes = list(axes) if order == "C" else list(axes)[::-1]
         rest = [axis for axis in range(array.ndim) if axis not in axes]
@@ -284,7 +284,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             copy = moved.copy("C", stream or 0)
         return copy.transpose(*np.argsort([*rest, *axes]).tolist())
 
-    def _give(self, out, result, stream):
+    def _copy_result(self, out, result, stream):
         """Copies a result to the caller's output array."""
         if isinstance(out, np.ndarray):
             np.copyto(out, result, casting="unsafe")

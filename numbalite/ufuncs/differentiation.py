@@ -109,7 +109,7 @@ class Family:
 
     def _derivative(self, order):
         function = Derivative(self.function, order)
-        given = [s for s in self.given if _has(s, order)]
+        given = [s for s in self.given if _supports_order(s, order)]
         if self.given and not given:
             function.signature_of(self.given[0])  # raises
         return self.make(function, [function.signature_of(s) for s in given], self.ufunc.nout)
@@ -230,7 +230,7 @@ def _cached(place, *args, kind=Family):
     return family
 
 
-def _has(signature, order):
+def _supports_order(signature, order):
     return derivatives.is_differentiable(signature) and all(
         is_floating(signature.args[i]) for i in order.inputs
     )

@@ -159,7 +159,7 @@ class Owner:
     def make(self, nin, nout, loops):
         """Returns the ufunc with these loops. If there are none, loops are compiled on demand."""
         if self.target == "parallel":
-            threads.most()  # the pool's size is set before a loop needs it
+            threads.pool_size()  # the pool's size is set before a loop needs it
         _register()
         self.nin, self.nout = nin, nout
         self.__name__ = element.plain_name(self.function)
@@ -260,7 +260,7 @@ class Owner:
     def equal(self):
         """Returns an equal ufunc, made from the same function and options: the same object in all calls."""
         if self._equal is None:
-            self._equal = _again(*self.arguments())
+            self._equal = _unpickle(*self.arguments())
         return self._equal
 
     def like_this(self, function, signatures, results=None):
@@ -280,7 +280,7 @@ class Owner:
         )  # fmt: skip
 
 
-def _again(function, signatures, layout, target, identity, options, doc, writable=()):
+def _unpickle(function, signatures, layout, target, identity, options, doc, writable=()):
     if layout is None:
         return make_ufunc(function, signatures, target, identity, options, doc)
     return make_gufunc(function, signatures, layout, target, identity, options, doc, writable)
@@ -301,5 +301,5 @@ def _register():
 def _reduce(ufunc):
     owner = _core.ufunc_owner(ufunc)
     if owner is not None:
-        return _again, owner.arguments()
+        return _unpickle, owner.arguments()
     return _before(ufunc) if _before is not None else ufunc.__name__

@@ -103,14 +103,14 @@ class MapReduce:
                     f"reduction operation '{self._ufunc.__name__}' is not reorderable, so at most one "
                     "axis may be specified"
                 )
-            kept = operands.without(shape, axes)
+            kept = operands.drop_axes(shape, axes)
             whole = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else kept
             if out is not None and out.shape != whole:
                 raise ValueError(f"out= has shape {out.shape}, the result {whole}")
             target = out if self._fits(out, given) else operands.empty(whole, self._dtype)
             flat = target
             if keepdims:
-                flat = target._geometry(kept, operands.without(target.strides, axes))
+                flat = target._geometry(kept, operands.drop_axes(target.strides, axes))
             self._run(given, shape, axes, flat, stream)
         if out is not None:
             if target is not out:
@@ -171,7 +171,7 @@ class MapReduce:
     def _planned(self, given, every, shape, axes):
         """Plans the launch for operands of this geometry: kernel, grid, schedule, plan and packed strides."""
         linear = shapes.packed(shape, _SCALE, "C")
-        places = iter(shapes.packed(operands.without(shape, axes), self._dtype.itemsize, "C"))
+        places = iter(shapes.packed(operands.drop_axes(shape, axes), self._dtype.itemsize, "C"))
         kept, reduced = [], []
         for i, length in enumerate(shape):
             if i in axes:
@@ -189,7 +189,7 @@ class MapReduce:
         steps = [step[-1] for step in along] if in_row else None
         lengths, *strides = _merged(shape, every, range(len(shape)))
         outer = [
-            [*operands.without(row, axes), *step[:-1]]
+            [*operands.drop_axes(row, axes), *step[:-1]]
             for row, step in zip(every, along, strict=True)
         ]
         kinds = tuple(map(_kind, given, steps or [1] * len(given)))
@@ -265,7 +265,7 @@ class MapReduce:
             for i, (kind, dtype) in enumerate(zip(form.kinds, form.stored, strict=True))
         ]
         words = ", ".join(
-            _word(i, kind, t.cxx)
+            _element_expression(i, kind, t.cxx)
             for i, (kind, t) in enumerate(zip(form.kinds, self._signature.args, strict=True))
         )
         call = f"{self._mapped}({words})" if self._mapped else element.call(typed, namespace, words)
@@ -308,7 +308,7 @@ def _read(number, kind, dtype):
     return f"const {items} x{number} = *(const {items} *)place[{number}];"
 
 
-def _word(number, kind, cxx):
+def _element_expression(number, kind, cxx):
     """Returns the C++ expression for an operand's element j of the N loaded ones."""
     if kind in _ARRAYS:
         return f"x{number}.template get<{cxx}>(j)"

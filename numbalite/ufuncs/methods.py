@@ -165,7 +165,7 @@ class ReductionMethods:
                 f"reduction operation '{self.__name__}' is not reorderable, so at most one axis may "
                 f"be specified"
             )
-        kept = operands.without(x.shape, axes)
+        kept = operands.drop_axes(x.shape, axes)
         shape = kept
         if keepdims:
             shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
@@ -179,11 +179,11 @@ class ReductionMethods:
             mask = None if mask is None else operands.to_device(mask, stream)
             if mask is not None:
                 mask = operands.spread(mask, x.shape)
-            axis_order = x.strides if keepdims else operands.without(x.strides, axes)
+            axis_order = x.strides if keepdims else operands.drop_axes(x.strides, axes)
             target = call.target(shape, axis_order, loop, x, mask)
             flat = target
             if keepdims:
-                flat = target._geometry(kept, operands.without(target.strides, axes))
+                flat = target._geometry(kept, operands.drop_axes(target.strides, axes))
             loops, computed_in = self._reduction_loops_for(x.dtype, loop)
             reducer = reduce_axes(
                 loops, x, axes, computed_in, flat, initial=initial, where=mask,
@@ -298,7 +298,7 @@ class ReductionMethods:
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.spread(second, places.shape)
-            found = scatter.at(self._reduction_loops, target, places, second, loop, stream)
+            found = scatter.apply_at(self._reduction_loops, target, places, second, loop, stream)
             if on_device and target is not x:
                 x._copy(target, stream)
             if not on_device:

@@ -99,7 +99,7 @@ def axes_of(axis, ndim) -> tuple:
     return tuple(sorted(numbers))
 
 
-def without(shape, axes) -> tuple:
+def drop_axes(shape, axes) -> tuple:
     """Returns a shape (or strides) without these axes."""
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 

@@ -288,7 +288,7 @@ class Loops:
         self._loops = {}
         self._families = set()
         self._reducers = {}
-        self.natures = {}  # type number -> the operation that scatter.at derives from the function
+        self.natures = {}  # type number -> the operation that scatter.apply_at derives from the function
 
     def generated(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,

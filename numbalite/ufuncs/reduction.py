@@ -160,7 +160,7 @@ class Reduce(_core.Reduction):
         if size is not None:
             array = _first(array, size)
         axes = operands.axes_of(axis, array.ndim)
-        shape = operands.without(array.shape, axes)
+        shape = operands.drop_axes(array.shape, axes)
         initial = initial_of(init, array.dtype, self.__name__)
         if initial is None and 0 in array.shape:
             initial = initial_of(self._identity, array.dtype, self.__name__)

@@ -143,11 +143,11 @@ def _on_device(shape, parts, stream):
             array = array.astype(np.int64, copy=False)
         return Places(operands.contiguous(array, stream), None if one.is_within() else one)
     for one in indices:
-        _look(one, stream)
+        _check_bounds(one, stream)
     return Places(_joined(shape, indices, stream))
 
 
-def _look(index, stream):
+def _check_bounds(index, stream):
     """Checks the bounds of an index array on the device and waits for the result. IndexError."""
     bad = _zeros(1, stream)
     flat = index.array
@@ -159,7 +159,7 @@ def _look(index, stream):
 
 
 @jit
-def _insist(bad):
+def _assert_bounds(bad):
     'assert(bad[0] == 0 && sizeof "an index of ufunc.at is out of bounds");'
 
 
@@ -167,7 +167,7 @@ def _is_captured(bad, stream):
     """Is the stream being captured? Then a failed assert reports a wrong index when the graph is launched."""
     if not getattr(stream, "is_capturing", False):
         return False
-    _insist[1, 1, stream](bad)
+    _assert_bounds[1, 1, stream](bad)
     return True
 
 
@@ -231,7 +231,7 @@ def _blocks(count, each=1, most=_MAX_BLOCKS):
     return max(1, min(-(-count // (plans.THREADS * each)), most))
 
 
-def at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> Any:
+def apply_at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> Any:
     """Runs ``array[i] = f(array[i], operand[j])`` for each j, with i = places[j].
 
     ``operand`` is a device array with broadcast strides, one number on the host, or None for a function of one number.
@@ -305,7 +305,7 @@ def _in_order(loops, array, places, operand, loop, stream):
     """Applies an operation whose order matters: sorts the places (where their array is), one thread per element."""
     numbers = places.array
     if places.unchecked is not None:
-        _look(places.unchecked, stream)
+        _check_bounds(places.unchecked, stream)
         numbers = _joined((array.size,), [places.unchecked], stream)
     if operands.is_on_device(numbers):
         numbers = numbers._reshaped((places.size,), "C", False)

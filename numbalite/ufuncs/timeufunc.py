@@ -65,7 +65,7 @@ class TimeUfunc:
         if out is not None:
             outputs = out if isinstance(out, tuple) else (out,)
         inputs = [x if hasattr(x, "dtype") else np.asarray(x) for x in inputs]
-        signature, ufunc = self._part(inputs)
+        signature, ufunc = self._select_ufunc(inputs)
         dtypes = _dtypes(signature)
         counts = [_count(self, x, t) for x, t in zip(inputs, dtypes, strict=False)]
         results = dtypes[self.nin :]
@@ -85,7 +85,7 @@ class TimeUfunc:
         ]
         return tuple(timed) if isinstance(found, tuple) else timed[0]
 
-    def _part(self, inputs):
+    def _select_ufunc(self, inputs):
         """Returns (signature, ufunc) for these inputs: the first with exactly these types, else the first to which they
         can be converted."""
         for fits in (lambda a, b: a == b, np.can_cast):

@@ -117,7 +117,7 @@ class Locals:
         kind = f"[{len(name) + 1} x i8]"
         return f"i8* getelementptr ({kind}, {kind}* @nl.unset.{at}, i64 0, i64 0)"
 
-    def looks(self, function: str) -> bool:
+    def reads_arguments(self, function: str) -> bool:
         """Does the function use all of its arguments?"""
         if mangled := re.match(r"_Z(\d+)", function):
             name = function[mangled.end() :][: int(mangled[1])]
@@ -372,7 +372,7 @@ class _Function:
             number, unset, what = (
                 self._integer(_twin(name), type_, out),
                 self._new(),
-                self._what(found["at"], out),
+                self._describe_read(found["at"], out),
             )
             out.append(f"  {unset} = icmp eq i{_bits(type_)} {number}, 0")
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
@@ -389,7 +389,9 @@ class _Function:
             out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin(name)} to i8*")
         out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
         out.append(f"  {unset} = icmp eq i8 {state}, 0")
-        out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {self._what(name, out)}){debug}")
+        out.append(
+            f"  call void @{_TELL}(i1 zeroext {unset}, {self._describe_read(name, out)}){debug}"
+        )
 
     def _add_matrices(self, line, out):
         """Reports the fragments that a function reads; the shadow of the first byte represents each."""
@@ -403,7 +405,7 @@ class _Function:
                 out.append(f"  {pointer} = bitcast {type_} {_twin(name)} to i8*")
             out.append(f"  {state} = load i8, {kind} {pointer}, align 1")
             out.append(f"  {unset} = icmp eq i8 {state}, 0")
-            what = self._what(name, out)
+            what = self._describe_read(name, out)
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _uses_value(self, line, name):
@@ -412,7 +414,7 @@ class _Function:
             return store["at"] == name or store["at"] not in self.own
         if " call " in line:
             called = _CALLED.search(line)
-            return called is not None and self.module.looks(called[1])
+            return called is not None and self.module.reads_arguments(called[1])
         return not (line.startswith("  ret ") or " = insertvalue " in line)
 
     def _integer(self, value, type_, out):
@@ -423,7 +425,7 @@ class _Function:
         out.append(f"  {number} = {cast} {type_} {value} to i{_bits(type_)}")
         return number
 
-    def _what(self, pointer, out):
+    def _describe_read(self, pointer, out):
         """Returns the text of the call arguments that describe the read: variable name, number of indices (-1: a
         field), the indices."""
         root, indices, at = self.whole[pointer], [], pointer

@@ -483,10 +483,10 @@ class _Translation:
         if "=" in texts or ("{" in texts and not own) or (own and "{" in self._tail(own, last)):
             return False
         return not self._has_list(first, last) or not {"*", "&", "("} & set(
-            self._outside(first, last)
+            self._outside_templates(first, last)
         )
 
-    def _outside(self, first, last):
+    def _outside_templates(self, first, last):
         """Yields the texts of the tokens outside template arguments."""
         angles = 0
         for text in self._texts(first, last):

@@ -324,17 +324,17 @@ def Xgesvd(
 # ------------------------------------------------------------------------------------ many small ones
 
 
-def _at(address, shape, strides, kind):
+def _array_at(address, shape, strides, kind):
     """Returns a device array over an address from an array of addresses, the argument of a batched function."""
     return _core.from_pointer(int(address), shape, strides, np.dtype(kind))
 
 
 def _addresses(address, count, stream):
-    return _at(address, (count,), None, "u8").copy_to_host(stream=stream)
+    return _array_at(address, (count,), None, "u8").copy_to_host(stream=stream)
 
 
 def _matrix_at(address, rows, columns, ld, kind, stream):
-    array = _at(address, (ld * (columns - 1) + rows,), None, kind)
+    array = _array_at(address, (ld * (columns - 1) + rows,), None, kind)
     return array, _read(array, rows, columns, ld, kind, stream).copy()
 
 
@@ -418,7 +418,7 @@ def _potrf_batched(kind):
     def potrf(stream, handle, upper, n, addresses, ld, infos, count):
         places = _addresses(addresses, count, stream)
         for address, info in zip(places, _items(infos, count, 1, "i4")):
-            array = _at(address, (ld * (n - 1) + n,), None, kind)
+            array = _array_at(address, (ld * (n - 1) + n,), None, kind)
             Xpotrf(stream, handle, 0, upper, n, code, array, ld, code, None, 0, 0, 0, info)
         return 0
 
