@@ -375,28 +375,32 @@ static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
 /* ---- type ---- */
 
 static PyGetSetDef devarray_getset[] = {
-    {"shape", devarray_shape, NULL, "Elements along each dimension.", NULL},
-    {"strides", devarray_strides, NULL, "Bytes from one element to the next, for each dimension.",
-     NULL},
+    {"shape", devarray_shape, NULL, "The length of each dimension, in elements.", NULL},
+    {"strides", devarray_strides, NULL,
+     "For each dimension, the distance between neighbouring elements in bytes.", NULL},
     {"dtype", devarray_dtype, NULL, "The NumPy dtype of the elements.", NULL},
     {"ndim", devarray_ndim, NULL, "Number of dimensions.", NULL},
     {"size", devarray_size, NULL, "Number of elements.", NULL},
     {"itemsize", devarray_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", devarray_nbytes, NULL, "Bytes of all elements.", NULL},
     {"address", devarray_address, NULL, "Device address of the first element.", NULL},
-    {"_address", devarray_address_unexposed, NULL, "The same, not to be given away.", NULL},
-    {"device", devarray_device, NULL, "Number of the device that holds the memory.", NULL},
-    {"base_nbytes", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.",
+    {"_address", devarray_address_unexposed, NULL,
+     "The address, for use inside numbalite only: it does not count as passed to other code.",
      NULL},
-    {"alloc_size", devarray_base_nbytes, NULL, "Bytes of the memory that this is a view of.", NULL},
+    {"device", devarray_device, NULL, "The index of the device of the memory.", NULL},
+    {"base_nbytes", devarray_base_nbytes, NULL,
+     "The bytes of the whole allocation, of which the array may be a view.", NULL},
+    {"alloc_size", devarray_base_nbytes, NULL,
+     "The bytes of the whole allocation, of which the array may be a view.", NULL},
     {"readonly", devarray_readonly, NULL,
-     "Memory that its owner lends for reading only, or a view of broadcast_to, which kernels alone "
-     "write to.",
+     "Is the array read-only? So are memory that another library lends for reading, and the result "
+     "of broadcast_to, which only kernels may write to.",
      NULL},
-    {"stream", devarray_stream, NULL, "Stream of the methods where none is given; 0: the default.",
-     NULL},
-    {"_is_view", devarray_is_view, NULL, "Was it made over the memory of another array?", NULL},
-    {"_owner", devarray_owner, NULL, "Object that owns memory which is not ours, or None.", NULL},
+    {"stream", devarray_stream, NULL,
+     "The stream of method calls without stream=; 0: the default stream.", NULL},
+    {"_is_view", devarray_is_view, NULL, "Is the array a view of another array's memory?", NULL},
+    {"_owner", devarray_owner, NULL,
+     "The object of another library that owns the memory; None if numbalite allocated it.", NULL},
     {"__cuda_array_interface__", nl_py_arrayinterface_get, NULL, "CUDA Array Interface, version 3.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
@@ -405,56 +409,71 @@ static PyGetSetDef devarray_getset[] = {
 static PyMethodDef devarray_methods[] = {
     {"is_c_contiguous", devarray_is_c, METH_NOARGS, "Whether the array is C-contiguous."},
     {"is_f_contiguous", devarray_is_f, METH_NOARGS, "Whether the array is Fortran-contiguous."},
-    {"_record", devarray_record, METH_NOARGS, "_record(): an array of one record as that record."},
-    {"_call_key", devarray_call_key, METH_NOARGS, "What a library's call of it is found again by."},
-    {"_bind", devarray_bind, METH_O, "_bind(stream): the same array with another default stream."},
+    {"_record", devarray_record, METH_NOARGS,
+     "_record(): returns an array of one record as a record object."},
+    {"_call_key", devarray_call_key, METH_NOARGS,
+     "_call_key(): returns the part of the key of a cached library call that describes the array."},
+    {"_bind", devarray_bind, METH_O,
+     "_bind(stream): returns a view of the array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
-     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): any geometry inside the same "
-     "memory; repeated: one that only kernels may write to."},
+     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): returns a view of the same "
+     "memory with any geometry inside it; repeated: only kernels may write to it."},
     {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_devcopy_download),
-     "_download(order, stream=None): a new NumPy array, complete on return."},
+     "_download(order, stream=None): returns the elements as a new NumPy array, after the copy has "
+     "ended."},
     {"_in_capture", nl_py_devcopy_in_capture, METH_NOARGS,
-     "Is there a capture, in any thread, that does not allow to copy the elements to the host?"},
+     "_in_capture(): returns whether a capture, in any thread, forbids to copy the elements to the "
+     "host."},
     {"_write", KEYWORDS(nl_py_devcopy_write),
      "_write(src, stream=None): copies from a NumPy array."},
     {"_copy", KEYWORDS(nl_py_devcopy_copy), "_copy(src, stream=None): copies from a device array."},
     {"_fill", KEYWORDS(nl_py_devcopy_fill),
-     "_fill(value, stream=None): value is a 0-d NumPy array."},
+     "_fill(value, stream=None): sets all elements to value, a 0-dimensional NumPy array."},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))nl_py_array_ufunc,
      METH_FASTCALL | METH_KEYWORDS,
-     "__array_ufunc__(ufunc, method, *inputs, **keywords): computed on the device, as NumPy does."},
+     "__array_ufunc__(ufunc, method, *inputs, **keywords): calls NumPy's ufunc on the device."},
     {"__array_function__", (PyCFunction)(void (*)(void))nl_py_array_function, METH_FASTCALL,
-     "__array_function__(function, types, args, keywords): computed on the device, as NumPy does."},
+     "__array_function__(function, types, args, keywords): calls NumPy's function on the device."},
     {"__dlpack__", KEYWORDS(nl_py_dlpackout_dlpack),
-     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): a DLPack capsule "
-     "over the memory. On the simulator it is memory of the host; dl_device=(1, 0) gives a copy in "
-     "host memory from a GPU too."},
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None): returns a DLPack "
+     "capsule over the memory, which is host memory on the simulator. With dl_device=(1, 0), a GPU "
+     "copies the elements to host memory."},
     {"__dlpack_device__", nl_py_dlpackout_dlpack_device, METH_NOARGS,
-     "(2, device) on a GPU (kDLCUDA), (1, 0) on the simulator (kDLCPU)."},
+     "__dlpack_device__(): returns (2, device) on a GPU (kDLCUDA), (1, 0) on the simulator "
+     "(kDLCPU)."},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef functions[] = {
     {"device_array", (PyCFunction)(void (*)(void))device_array, METH_FASTCALL | METH_KEYWORDS,
      "device_array(shape, dtype='float64', strides=None, order='C', stream=0)\n--\n\n"
-     "A new uninitialized array on the calling thread's device.\n\n"
-     "`shape` is an int or a tuple of ints, `dtype` any dtype of NumPy except objects,\n"
-     "`order` \"C\" or \"F\"; `strides`, in bytes, may leave gaps. `stream` is the default\n"
-     "stream of the array's methods. TypeError or ValueError for invalid arguments, CudaAPIError\n"
-     "if the device's memory is full.\n\n"
+     "Creates an uninitialized array on the current device.\n\n"
+     "Parameters\n----------\n"
+     "shape : int or tuple of ints\n"
+     "dtype : dtype\n    Any dtype of NumPy except objects.\n"
+     "strides : tuple of ints, optional\n"
+     "    Strides in bytes; gaps between elements are allowed.\n"
+     "order : {'C', 'F'}\n    The memory layout, without strides.\n"
+     "stream : Stream or int\n    The default stream of the array's methods.\n\n"
+     "Returns\n-------\n"
+     "DeviceNDArray\n\n"
+     "Raises\n------\n"
+     "TypeError, ValueError\n    An argument is invalid.\n"
+     "CudaAPIError\n    The device's memory is full.\n\n"
+     "Examples\n--------\n"
      ">>> d = cuda.device_array((2, 3), np.float32)\n"
      ">>> d[:] = 1\n"
      ">>> d.copy_to_host().sum()\n"
      "np.float32(6.0)"},
     {"device_empty", KEYWORDS(device_empty),
-     "device_empty(shape, dtype, order='C', strides=None): a new array, not initialised."},
+     "device_empty(shape, dtype, order='C', strides=None): returns a new uninitialized array."},
     {"from_pointer", KEYWORDS(from_pointer),
-     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): an array over "
-     "memory that owner keeps."},
+     "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): returns an array "
+     "over the memory at an address, which must stay allocated while owner is alive."},
     {"register_array_class", register_array_class, METH_O,
-     "register_array_class(cls): the sub-class of DeviceArray that arrays are made of."},
+     "register_array_class(cls): sets the subclass of DeviceArray for all new arrays."},
     {"register_record_class", register_record_class, METH_O,
-     "register_record_class(cls): the sub-class of DeviceArray that records are made of."},
+     "register_record_class(cls): sets the subclass of DeviceArray for records."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef devarray_members[] = {

@@ -523,38 +523,42 @@ static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"set_open_hook", set_open_hook, METH_O,
-     "set_open_hook(hook): hook(None) is called before the driver is opened, hook(kind) after."},
+     "set_open_hook(hook): sets a function that is called as hook(None) before the driver is "
+     "opened, and as hook(kind) afterwards."},
     {"configure", configure, METH_VARARGS,
-     "configure(kind, sim_devices=1, first=0): which driver to open, \"auto\", \"cuda\" or "
-     "\"sim\", and "
-     "the device that threads begin with."},
-    {"open", open_, METH_NOARGS, "Opens the driver if need be; returns \"cuda\" or \"sim\"."},
+     "configure(kind, sim_devices=1, first=0): sets the driver to open, \"auto\", \"cuda\" or "
+     "\"sim\", the number of simulated devices, and the initial device of each thread."},
+    {"open", open_, METH_NOARGS,
+     "open(): opens the driver if it is not open yet. Returns \"cuda\" or \"sim\"."},
     {"end", end, METH_NOARGS,
      "Releases the caches of reductions, and waits for all devices, interruptibly; called when the "
      "interpreter ends, before destructors would wait."},
     {"give_up", end_all_waits, METH_NOARGS,
-     "Something may run for ever: the end of the process waits for no device."},
+     "give_up(): makes the process exit without waiting for devices, where a kernel may never "
+     "end."},
     {"set_wait_limit", set_wait_limit, METH_VARARGS,
-     "set_wait_limit(seconds, process=False): after so long a wait of the calling thread ends (0: "
-     "never, negative: as in the process), where the driver does not end it itself."},
+     "set_wait_limit(seconds, process=False): sets the time after which a wait of the calling "
+     "thread fails, if the driver itself has no limit. 0: never; negative: the limit of the "
+     "process."},
     {"synchronize_all", synchronize_all, METH_NOARGS,
-     "Waits for all devices that are in use; the first error is raised."},
+     "synchronize_all(): waits for all devices that are in use, then raises the first error."},
     {"progress", progress, METH_NOARGS,
-     "(kernel, blocks done, blocks of the grid, seconds) of the simulated grid that has run "
-     "longest; (\"\", "
-     "0, 0, 0.0) if a GPU works on its default stream; None if nothing runs. Binds a device to the "
-     "thread."},
-    {"is_open", is_open, METH_NOARGS, "Is the driver open?"},
+     "progress(): returns (kernel, finished blocks, blocks of the grid, seconds) of the oldest "
+     "simulated grid that runs; (\"\", 0, 0, 0.0) if a GPU executes work in its default stream; "
+     "None if nothing runs. Binds a device to the thread."},
+    {"is_open", is_open, METH_NOARGS, "is_open(): returns whether the driver is open."},
     {"driver_kind", driver_kind, METH_NOARGS,
-     "\"cuda\" or \"sim\", None before opening: for messages. Decisions ask driver_has."},
+     "driver_kind(): returns \"cuda\" or \"sim\", or None if the driver is not open. Use it in "
+     "messages only; code that depends on the driver calls driver_has."},
     {"driver_has", driver_has, METH_O,
-     "driver_has(name): opens it, and returns whether it has \"checks\" (of kernels while they "
-     "run), "
-     "\"host_code\" (kernels are code for the host), \"host_memory\" (devices' memory is the "
-     "host's)."},
-    {"fallback_reason", fallback_reason, METH_NOARGS, "Why \"auto\" took the simulator, or None."},
+     "driver_has(name): opens the driver, and returns whether it has \"checks\" (of running "
+     "kernels), \"host_code\" (kernels are compiled for the host) or \"host_memory\" (device "
+     "memory "
+     "is host memory)."},
+    {"fallback_reason", fallback_reason, METH_NOARGS,
+     "fallback_reason(): returns why \"auto\" has selected the simulator, or None if it has not."},
     {"probe", probe, METH_NOARGS,
-     "The reason why no GPU is usable; None if one is. Opens nothing."},
+     "probe(): returns why no GPU can be used, or None if one can. Opens no driver."},
     {"driver_version", driver_version, METH_NOARGS,
      "The CUDA version that the driver supports, 1000 * major + 10 * minor."},
     {"device_count", device_count, METH_NOARGS, "The number of devices."},
@@ -565,17 +569,21 @@ static PyMethodDef methods[] = {
     {"device_total_memory", device_total_memory, METH_O, "device_total_memory(device) -> bytes"},
     {"device_pci_bus_id", device_pci_bus_id, METH_O, "device_pci_bus_id(device) -> str"},
     {"can_access_peer", can_access_peer, METH_VARARGS,
-     "can_access_peer(device, peer): can device reach peer's memory?"},
+     "can_access_peer(device, peer): returns whether a device can access the memory of another."},
     {"enable_peer_access", enable_peer_access, METH_VARARGS,
-     "enable_peer_access(device, peer): lets kernels of device use peer's memory."},
-    {"current_device", current_device, METH_NOARGS, "The number of this thread's device."},
-    {"select_device", select_device, METH_O, "Selects this thread's device."},
+     "enable_peer_access(device, peer): lets kernels of a device access the memory of another."},
+    {"current_device", current_device, METH_NOARGS,
+     "current_device(): returns the index of the calling thread's device."},
+    {"select_device", select_device, METH_O,
+     "select_device(device): selects the device of the calling thread."},
     {"unselect_device", unselect_device, METH_NOARGS,
-     "Lets this thread use the default device again."},
-    {"selected_device", selected_device, METH_NOARGS, "What this thread has selected, or None."},
+     "unselect_device(): the calling thread uses the default device again."},
+    {"selected_device", selected_device, METH_NOARGS,
+     "selected_device(): returns the device that the calling thread has selected, or None."},
     {"select_first_device", select_first_device, METH_O,
-     "Selects the device of all threads that have not selected one."},
-    {"synchronize", synchronize, METH_NOARGS, "Waits for all work of this thread's device."},
+     "select_first_device(device): sets the device of all threads that have not selected one."},
+    {"synchronize", synchronize, METH_NOARGS,
+     "synchronize(): waits for all work of the calling thread's device."},
     {"synchronize_device", synchronize_device, METH_O, "Waits for all work of a device."},
     {"reset_device", reset_device, METH_O,
      "Destroys and remakes the context of a device: everything on it is lost."},
@@ -585,9 +593,9 @@ static PyMethodDef methods[] = {
     {"memory_info", memory_info, METH_NOARGS, "(free, total) bytes of this thread's device."},
     {"context_handle", context_handle, METH_O, "context_handle(device): the CUcontext, an int."},
     {"device_generation", device_generation, METH_O,
-     "device_generation(device): a number that goes up when the device is reset."},
+     "device_generation(device): returns a number that increases at each reset of the device."},
     {"memory_range", memory_range, METH_O,
-     "memory_range(address) -> (base, size) of the allocation that the address is in."},
+     "memory_range(address): returns (base, size) of the allocation that contains the address."},
     {"priority_range", priority_range, METH_NOARGS,
      "(least, greatest) priority of streams of this thread's device."},
     {"profiler_start", profiler_start, METH_NOARGS, "Starts collecting for a profiler."},

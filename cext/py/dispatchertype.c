@@ -279,11 +279,12 @@ static void dispatcher_dealloc(PyObject *self) {
 
 static PyMethodDef dispatcher_methods[] = {
     {"_resolve", dispatcher_resolve, METH_VARARGS,
-     "_resolve(device, codes, args) -> Kernel: sub-classes find or compile one."},
+     "_resolve(device, codes, args) -> Kernel: defined by subclasses, which find or compile it."},
     {"_only", dispatcher_only, METH_VARARGS,
-     "_only(device, kernel): the kernel on that device, whatever the arguments."},
+     "_only(device, kernel): sets the kernel for all argument types on a device."},
     {"_add", dispatcher_add, METH_VARARGS,
-     "_add(device, codes, kernel): the kernel for arguments of these type codes on that device."},
+     "_add(device, codes, kernel): adds the kernel for arguments with these type codes on a "
+     "device."},
     {"_clear", dispatcher_forget, METH_NOARGS, "_clear(): forgets all kernels."},
     {NULL, NULL, 0, NULL}};
 

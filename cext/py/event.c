@@ -124,19 +124,44 @@ static PyObject *event_get_device(py_event *self, void *Py_UNUSED(unused)) {
 
 static PyMethodDef event_methods[] = {
     {"record", (PyCFunction)(void (*)(void))event_record, METH_VARARGS | METH_KEYWORDS,
-     "record(stream=0): the event happens when the stream's work so far is done."},
+     "record($self, /, stream=0)\n--\n\n"
+     "Enqueues the event in a stream: it is reached when all earlier work of the stream is "
+     "done.\n\n"
+     "Parameters\n----------\n"
+     "stream : Stream or int\n    0 is the current stream.\n\n"
+     "Raises\n------\n"
+     "CudaAPIError\n    The stream belongs to another device."},
     {"wait", (PyCFunction)(void (*)(void))event_wait, METH_VARARGS | METH_KEYWORDS,
-     "wait(stream=0): later work of the stream waits for the event."},
-    {"query", (PyCFunction)event_query, METH_NOARGS, "Has the event happened?"},
-    {"synchronize", (PyCFunction)event_synchronize, METH_NOARGS, "Waits for the event."},
+     "wait($self, /, stream=0)\n--\n\n"
+     "Makes later work of a stream wait for the event, without blocking the host.\n\n"
+     "Parameters\n----------\n"
+     "stream : Stream or int\n    0 is the current stream."},
+    {"query", (PyCFunction)event_query, METH_NOARGS,
+     "query($self, /)\n--\n\n"
+     "Returns whether the event was reached, without waiting.\n\n"
+     "Returns\n-------\n"
+     "bool\n    True if all work before the event is done, or if it was never recorded."},
+    {"synchronize", (PyCFunction)event_synchronize, METH_NOARGS,
+     "synchronize($self, /)\n--\n\n"
+     "Blocks the calling thread until the event is reached.\n\n"
+     "Raises\n------\n"
+     "KernelError\n    A kernel before the event has failed."},
     {"elapsed_time", (PyCFunction)(void (*)(void))event_elapsed_time, METH_VARARGS | METH_KEYWORDS,
-     "elapsed_time(evtend): milliseconds from this event to evtend; both must have happened."},
+     "elapsed_time($self, /, evtend)\n--\n\n"
+     "Returns the time from this event to a later one.\n\n"
+     "Parameters\n----------\n"
+     "evtend : Event\n    The later event. Both must have been reached.\n\n"
+     "Returns\n-------\n"
+     "float\n    The time in milliseconds.\n\n"
+     "Raises\n------\n"
+     "CudaAPIError\n"
+     "    An event was not recorded, was not reached yet, or was created with timing=False."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef event_getset[] = {
-    {"handle", (getter)event_get_handle, NULL, "The driver's handle, an int.", NULL},
-    {"device", (getter)event_get_device, NULL, "The number of the event's device.", NULL},
+    {"handle", (getter)event_get_handle, NULL, "The CUevent, as an int.", NULL},
+    {"device", (getter)event_get_device, NULL, "The index of the event's device.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -147,7 +172,8 @@ static PyMemberDef event_members[] = {
 
 static PyType_Slot event_slots[] = {
     {Py_tp_doc, "Event(timing=True)\n--\n\n"
-                "A mark in a stream, to wait for and to measure between; `cuda.event` makes one."},
+                "A CUDA event, created by `cuda.event`: streams and the host can wait for it, and "
+                "the time between two events can be measured."},
     {Py_tp_new, event_new},
     {Py_tp_dealloc, event_dealloc},
     {Py_tp_traverse, event_traverse},

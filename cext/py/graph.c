@@ -209,27 +209,35 @@ static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 
 static PyMethodDef functions[] = {
     {"capture_stream", capture_stream, METH_NOARGS,
-     "The number of the stream that this thread captures, on which work without a stream "
-     "runs; or 0."},
-    {"capture_here", is_capturing_in_thread, METH_NOARGS, "Is a capture of this thread active?"},
+     "capture_stream(): returns the number of the stream that this thread captures, which work "
+     "without an explicit stream uses; 0 without a capture."},
+    {"capture_here", is_capturing_in_thread, METH_NOARGS,
+     "capture_here(): returns whether this thread captures a stream."},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef graph_methods[] = {
     {"_finish", graph_finish, METH_NOARGS, "Ends the capture; the graph can be launched."},
     {"_abandon", graph_abandon, METH_NOARGS, "Ends the capture, if it goes on, and drops it."},
     {"launch", (PyCFunction)(void (*)(void))graph_launch, METH_FASTCALL | METH_KEYWORDS,
-     "launch(stream=0)\n\nPuts all captured work into a stream, with one call of the driver. A "
-     "graph runs once at a time: a launch begins when the one before has ended."},
+     "launch($self, /, stream=0)\n--\n\n"
+     "Enqueues all captured work in a stream, by one call of the driver.\n\n"
+     "A launch begins after the previous launch of the same graph has ended.\n\n"
+     "Parameters\n----------\n"
+     "stream : Stream or int\n    0 is the current stream.\n\n"
+     "Raises\n------\n"
+     "RuntimeError\n    The graph is still being captured."},
     {"upload", (PyCFunction)(void (*)(void))graph_upload, METH_VARARGS | METH_KEYWORDS,
-     "upload(stream=0)\n\nDoes ahead what the first launch would do: after it, that is as fast as "
-     "any."},
+     "upload($self, /, stream=0)\n--\n\n"
+     "Copies the graph to the device, which otherwise the first launch does.\n\n"
+     "Parameters\n----------\n"
+     "stream : Stream or int\n    0 is the current stream."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef graph_getset[] = {
     {"launches", graph_launches, NULL,
      "The captured launches of kernels, in order: a tuple of CapturedLaunch.", NULL},
     {"stream", graph_stream, NULL, "The stream that was captured.", NULL},
-    {"is_capturing", graph_is_capturing, NULL, "Is its capture still going on?", NULL},
+    {"is_capturing", graph_is_capturing, NULL, "Is the graph still being captured?", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyMemberDef graph_members[] = {

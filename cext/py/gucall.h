@@ -36,7 +36,7 @@ typedef struct nl_py_gucall {
     const char *orders;
     nl_py_operand operands[NL_GU_MAX_OPERANDS];
     nl_py_operand outs[NL_GU_MAX_OPERANDS]; /* the caller's arrays that are replaced by copies */
-    int stands_in[NL_GU_MAX_OPERANDS];      /* of written operands: index in outs + 1, or 0 */
+    int stands_in[NL_GU_MAX_OPERANDS];      /* for a copy of a written operand: index in outs + 1 */
     nl_gloop loop;
     nl_gpacked packed;
     uint64_t slots[NL_GU_MAX_OPERANDS][2];

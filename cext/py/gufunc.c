@@ -394,10 +394,11 @@ static PyMemberDef gufunc_members[] = {
 static PyType_Slot gufunc_slots[] = {
     {Py_tp_doc,
      "GUfunc(name, text, dimensions, operands, nin, block=False, written=0): a generalized ufunc "
-     "on "
-     "the device. text is the layout; dimensions are (size or -1, optional), operands tuples of "
-     "places in dimensions, inputs first; bit i of written: the function writes input i. "
-     "Sub-classes have _choose, _compile, _cast, _lay, _give."},
+     "on the device. text: the layout, as a string. dimensions: (size or -1, optional) of each "
+     "core "
+     "dimension. operands: for each operand, inputs first, the tuple of indices of its core "
+     "dimensions in `dimensions`. written: bit i is set if the function writes input i. "
+     "Subclasses define _choose, _compile, _cast, _copy_contiguous and _copy_result."},
     {Py_tp_new, gufunc_new},
     {Py_tp_init, gufunc_init},
     {Py_tp_dealloc, gufunc_dealloc},

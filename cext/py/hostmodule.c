@@ -128,13 +128,13 @@ static PyObject *hostmodule_names(PyObject *self, void *Py_UNUSED(closure)) {
 
 static PyMethodDef methods[] = {
     {"address", hostmodule_address, METH_O,
-     "address(name) -> int: where the function or variable of that name in the unit is. KeyError "
-     "if there is none. Good as long as the module is."},
+     "address(name) -> int: the address of a function or variable of the unit, valid while the "
+     "module exists. Raises KeyError for an unknown name."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef getset[] = {
-    {"names", hostmodule_names, NULL, "The names that address() knows.", NULL},
+    {"names", hostmodule_names, NULL, "The names that address() accepts.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -143,7 +143,8 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, hostmodule_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
-    {Py_tp_doc, "HostModule(data): loads an image of kind \"host\". ImportError if it is none."},
+    {Py_tp_doc, "HostModule(data): loads an image of kind \"host\". Raises ImportError for other "
+                "data."},
     {0, NULL},
 };
 

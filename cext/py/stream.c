@@ -372,28 +372,42 @@ static PyObject *stream_is_capturing(nl_py_stream *self, void *Py_UNUSED(unused)
 
 static PyMethodDef stream_methods[] = {
     {"wrap", (PyCFunction)(void (*)(void))stream_wrap, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "wrap(handle, owner=None): a stream made elsewhere; owner is kept alive with it."},
-    {"synchronize", (PyCFunction)stream_synchronize, METH_NOARGS, "Waits for the stream's work."},
-    {"query", (PyCFunction)stream_query, METH_NOARGS, "Is all of the stream's work done?"},
+     "wrap(handle, owner=None): returns a Stream for a CUstream that other code created; keeps a "
+     "reference to owner."},
+    {"synchronize", (PyCFunction)stream_synchronize, METH_NOARGS,
+     "synchronize($self, /)\n--\n\n"
+     "Blocks the calling thread until all work of the stream is done.\n\n"
+     "Raises\n------\n"
+     "KernelError\n    A kernel in the stream has failed.\n"
+     "RuntimeError\n    The stream is being captured."},
+    {"query", (PyCFunction)stream_query, METH_NOARGS,
+     "query($self, /)\n--\n\n"
+     "Returns whether all work of the stream is done, without waiting.\n\n"
+     "Returns\n-------\n"
+     "bool"},
     {"add_callback", (PyCFunction)stream_add_callback, METH_O,
-     "add_callback(fn): calls fn() on another thread when the work so far is done; later work "
-     "waits for it. It must not use a device."},
+     "add_callback(fn): enqueues a call of fn() on another thread. Later work of the stream waits "
+     "until it returns. fn must not use a device."},
     {"wait_event", (PyCFunction)stream_wait_event, METH_O,
-     "wait_event(event): later work of the stream waits for the event."},
+     "wait_event($self, event, /)\n--\n\n"
+     "Makes later work of the stream wait for an event, without blocking the host.\n\n"
+     "Parameters\n----------\n"
+     "event : Event\n    The event, of any device."},
     {"__cuda_stream__", (PyCFunction)stream_cuda_stream, METH_NOARGS,
-     "(0, handle), for other libraries."},
+     "Returns (0, handle): the protocol by which other libraries accept the stream."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef stream_getset[] = {
-    {"handle", (getter)stream_get_handle, NULL, "The driver's handle, an int.", NULL},
-    {"device", (getter)stream_get_device, NULL, "The number of the stream's device.", NULL},
-    {"external", (getter)stream_get_external, NULL, "Was the stream made elsewhere?", NULL},
+    {"handle", (getter)stream_get_handle, NULL, "The CUstream, as an int.", NULL},
+    {"device", (getter)stream_get_device, NULL, "The index of the stream's device.", NULL},
+    {"external", (getter)stream_get_external, NULL, "Was the stream created by other code?", NULL},
     {"non_blocking", (getter)stream_get_non_blocking, NULL,
-     "Is its work independent of the default stream's?", NULL},
-    {"priority", (getter)stream_get_priority, NULL, "Lower numbers go first.", NULL},
+     "Does its work run without waiting for the default stream's, and the other way round?", NULL},
+    {"priority", (getter)stream_get_priority, NULL,
+     "The priority; work of streams with lower numbers runs first.", NULL},
     {"is_capturing", (getter)stream_is_capturing, NULL,
-     "Is work put into it captured for a graph instead of run?", NULL},
+     "Is its work captured for a graph instead of executed?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -404,7 +418,7 @@ static PyMemberDef stream_members[] = {
 
 static PyType_Slot stream_slots[] = {
     {Py_tp_doc,
-     "Stream(non_blocking=False, priority=0)\n\nA queue of work of this thread's device."},
+     "Stream(non_blocking=False, priority=0)\n\nA queue of work for the current device."},
     {Py_tp_new, stream_new},
     {Py_tp_dealloc, stream_dealloc},
     {Py_tp_traverse, stream_traverse},
@@ -436,16 +450,18 @@ static PyObject *register_stream_class(PyObject *module, PyObject *class) {
 
 static PyMethodDef functions[] = {
     {"register_stream_class", register_stream_class, METH_O,
-     "register_stream_class(cls): the sub-class of Stream that streams of others become."},
+     "register_stream_class(cls): sets the subclass of Stream for streams that other code "
+     "created."},
     {"swap_stream", swap_stream, METH_O,
-     "swap_stream(stream): work of the calling thread that names no stream goes to this one, or "
-     "to the default one (None). Returns what it was before."},
+     "swap_stream(stream): sets the stream for work of the calling thread without an explicit "
+     "stream; None: the default stream. Returns the previous one."},
     {"stream_place", stream_place, METH_O,
-     "stream_place(stream): where work goes on it, or on the current one for 0 and None, captures "
-     "aside: (device, how often that was reset, the stream's number). A key that keeps nothing."},
+     "stream_place(stream): returns (device, number of its resets, number of the stream), a key "
+     "that identifies the stream (0 and None: the current one) and keeps no reference. The stream "
+     "of a capture is ignored."},
     {"current_stream", current_stream, METH_NOARGS,
-     "current_stream(): the Stream for work on the current device that names none, 0 for the "
-     "default one."},
+     "current_stream(): returns the Stream for work on the current device without an explicit "
+     "stream; 0 is the default stream."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -179,8 +179,10 @@ static PyMethodDef methods[] = {
     {"run_last_blocks", run_last_blocks, METH_O,
      "run_last_blocks(count): simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,
-     "When the interpreter has ended: a line on stderr, how much device memory is left."},
-    {"live", live, METH_NOARGS, "The number of live objects: a dict of counts."},
+     "report_at_exit(): makes the process print to stderr, after the interpreter has ended, how "
+     "much device memory is still allocated."},
+    {"live", live, METH_NOARGS,
+     "live(): returns a dict with the number of live objects of each kind."},
     {NULL, NULL, 0, NULL},
 };
 

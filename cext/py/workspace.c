@@ -75,12 +75,11 @@ static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
     return nl_py_workspace_of_graph(stream, size > 0 ? (size_t)size : 1);
 }
 
-static PyMethodDef functions[] = {
-    {"workspace_of_graph", workspace_of_graph, METH_VARARGS,
-     "workspace_of_graph(stream, size): memory of so many bytes or more, which belongs to the "
-     "graph "
-     "that the stream is being captured for; None if it is not being captured."},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {{"workspace_of_graph", workspace_of_graph, METH_VARARGS,
+                                   "workspace_of_graph(stream, size): if the stream is being "
+                                   "captured, returns memory of at least "
+                                   "`size` bytes, which is freed with the graph; otherwise None."},
+                                  {NULL, NULL, 0, NULL}};
 
 int nl_py_workspace_exec(PyObject *module) {
     return nl_py_state_add_functions(module, functions);
