@@ -357,7 +357,7 @@ def _check_assigned(row, value):
 
 
 class _Config(ModuleType):
-    """The module, whose variables are checked as they are assigned."""
+    """The class of this module: an assignment to a variable of the module checks its value."""
 
     def __setattr__(self, name, value):
         if name == "ENABLE_CUDASIM":  # numba's word for it

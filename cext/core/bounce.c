@@ -507,7 +507,8 @@ typedef struct receiving {
     /* is_ready: stop populating pages ahead; cleared: number of pages claimed for that */
     uint64_t is_ready, cleared;
     uint64_t slot_count, chunks;
-    uint64_t asking, asked; /* asking: a thread calls the driver; asked: chunks submitted */
+    uint64_t asking; /* 1 while a thread calls the driver */
+    uint64_t asked;  /* number of chunks whose copies were submitted to the driver */
     /* arrived: complete chunks; taken: chunks, or untouched pages, that threads have claimed */
     uint64_t arrived, taken;
     uint64_t free[MAX_SLOTS]; /* how many times the slot has been emptied */

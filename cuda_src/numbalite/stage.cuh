@@ -51,7 +51,8 @@ template <bool Loads, class Word, int Threads>
 NUMBALITE_FUNCTION void move_bytes(char *global, char *shared, unsigned begin, unsigned end,
                                    unsigned thread) {
     typedef typename word_of<16>::type piece;
-    /* the first half copies the words before the pieces, the other half those after them */
+    /* the first half of the threads copies the words before the first 16-byte piece, the other half
+     * those after the last one */
     constexpr int half = Threads / 2;
     const unsigned first = (begin + 15) / 16, last = end / 16;
     piece *from = (piece *)global + first + thread, *to = (piece *)shared + first + thread;

@@ -130,7 +130,7 @@ class Scan(Operation):
             return given.finish(out, target)
 
 
-if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is no operation
+if TYPE_CHECKING:  # what a call of the class returns: without an operation, a decorator
 
     @overload
     def scan(

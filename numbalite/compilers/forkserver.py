@@ -170,7 +170,7 @@ class Server:
             files = [file.fileno() for file in (given, output, errors)]
             status = self._run_status(message, files)
             if _has_stopped(files[2]):
-                status = 1 << 8  # of a run that failed, whether it ended or was ended
+                status = 1 << 8  # exit status 1: the compiler failed, even if it was then killed
             if status is None:
                 return None
             outputs = map(_written, files[1:])

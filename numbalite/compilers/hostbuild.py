@@ -145,7 +145,8 @@ def _environment():
 
 
 def _run(command, stdin=b"", folder=os.sep):
-    """Runs a compiler, by the fork server if possible. Works if the current directory was deleted."""
+    """Runs a compiler, by the fork server if possible. It runs in `folder`, because the current directory of the
+    process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
         result = forkserver.run(command, stdin, folder, _environment(), _start)
         if result is not None:

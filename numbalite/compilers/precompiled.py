@@ -80,8 +80,8 @@ def compile(run, source, text, arguments, directories):
     """Compiles `text` with its heavy headers precompiled; None: the caller must compile without it.
 
     run(text, options) calls NVRTC and returns a dict with "status" and "log"; arguments are its options,
-    directories those of the toolkit. A result with an error status is one that the source would also have
-    without precompiled headers.
+    directories those of the toolkit. If the result has an error status, the source itself is wrong: it would also
+    fail without precompiled headers.
     """
     start = preamble(source, text, directories)
     if not start or _has(arguments, _OPTIONS + _FORCED):

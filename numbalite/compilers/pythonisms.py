@@ -281,7 +281,7 @@ def pythonisms(text: Text, message: str):
         yield from _missing_semicolon_hints(text, tokens, message)
 
 
-_LONG = 1000  # longer lines were not written by hand
+_LONG = 1000  # characters of a line that are scanned; longer lines are generated, and get no hints
 
 
 def _strip_source(text):

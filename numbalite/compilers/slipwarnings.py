@@ -89,7 +89,8 @@ def _explain_unused_result(text):
 
 
 def _limited(text):
-    """A comparison of a narrow integer with a number that it cannot hold; other texts are about signs."""
+    """Explains a comparison of an unsigned number with 0. Returns None, so that there is no slip, for a narrow integer
+    that is compared with a number outside of its range."""
     if "limited range" in text or "out of range" in text or "result of comparison" in text:
         return None
     return _explain_unsigned_comparison(text)

@@ -241,9 +241,9 @@ class _Writer:
         return label is not None and "nanosleep" in self.ptx[label.begin : begin]
 
     def _uncounted(self, loop):
-        """Divides an innermost loop that is not counted into strips. The loop around the strips has the test,
-        because in the loop itself the assembler would make the threads of a warp wait for each other at each
-        iteration."""
+        """Splits an innermost loop with an unknown number of iterations into strips of BUDGET instructions, and tests
+        in a new loop around the strips. A test in the loop itself would be slower: the assembler would then
+        synchronize the threads of a warp at each iteration."""
         branch = self.function.statements[loop.latches[0].number]
         number = self.site(self.function, branch.location)
         negated, predicate, target = ptxloops.PLAIN_BRANCH.fullmatch(branch.text).groups()
@@ -320,7 +320,7 @@ def _iterations(counted, left, most):
         text += f"shr.u{width} {left}, {left}, {size.bit_length() - 1};\n"
     if counted.goes_on == "ne":
         return f"{text}min.u{width} {left}, {left}, {most};\nmax.u{width} {left}, {left}, 1;\n"
-    # One iteration if the condition is already false.
+    # If the condition of the loop is already false, the strip has one iteration.
     return (
         f"{text}min.u{width} {left}, {left}, {most - 1};\nadd.s{width} {left}, {left}, 1;\n"
         f"setp.{counted.goes_on}.{counted.kind}{width} %nl_hit, {register}, {bound};\n"

@@ -141,5 +141,5 @@ def plural(n, noun) -> str:
 
 
 def blocks(n, threads):
-    """Blocks of so many threads for n elements."""
+    """Returns the number of blocks of ``threads`` threads for n elements, at least 1."""
     return max(1, -(-n // threads))

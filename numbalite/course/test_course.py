@@ -37,8 +37,8 @@ def pytest_generate_tests(metafunc):
 
 
 def _required_exercises(asked, section):
-    """Returns the exercises that every learner has to have answered; None: whatever each has
-    answered."""
+    """Returns the exercises that every learner must have answered; None if each learner is graded
+    on those that they have answered."""
     names = []
     modules = [what for what in asked if what not in exercises()]
     for module in modules:
@@ -86,8 +86,8 @@ def _label_learners(files):
 
 
 def _names(file, wanted):
-    """Returns the exercises to grade in a file, and the names in it that are none, which fail;
-    [None] where it has nothing."""
+    """Returns the names of the answers to grade in a file. Names that are not exercises are
+    included, and fail. Returns [None] if the file has no answers."""
     try:
         found = Learner(file).names()
     except (OSError, ValueError):

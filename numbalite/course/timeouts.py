@@ -53,8 +53,8 @@ def stop_kernels_after_limit(simulated):
 
 @contextlib.contextmanager
 def time_limit(seconds, what):
-    """A block that Endless ends after so many seconds; ``what`` it is, for messages. Signals reach the main
-    thread alone: in others nothing is limited."""
+    """Raises Endless in the block after this number of seconds; messages call the block ``what``. Only the main thread
+    receives signals, so other threads have no limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -128,7 +128,8 @@ class Counter:
 
     @contextmanager
     def _noting_empty(self):
-        """numpy.empty and numpy.empty_like count the bytes of what they return to the solution."""
+        """While the block runs, counts the bytes of the arrays that the solution gets from numpy.empty and
+        numpy.empty_like."""
         originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
 
         def count_calls(original):

@@ -331,7 +331,7 @@ class Overload:
         return Signature(found[0] if found else types.void, self.args)
 
     def compile(self) -> None:
-        """It is compiled as it is made."""
+        """Has no effect: a function with signatures is compiled when it is created."""
 
     def inspect_source(self) -> str:
         return self.image.source

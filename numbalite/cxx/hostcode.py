@@ -213,8 +213,8 @@ def _is_host(tokens):
 
 
 def without_members(files: Iterable[File]) -> list[File]:
-    """Returns the files, with the host-only members of their classes blanked. Blanked are members and friends without a
-    marker such as __device__ that use names of the host's library, or that use a blanked member."""
+    """Returns the files, with the host-only members of their classes replaced by spaces. A member or friend is host-only
+    if it has no marker such as __device__, and uses names of the host's library or another host-only member."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:

@@ -77,7 +77,7 @@ class Code:
         self.in_macros = frozenset(_names_in_macros(tokens))
         """The names in the bodies of the source's macros."""
         self.constants = frozenset(self._constants())
-        """The names of what is declared constexpr."""
+        """The names that are declared constexpr or in an enum."""
 
     def _constants(self):
         for at, token in enumerate(self.tokens):

@@ -167,8 +167,8 @@ class _Variable:
         return False
 
     def _branch(self, part):
-        """Follows a branch. A branch that reads the variable reads it under a condition. After a branch that set it,
-        that may be the same condition."""
+        """Follows a branch that may not be executed. Stops without a report if an earlier branch sets the variable and
+        this one uses it: both may have the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
             raise _Stop
         self.conditions += 1

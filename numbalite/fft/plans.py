@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORWARD, INVERSE = -1, 1
 MAX_DIMENSIONS = 3
-"""cuFFT transforms so many at once."""
+"""The maximum number of dimensions that one cuFFT plan transforms."""
 ALLOC_FAILED = 2
 """cuFFT's status for lack of memory"""
 

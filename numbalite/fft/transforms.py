@@ -97,7 +97,7 @@ def _axes(name, array, s, axes):
 
 
 def _is_for_several_axes(name):
-    """Does a length of -1 mean the whole axis? It is in the functions of several axes."""
+    """Is it a transform of several axes (fft2, fftn)? Only these accept the length -1, which means the whole axis."""
     return name[-1] in "n2"
 
 

@@ -24,7 +24,7 @@ class Sample:
         self.size = a.size
         self.ptp = ptp
         self.counted = counted
-        """The histogram with so many bins."""
+        """counted(n) returns the histogram with n bins."""
 
 
 def _sqrt(sample):

@@ -144,7 +144,8 @@ class GpuTimeit(Magics):
         return None if text is None else self.shell.ev(text.strip("\"'"))
 
     def _compile(self, setup, statement):
-        """run(loops, begin, end): the setup, begin(), the statement that many times, end()."""
+        """Returns a function run(loops, begin, end), which executes the setup, begin(), the statement ``loops`` times,
+        and end()."""
         parts = []
         for text in (setup, statement):
             tree = self.shell.compile.ast_parse(self.shell.transform_cell(text))

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 _MAX_BYTES = 16 << 20
 """The maximum number of parts of a launch; for more, a kernel for each part is as fast or faster."""
 _COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
-"""Of parts for which there are kernels; the last ones of others have no blocks."""
+"""The numbers of parts for which there are kernels. A launch with another number uses the next larger kernel, whose
+last parts then have no blocks."""
 _MAX_DIMS = 4  # as in cext/py/batchcopy.c
 _MAX_OF_MANY_DIMS = 16
-"""Parts of 4 dimensions, more of which are not in the 4 KB that a kernel's parameters may have."""
+"""The maximum number of parts with 4 dimensions: more would exceed the 4 KB of a kernel's parameters."""
 _THREADS = 256  # as in cuda_src/templates/join.cu
 
 

@@ -1,9 +1,9 @@
 """Hits in the L1 and L2 caches, which are empty before the launch, and the bytes that DRAM transfers.
 
 The L1 cache of a multiprocessor is shared by its resident blocks. A load hits if its reuse distance within its block
-(cext/sim/check/reuse.h) is smaller than the block's share of the cache: the low end. At the high end a block has the
-whole cache. Sectors that one block loads for another are not predicted, so a sector that each block
-loads misses in each.
+(cext/sim/check/reuse.h) is smaller than the size of the cache that the block can use. Hits are predicted as a range:
+its low end assumes an equal share for each resident block, its high end the whole cache for each. Sectors that one
+block loads for another are not predicted, so a sector that each block loads misses in each.
 
 DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, each miss of the L1 cache may
 be one more transfer: how far blocks that share data are apart in time depends on the GPU's scheduler.
@@ -18,7 +18,7 @@ SECTOR = 32
 
 
 class Range(NamedTuple):
-    """A figure of which the limits are known, and the value between them is not."""
+    """A predicted number as an interval: the value is between ``low`` and ``high``."""
 
     low: float
     high: float

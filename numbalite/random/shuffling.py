@@ -174,8 +174,8 @@ def choice(
 
 
 def _weights(p, n, needed, stream):
-    """Returns the probabilities and their running sums, on the device; raises ValueError for what are
-    none."""
+    """Returns the probabilities and their running sums, on the device. Raises ValueError if they are not
+    probabilities."""
     found = parameters.array("choice", "p", p)
     if found.shape != (n,):
         raise ValueError(f"choice: p must have shape ({n},) as a has, not {found.shape}")

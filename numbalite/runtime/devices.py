@@ -463,9 +463,7 @@ def current_context(devnum: int | None = None) -> Context:
 
 
 def is_float16_supported() -> bool:
-    """Returns whether the device supports half precision arithmetic.
-
-    The device is the calling thread's.
+    """Returns whether the current device supports half precision arithmetic.
 
     Returns
     -------
@@ -476,9 +474,7 @@ def is_float16_supported() -> bool:
 
 
 def is_bfloat16_supported() -> bool:
-    """Returns whether the device supports bfloat16 arithmetic.
-
-    The device is the calling thread's.
+    """Returns whether the current device supports bfloat16 arithmetic.
 
     Returns
     -------
@@ -489,9 +485,7 @@ def is_bfloat16_supported() -> bool:
 
 
 def is_fp8_supported() -> bool:
-    """Returns whether the device supports 8-bit floating-point arithmetic.
-
-    The device is the calling thread's.
+    """Returns whether the current device supports 8-bit floating-point arithmetic.
 
     Returns
     -------

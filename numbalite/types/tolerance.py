@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Tolerance(NamedTuple):
-    """The allowed difference: ``rtol`` of the value, ``atol`` of the largest value, ``absolute`` in any case."""
+    """The allowed difference: ``rtol`` times the value, plus ``atol`` times the largest value, plus ``absolute``."""
 
     rtol: float
     atol: float

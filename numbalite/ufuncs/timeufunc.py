@@ -29,7 +29,8 @@ def has_times(signatures: Any) -> bool:
 
 
 class TimeUfunc:
-    """A ufunc, or a generalized one, of which a signature has dates or times: it is called as others are.
+    """A ufunc or generalized ufunc with dates or times (datetime64, timedelta64) in a signature. It is called like any
+    other ufunc, and computes with their counts, which are int64.
 
     ``build(function, signature)`` makes the ufunc of the counts.
     """

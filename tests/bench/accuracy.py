@@ -1,18 +1,20 @@
-"""The errors of reductions on hard data, compared with NumPy's.
+"""Measures the errors of reductions on data with cancellation and large means, compared with NumPy's.
 
     NUMBALITE_DRIVER=sim python tests/bench/accuracy.py [--only sum,var] [--seed 1] [--small]
-    python tests/bench/accuracy.py --write docs/accuracy.md      (the table of that page, on the device that is there)
+    python tests/bench/accuracy.py --write docs/accuracy.md      (writes the table of that page, for this device)
 
-An error is the largest relative one of all results of a call, in roundings: 1 is half a unit in the
-last place, the rounding error of an exact result. The exact results are from math.fsum, and from
-sums of numpy.longdouble of numbers that it represents exactly. A call may have the larger of one
-rounding and NumPy's error; exit status 1 where one has more. A variance in float64 rounds each
-square, as NumPy's does, in another order: it may have three roundings, or 1.5 times NumPy's error;
-a scan four times NumPy's, since its partial sums are those of other parts; float16, which both add
-up in float32, but in another order, four times NumPy's. `average` is a quotient of two sums, so two
-roundings; `cov` a product of matrices, by cuBLAS on a GPU, whose errors are compared with its
-largest element, so thirty-two; `trapezoid` is a sum in float64 or two numbers of `left + right`,
-compared with the largest result, so two.
+The error of a call is the largest relative error of its results, in roundings: 1 rounding is half a unit in the last
+place, the error of an exact result that is rounded. Exact results are computed by math.fsum, or in numpy.longdouble if
+it represents all terms exactly. The exit status is 1 if an error is larger than the limit of its function:
+
+- in general, one rounding or NumPy's error, whichever is larger.
+- var and std in float64: three roundings, or 1.5 times NumPy's error. The squares are rounded, as NumPy does, but
+  are added in another order.
+- scans: four times NumPy's error, because the partial sums are of other parts of the array.
+- float16: four times NumPy's error. Both add in float32, in a different order.
+- average: two roundings, because it is a quotient of two sums.
+- cov: 32 roundings, relative to the largest element of the matrix. It is a matrix product, by cuBLAS on a GPU.
+- trapezoid: two roundings, relative to the largest result. It adds `left + right` in float64, or in two numbers.
 """
 
 import argparse

@@ -246,7 +246,7 @@ def tolerance(dtype):
 
 
 def expected_sum(host, dtype, axis):
-    """Returns the expected sum: of bytes modulo 256."""
+    """Returns the expected sum; that of int8 wraps around, modulo 256."""
     if dtype == "int8":
         return host.sum(axis=axis, dtype=np.int64).astype(np.int8)
     return host.sum(axis=axis, dtype=np.float64)

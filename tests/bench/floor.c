@@ -1,4 +1,4 @@
-/* The floors that take a process of their own, or nothing but a processor.
+/* The floors that are measured in a process of their own, and those that need no GPU.
  *
  *   floor first CUBIN          one fresh process to its first kernel result (the caller times it);
  *                              CUBIN has the kernel add3 (three views, one int)

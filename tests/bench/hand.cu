@@ -1,6 +1,6 @@
-/* The floors of element-wise functions and reductions: kernels written by hand, each for just its case,
- * with what a careful author would do about it. element_rows.py runs several variants of each (elements
- * per thread, vectors per thread, ways) and takes the fastest.
+/* The floors of element-wise functions and reductions: kernels written and optimized by hand, each for one
+ * case. element_rows.py measures several variants of each (elements per thread, vectors per thread,
+ * accumulators) and uses the fastest.
  *
  * n counts elements; sizes are multiples of a thread's elements, so no bounds checks are needed. */
 

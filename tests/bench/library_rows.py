@@ -44,8 +44,8 @@ def words_c(floor):
 
 
 def repeated_library_call(floor, make):
-    """Returns a measurement of a library's function; make() returns it as (library, name,
-    words)."""
+    """Returns a function that measures so many calls of a library's function. make() returns
+    (library, name of the function, its arguments as 64-bit integers)."""
     if SMALL:
         return lambda count: 1.0
     library, name, words = make()

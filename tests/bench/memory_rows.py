@@ -65,7 +65,8 @@ for turn in range(3):
 assert (kept[-1] == kept[0]).all()
 print(json.dumps([into, back, fresh]))
 """
-# A virtual machine's host gives it memory when it is first used, at 5 to 25 GB/s; here it has been used before.
+# A virtual machine receives physical memory from its host at the first write to it, at 5 to 25 GB/s. So this program
+# writes to so much memory before it measures.
 USED_BEFORE = f"""
 import threading
 import numpy as np

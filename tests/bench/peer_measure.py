@@ -48,7 +48,7 @@ def median(function, inner=1, sync=lambda: None, rounds=7):
 
 
 def row(name):
-    """The decorated function's value is that of the row."""
+    """Decorates a function that measures a row: calls it and prints its result, unless the row was not requested."""
 
     def run(function):
         if WANTED and name not in WANTED:
@@ -195,7 +195,10 @@ def element_rows(xp, time):
             summer(f"R{number}{letter}", dtype, axis)
 
 
-PERIODS = 5, 7  # of the array from `numbers` along its dimensions
+PERIODS = (
+    5,
+    7,
+)  # the elements of the array that `numbers` returns repeat after so many along each dimension
 
 
 def numbers(arange, shape):

@@ -291,8 +291,9 @@ def on_cpu():
 
 
 def simulator():
-    """Nanoseconds of a thread on numba's own simulator."""
-    global cuda  # the module in which the simulator replaces it in a kernel
+    """Measures nanoseconds per thread on numba's own simulator."""
+    # numba's simulator replaces the global name cuda of the kernel's module during a launch.
+    global cuda
     from numba import cuda, float32
 
     @cuda.jit

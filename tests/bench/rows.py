@@ -46,7 +46,7 @@ def launch_prebound(floor):
     kernel, (a, b, c), sync = launch_setup()
     bound = kernel[4, 256]
     ours = calls_of(lambda: bound(a, b, c, 1000), sync)
-    # The first row of all: processor and GPU have been idle.
+    # This row is measured first. CPU and GPU were idle, so one second of warm-up lets their clocks rise.
     ours, least = in_turn(ours, floor.driver("launch"), count=1000, warm=1.0)
     return ours, least, 1.15 * least
 

@@ -136,7 +136,8 @@ def measure_row(label, library, row, hosts):
 
 
 def rows_of(only, smallest=10_000, largest=1_000_000):
-    """{name: {library: (changing, one)}}, printed as they are measured."""
+    """Returns {row: {library: (time of calls with changing shapes, time of calls with one shape)}}. Prints each row
+    when it is measured."""
     rng, found = np.random.default_rng(3), {}
     for name, row in ROWS.items():
         if only and not any(word in name for word in only):
@@ -191,6 +192,6 @@ def run(only=(), file=None):
 
 
 def run_host(only):
-    """Only numbalite, with small arrays: the driver does nothing."""
+    """Measures the host's part of numbalite's calls: with small arrays, on a driver whose calls do nothing."""
     sweep.LIBRARIES["numpy"] = sweep.Ours()
     report(rows_of(only, 1000, 20_000))

@@ -392,7 +392,7 @@ def test_every_package_says_where_to_begin():
 
 
 def test_files_that_the_docs_name_are_there():
-    """The functions that the text of the code paths names exist, too; test_code_paths.py checks the trees."""
+    """Files and functions that the pages mention exist. test_code_paths.py checks the call trees of the code paths."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         for path in re.findall(

@@ -114,8 +114,8 @@ class Pair:
         return cuda.jit(**options)(made)
 
     def arguments(self, right: bool) -> dict:
-        """Returns the arguments of a launch: arrays are new ones on the device, makers have
-        made."""
+        """Returns the arguments of a launch: arrays are copied to the device, and each Maker has created its
+        argument."""
         from numbalite import cuda
 
         given = dict(self.parameters)
@@ -130,9 +130,10 @@ class Pair:
         return made
 
     def run(self, right: bool, kernel=None, **more) -> dict:
-        """Launches one of the two and waits. Gives its arguments as they are then, arrays on the host.
+        """Launches the wrong or the right kernel and waits. Returns the arguments after the launch, with arrays copied
+        to the host.
 
-        kernel: the one to launch, else one is made with the options in `more`.
+        kernel: the compiled kernel; None: it is created with the options in `more`.
         """
         from numbalite import cuda
 

@@ -76,8 +76,8 @@ def use_exact_memory():
 
 
 def here(names, right):
-    """Launches kernels of pairs in this process; prints the outcome of each, as a keyword and a
-    text."""
+    """Launches the kernels of these pairs in this process. For each, prints a line with a keyword for the outcome and
+    the message."""
     from pairs.themes import PAIRS
 
     use_exact_memory()

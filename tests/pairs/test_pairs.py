@@ -46,20 +46,21 @@ def kernel_of():
 @pytest.mark.gpu
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
 def test_the_corrected_kernel_does_what_numpy_does(pair):
-    """As a user writes it, each compiled by itself."""
+    """Each corrected kernel is compiled alone, as in a user's program."""
     pair.check(pair.run(True))
 
 
 @pytest.mark.sim
 def test_a_whole_source_has_its_constants():
-    """One is compiled by itself on a GPU."""
+    """A corrected twin that is a complete source compiles alone, with its Python constants."""
     pair = PAIRS["blur_without_its_edges"]
     assert pair.is_source and set(pair.constants) == {"TILE"}
     pair.check(pair.run(True))
 
 
 def checks_for(pair, seed=None, limit=LIMIT):
-    """Returns all checks; NaN too where it is not meant."""
+    """Returns a block with all checks; with the check "nan" only for the pairs of the theme arithmetic, because
+    kernels of other pairs compute NaN intentionally."""
     return cuda.checks(
         "all", *(["nan"] if pair.theme == "arithmetic" else []), seed=seed, limit=limit
     )

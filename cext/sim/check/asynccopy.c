@@ -75,8 +75,8 @@ void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies) {
     *copies = NULL;
 }
 
-/* The entry of the running block; with `make`, a new one if necessary. NULL: there is none; without
- * memory the block's copies are not checked. */
+/* Returns the entry of the running block, and creates it if `make` is 1. Returns NULL if there is
+ * none, or if memory runs out; then the block's copies are not checked. */
 static block *find_block(nl_sim_worker *w, int make) {
     nl_sim_check *check = w->job->check;
     uint64_t index = block_number(w);

@@ -99,7 +99,7 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     }
 }
 
-/* The first choice with so many switches that was not taken; NULL: none. */
+/* Returns the first choice of so many switches that was not returned before, or NULL. */
 static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
     while (e->next[switches] < e->count) {
         const choice *c = &e->choices[e->next[switches]++];

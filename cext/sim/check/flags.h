@@ -1,6 +1,6 @@
-/* sim/check/flags: whose flag a thread has read. Only for remedies: if a thread has read a value
- * that another thread wrote by an atomic or volatile access, and they race elsewhere, the flag
- * lacks its fences. */
+/* sim/check/flags: records which thread has written the flag that a thread has read. Only the
+ * remedies in reports use it: if a thread has read a value that another thread wrote by an atomic
+ * or volatile access, and their other accesses race, the flag lacks its fences. */
 #ifndef NL_SIM_CHECK_FLAGS_H
 #define NL_SIM_CHECK_FLAGS_H
 

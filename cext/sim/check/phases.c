@@ -27,13 +27,13 @@ typedef struct moments {
 typedef struct barrier {
     uintptr_t address; /* 0: free */
     int is_used;       /* 0: it was forgotten */
-    uint32_t block;    /* that has made it or used it first */
+    uint32_t block;    /* the block that has initialized the barrier, or used it first */
     uint16_t era;
-    int64_t phase; /* number of completed phases; the lower bits are those of the barrier's word */
-    int64_t first; /* the phase when it was made */
-    nl_sim_vectorclock *clock[CLOCKS]; /* of phase n: [n % CLOCKS] */
-    moments arrivals[2];               /* of phase n: [n % 2] */
-    moments waits; /* by parity, which must happen before the end of the phase */
+    int64_t phase; /* number of completed phases; the barrier's word has its lower bits */
+    int64_t first; /* value of `phase` when the barrier was initialized */
+    nl_sim_vectorclock *clock[CLOCKS]; /* clock[n % CLOCKS] is that of phase n */
+    moments arrivals[2];               /* arrivals[n % 2] are those of phase n */
+    moments waits; /* waits by parity, which must happen before the end of the current phase */
     /* for each thread of `block`: the number of phases for whose end it has waited */
     int64_t *seen;
 } barrier;

@@ -36,7 +36,9 @@ typedef struct nl_sim_phase_use {
     int shared; /* in shared memory */
 } nl_sim_phase_use;
 
-/* The last questions of a block's threads that must be repeated. All zeros: none. */
+/* For each thread of a block, its last test of a phase (by token or parity) that returned 0. If the
+ * phase may be over, depending on the schedule, the test returns 1 only when the thread repeats it
+ * in the same state. All zeros: no tests. */
 typedef struct nl_sim_phase_questions {
     unsigned count;
     struct {

@@ -32,8 +32,8 @@ struct nl_sim_profile_part {
     barrier_line barriers[MAX_BARRIERS];
     /* sectors whose first access in the launch was by this worker */
     uint64_t loaded, stored;
-    /* per thread: address of an atomic of which the load was counted, but not yet the
-     * compare-and-swap */
+    /* for each thread that updates by a compare-and-swap loop: the address whose load was counted,
+     * while its compare-and-swap was not; 0: none */
     uintptr_t updating[NL_SIM_MAX_THREADS];
 };
 

@@ -189,7 +189,7 @@ static cell *split(nl_sim_race *race, cell *c) {
 
 /* Dependence on the schedule */
 
-/* The order of what threads do with the barrier at this address depends on the schedule. */
+/* Records that the order of the uses of this barrier depends on the schedule. */
 static void record_dependence(nl_sim_worker *w, uintptr_t barrier) {
     w->race->depends = 1;
     if (w->job->schedule)
@@ -348,8 +348,8 @@ static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned
         race->updates[race->update_count++] = (nl_sim_pair){.earlier = read->pc, .later = pc};
 }
 
-/* Are the read and the write parts of one statement, as in `if (x > *p) *p = x`? Then the two
- * threads execute the same statement for the same element. */
+/* Are the read and the write parts of one update, as in `if (x > *p) *p = x`? Then both threads
+ * execute this update for the same element, and the report explains that. */
 static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)

@@ -111,8 +111,10 @@ int nl_sim_race_has_barrier(const struct nl_sim_worker *worker, uintptr_t addres
 void nl_sim_race_make_barrier(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
 void nl_sim_race_forget_barrier(struct nl_sim_worker *worker, uintptr_t address);
 void nl_sim_race_arrive_in_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
-/* From begin to end, the thread acts for all threads of the phase. After `end`, it knows no more
- * than before. If `begun` is NULL, it must wait for the phase next. */
+/* Between begin and end, the thread acts for all threads of the phase, for the completion function
+ * or the copies that the barrier counts: accesses before their arrivals happen before its own.
+ * begin stores the thread's vector clock in *begun, and end restores it. If `begun` is NULL, the
+ * clock is not restored, and the thread must next wait for the phase. */
 void nl_sim_race_begin_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
                                   nl_sim_vectorclock **begun);
 void nl_sim_race_end_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,

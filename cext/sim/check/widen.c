@@ -89,8 +89,8 @@ static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, uns
         s->widened[level][i] -= own[i];
 }
 
-/* If the request is the first one of an access of so many bytes, counts that instead of its
- * parts. */
+/* If the request is the first part of an access of `bytes` bytes, counts one wide access instead of
+ * its parts. */
 static void merge(nl_sim_widen *w, const nl_sim_request *requests, nl_sim_request_site *sites,
                   unsigned index, unsigned bytes, unsigned level) {
     const nl_sim_request *q = &requests[index];

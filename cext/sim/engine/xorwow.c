@@ -13,7 +13,8 @@ enum {
     POWERS = 131 /* powers of two: offsets use 64 of them; sequences use those from index 67 on */
 };
 
-/* Stored by columns: row[i] is the image of bit i of the state. */
+/* A linear map of the state over GF(2), stored by columns: row[i] is the state to which the map
+ * sends the state that has only bit i set. */
 typedef struct matrix {
     unsigned row[BITS][WORDS];
 } matrix;

@@ -281,7 +281,8 @@ class _Function:
         )
 
     def _writes(self, line, root):
-        """Does the line initialize all of a variable, or must it be treated so?"""
+        """Must the variable count as initialized after this line? It does if the line writes all of it, or if it is
+        unclear what the line does."""
         if any(self.whole.get(name) == root for _, name in _read_matrices(line)):
             return False
         if store := _STORE.match(line):

@@ -15,7 +15,7 @@ _TYPES = {"u32": "unsigned", "s32": "int", "b32": "unsigned", "u64": "unsigned l
 
 
 class Asynchronous:
-    """The instructions, for a statement that knows its operands."""
+    """Translates the asynchronous instructions. A base class of the statement, which has the operands."""
 
     def do_mbarrier(self, modifiers, operands):
         what = modifiers[0]

@@ -31,7 +31,7 @@ def open_cudalib(lib: str) -> Any:
 
 
 def get_libdevice() -> Any:
-    """CudaSupportError: there is none."""
+    """Raises CudaSupportError: numbalite does not use libdevice."""
     raise CudaSupportError(_NONE)
 
 
