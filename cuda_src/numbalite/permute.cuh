@@ -18,7 +18,9 @@
 namespace numbalite {
 namespace nl_random {
 
-enum { SHORT = 1024, ROUNDS = 24 }; /* SHORT must match shuffling.py */
+/* SHORT and ITEMS must match shuffling.py. LANES threads compute the rank of an item, a block the
+ * ranks of ITEMS items at a time. */
+enum { SHORT = 1024, ROUNDS = 24, LANES = 8, ITEMS = 256 / LANES };
 
 NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
     return philox::block(key, low + k, high + (low + k < k));
@@ -49,14 +51,18 @@ struct item {
 } // namespace nl_random
 } // namespace numbalite
 
-/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; one
- * block per row. */
+/* For each of `lines` rows of n <= SHORT items, writes the first m items of a permutation; `blocks`
+ * blocks per row, each of which computes all keys and a part of the ranks. */
 extern "C" __global__ void __launch_bounds__(256)
     nl_permute_short(long long *out, unsigned long long lines, int n, int m, unsigned long long key,
-                     unsigned long long low, unsigned long long high) {
+                     unsigned long long low, unsigned long long high, unsigned blocks) {
     using namespace numbalite;
+    using nl_random::ITEMS;
+    using nl_random::LANES;
     __shared__ uint64 keys[nl_random::SHORT];
-    for (uint64 line = blockIdx.x; line < lines; line += gridDim.x) {
+    const int lane = threadIdx.x % LANES;
+    for (uint64 part = blockIdx.x; part < lines * blocks; part += gridDim.x) {
+        const uint64 line = part / blocks;
         for (int j = threadIdx.x; j < (n + 1) / 2; j += blockDim.x) {
             uint64 k = line * (nl_random::SHORT / 2) + j;
             nl_random::words w = nl_random::block_after(key, low, high, k);
@@ -64,12 +70,15 @@ extern "C" __global__ void __launch_bounds__(256)
             keys[2 * j + 1] = nl_random::wide(w.c, w.d);
         }
         __syncthreads();
-        for (int j = threadIdx.x; j < n; j += blockDim.x) {
-            uint64 mine = keys[j];
+        for (int first = ITEMS * (int)(part % blocks); first < n; first += ITEMS * (int)blocks) {
+            const int j = first + threadIdx.x / LANES;
+            const uint64 mine = j < n ? keys[j] : 0;
             int rank = 0;
-            for (int i = 0; i < n; ++i)
+            for (int i = lane; i < n; i += LANES)
                 rank += keys[i] < mine || (keys[i] == mine && i < j);
-            if (rank < m)
+            for (int apart = LANES / 2; apart; apart /= 2)
+                rank += __shfl_xor_sync(0xffffffffu, rank, apart);
+            if (lane == 0 && j < n && rank < m)
                 out[line * m + rank] = j;
         }
         __syncthreads();

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
+# Each block copies a sorted array of up to so many elements to shared memory (search.cuh).
+_TABLE, _BLOCKS_WITH_TABLE = 1024, 1 << 10
 _MAX_COPIED = 1 << 14  # bins: the host checks as many faster than two waits for the device
 
 
@@ -45,7 +47,8 @@ def _run_search(name, dtype, a, v, option, sorters=()):
     a, v = _line(a, common), _line(v, common)
     found = arguments.empty(v.shape, dtype, v)
     if v.size:
-        blocks = min(-(-v.size // _THREADS), _MAX_BLOCKS)
+        most = _BLOCKS_WITH_TABLE if a.size <= _TABLE else _MAX_BLOCKS
+        blocks = min(-(-v.size // _THREADS), most)
         search = order.kernel("search", f"{name}<{how.kind}>")[blocks, _THREADS]
         search(a, *sorters, v, found, a.size, v.size, option, how.flip)
     return found
@@ -134,8 +137,8 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
     if bins.dtype.kind == "c":
         raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
-        rises = _direction(bins, given)
         side = "left" if right else "right"
-        if rises:
-            return digits(bins, x, side)
+        found = digits(bins, x, side)  # right if the bins increase: the host checks it meanwhile
+        if _direction(bins, given):
+            return found
         return bins.size - digits(bins[::-1], x, side)

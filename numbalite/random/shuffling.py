@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from numbalite.random.generator import Generator
 
-_SHORT = 1024  # permute.cuh
+_SHORT, _ITEMS = 1024, 32  # permute.cuh
+_BLOCKS = 512  # more blocks than this do not share a row
 _SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
 
 
@@ -36,9 +37,10 @@ def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray
         return out
     if n <= _SHORT:
         place = bits.place.take(lines * _SHORT // 2)
-        grid = min(lines, permuting.MAX_BLOCKS)
+        blocks = min(-(-n // _ITEMS), max(_BLOCKS // lines, 1))
+        grid = min(lines * blocks, permuting.MAX_BLOCKS)
         kernel("permute", "nl_permute_short")[grid, permuting.THREADS, stream](
-            out, lines, n, m, *place
+            out, lines, n, m, *place, blocks
         )
     else:
         blocks = min(-(-m // (8 * permuting.THREADS)), max(permuting.MAX_BLOCKS // lines, 1))

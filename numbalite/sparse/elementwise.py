@@ -33,6 +33,8 @@ _MERGES = {
     np.less: kernels.LESS,
     np.greater: kernels.GREATER,
 }
+_THREADS = 64
+"""Threads of a block that merges rows: with few, 10,000 rows occupy all multiprocessors."""
 _BY_DIAGONALS = np.add, np.subtract, np.multiply
 _METHODS = {
     np.add: ("__add__", "__radd__"),
@@ -167,7 +169,7 @@ def _merged(left, right, operation):
     data, indices = left.data[:0], left.indices[:0]
     indptr = arguments.empty((rows + 1,), kind, left.data)
     args = (*left._parts(), *right._parts(), operation, left.dtype.type(0))
-    merge = kernels.merge.forall(rows)
+    merge = kernels.merge.forall(rows, _THREADS)
     merge(*args, False, indptr, indices, data)
     indptr = construct.ends_of(indptr)
     count = indptr[-1:].item()

@@ -168,6 +168,23 @@ def test_searchsorted_matches_numpy():
         assert_same_outcome(np.searchsorted, (a, *more), (d, *more))
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f2", "f4", "f8", "c8", "c16", "M8[s]"])
+@pytest.mark.parametrize("size", [1, 100, 1023, 1024, 1025])
+def test_searches_in_short_arrays(size, dtype):
+    """Blocks copy arrays of up to 1024 elements to shared memory."""
+    a, v = (RNG.integers(0, 100, n).astype("i8") for n in (size, 777))
+    a, v = (one.view(dtype) if dtype == "M8[s]" else one.astype(dtype) for one in (a, v))
+    sorter = np.argsort(a, kind="stable")
+    for side in ("left", "right"):
+        for args in ((a[sorter], v, side), (a, v, side, sorter)):
+            ours = [on_device(x) if isinstance(x, np.ndarray) else x for x in args]
+            assert_same_outcome(np.searchsorted, args, tuple(ours))
+    assert_same_outcome(np.isin, (v, a), (on_device(v), on_device(a)))
+    if dtype[0] in "iuf":
+        bins = a[sorter][:: RNG.choice((1, -1))]
+        assert_same_outcome(np.digitize, (v, bins), (on_device(v), on_device(bins)))
+
+
 def test_digitize_matches_numpy():
     x = RNG.integers(-1, 11, (5, 6)).astype("f8")
     d, edges = on_device(x), np.array([0, 3, 3, 9.0])

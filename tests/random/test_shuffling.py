@@ -33,6 +33,15 @@ def test_short_permutations_are_all_as_likely():
     assert len(found) == 24 and abs(deviation(counts, 1000)) < 3.3
 
 
+@pytest.mark.parametrize("n", [33, 70, 1000, 1024])
+def test_blocks_that_share_a_short_row_permute_as_one(n):
+    """A few rows are shared by several blocks each, 513 rows have one block each."""
+    few, many = (
+        host(shuffling.indices(default_rng(3).bit_generator, lines, n, 20, 0)) for lines in (2, 513)
+    )
+    assert np.array_equal(few, many[: 2 * 20])
+
+
 @pytest.mark.parametrize("n", [1025, 2048])
 def test_long_permutations_look_random(n):
     """Counts fixed points, neighbours that stay neighbours, positions of the first two elements,
