@@ -120,6 +120,7 @@ template <class W> NUMBALITE_FUNCTION W quotient_in(const two_part<W> &a, double
     return quotient_of(a.high, a.low, nl_convert<real_of<W>>(divisor));
 }
 template <class A> NUMBALITE_FUNCTION A root_in(const A &a) { return ::sqrt(a); }
+NUMBALITE_FUNCTION double root_in(const int64 &a) { return ::sqrt((double)a); }
 template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
     const R root = ::sqrt(joined(a.high, a.low));
     const R rest = ::fma(-root, root, a.high) + a.low;

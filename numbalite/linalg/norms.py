@@ -45,13 +45,23 @@ def _reduced(ufunc, x, axis, keepdims):
 
 @functools.cache
 def _norms(dtype):
-    text, size = accumulator(*[real_of(dtype)] * 3)
-    return OwnLoops(f"norm_of<{cxx(dtype)}, {text}>", "norm", size)
+    if dtype.char in "?bB":  # the sum of squares is exact
+        return OwnLoops("norm_of<int, numbalite::int64>", "norm", 8)
+    wide = dtype if dtype.kind in "fc" else np.dtype(float)
+    text, size = accumulator(*[real_of(wide)] * 3)
+    return OwnLoops(f"norm_of<{cxx(wide)}, {text}>", "norm", size)
+
+
+def _inexact(x):
+    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def _euclidean(x, axis, keepdims):
-    if x.dtype.char in ("e", *IN_OWN_PRECISION) and x.size:
-        return run(_norms(x.dtype), x, axis, keepdims, real_of(x.dtype), 1.0, True)
+    is_integer = x.dtype.kind in "biu"
+    if (is_integer or x.dtype.char in ("e", *IN_OWN_PRECISION)) and x.size:
+        result = np.dtype(float) if is_integer else real_of(x.dtype)
+        return run(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
+    x = _inexact(x)
     squares = elementwise.ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
@@ -61,6 +71,7 @@ def _vector(x, order, axis, keepdims):
         return _euclidean(x, axis, keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
+    x = _inexact(x)
     if order == 0:
         return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
     if order in _REDUCED_MAGNITUDES:
@@ -88,6 +99,7 @@ _BY_SUMS = {
 def _matrix(x, order, axes, keepdims):
     if order in (None, "fro", "f"):
         return _euclidean(x, tuple(axes), keepdims)
+    x = _inexact(x)
     if order in _BY_VALUES:
         last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
         made = _BY_VALUES[order](svd(last, compute_uv=False))
@@ -109,8 +121,6 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
     and wait."""
     with on_device_of(x):
         x = given.array(x, "x")
-        if x.dtype.kind not in "fc":
-            x = x.astype(float)
         if axis is None:
             flat = (
                 ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)

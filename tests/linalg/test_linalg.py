@@ -241,6 +241,18 @@ def test_norm_matches_numpy(both, data):
     close(L.norm(d, order, axis, keepdims), expected)
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_norm_of_integers(dtype):
+    """Integers are not converted to an array of float64; squares of one byte are summed exactly."""
+    whole = generator().integers(0, 256, (3, 500 * np.dtype(dtype).itemsize), np.uint8)
+    a = whole % 2 == 1 if dtype == "?" else whole.view(dtype)
+    d = cuda.to_device(a)
+    for order, axis in ((None, None), (2, 0), ("fro", (0, 1)), (2, 1), (1, 1), (np.inf, 0), (0, 1)):
+        close(L.norm(d, order, axis), L.norm(a, order, axis))
+    if a.itemsize == 1:
+        assert L.norm(d).item() == np.sqrt(np.sum(a.astype(float) ** 2))
+
+
 def test_conditions_and_singular_matrices():
     a = np.array([[1.0, 2.0], [3.0, 4.0]])
     for matrix in (a, np.ones((2, 2)), np.array([[1, np.nan], [0, 1]])):
