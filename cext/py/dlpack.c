@@ -372,6 +372,14 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
         PyErr_Clear();
 }
 
+/* Is the attribute the class's own, not one of a base class (torch.nn.Parameter)? Never raises. */
+static int defines_exchange(const nl_py_state *state, const PyTypeObject *type) {
+    int found = type->tp_dict ? PyDict_Contains(type->tp_dict, name(state, NAME_EXCHANGE)) : 0;
+    if (found < 0)
+        PyErr_Clear();
+    return found > 0;
+}
+
 int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == nl_atomic_load_entry(&state->exchange_type);
 }
@@ -384,7 +392,7 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     if (nl_py_lookup_attribute((PyObject *)type, name(state, NAME_EXCHANGE), &capsule) <= 0)
         return NULL;
     const nl_dl_exchange *api = functions_of(capsule);
-    if (api && !nl_atomic_load_entry(&state->exchange_type))
+    if (api && !nl_atomic_load_entry(&state->exchange_type) && defines_exchange(state, type))
         register_class(state, type, capsule);
     Py_DECREF(capsule);
     return api;

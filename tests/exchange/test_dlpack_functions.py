@@ -255,6 +255,10 @@ def check_tensor_kernel():
         return combine, allocate, (), ((None, None, "f4", None),)
 
     kernel = _core.TensorKernel(lambda *args, **more: general.append(args), plan, True, 0)
+    # an object of a subclass comes first, as torch.nn.Parameter may
+    parameter = type("Parameter", (Tensor,), {"detach": lambda self: Tensor(self.array)})
+    found = kernel(parameter(cuda.to_device(FIRST)), tensor_of(FIRST)).array.copy_to_host()
+    np.testing.assert_array_equal(found, -FIRST)
     random = np.random.default_rng(0)
     for shape in [(3, 4), (4,), (), (2, 1, 3), (5, 5)]:
         x, y = random.random(shape).astype("f4"), random.random(shape[-1:]).astype("f4")
