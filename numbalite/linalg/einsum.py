@@ -48,6 +48,8 @@ def einsum(
                 f"Iterator operand 0 dtype could not be cast from {one.dtype!r} to {kind!r} "
                 f"according to the rule {casting!r}"
             )
+    if order == "A":
+        order = "F" if all(one.is_f_contiguous() for one in arrays) else "C"
     terms = [_Term(one, labels) for one, (_, labels) in zip(arrays, terms, strict=True)]
     terms = list(_without_ellipses(terms))
     result = _result_labels(terms, result)

@@ -152,3 +152,12 @@ def test_numbers_that_the_device_does_not_have(product):
     d = cuda.to_device(np.ones((3, 3), np.longdouble))
     with pytest.raises(TypeError, match=r"matmul: .*longdouble|matmul: .*float128.*copy_to_host"):
         product(d, d)
+
+
+@pytest.mark.parametrize("order", ["A", "F", "C"])
+def test_einsum_in_an_order(order):
+    for letters in ("FF", "FC", "CC"):
+        a, b = (np.ones(s, order=o) for s, o in zip(((2, 3, 5), (4, 3)), letters, strict=True))
+        expected = np.einsum("aft,mf->amt", a, b, order=order, optimize=True)
+        found = np.einsum("aft,mf->amt", cuda.to_device(a), cuda.to_device(b), order=order)
+        assert found.strides == expected.strides
