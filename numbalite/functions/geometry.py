@@ -254,21 +254,32 @@ def atleast_3d(*arys) -> Any:
 # ------------------------------------------------------------------------------------------ pieces
 
 
+_MAX_PARTS = 1 << 24  # that many views fill some gigabytes of the host's memory
+
+
+def _check_parts(count):
+    if count > _MAX_PARTS:
+        raise ValueError(f"an array is not split into {count} parts: the limit is {_MAX_PARTS}")
+
+
 @implements("array_split")
 def array_split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
     ary = arguments.array(ary)
     axis = shapes.axis_number(axis, ary.ndim)
     length = ary.shape[axis]
     if hasattr(indices_or_sections, "__len__"):
-        ends = [0, *map(operator.index, indices_or_sections), length]
-        parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+        count = len(indices_or_sections)
+        _check_parts(count + 1)
+        cuts = itertools.islice(indices_or_sections, count)
+        ends = [0, *map(operator.index, cuts), length]
     else:
         count = operator.index(indices_or_sections)
         if count <= 0:
             raise ValueError("number sections must be larger than 0.")
+        _check_parts(count)
         each, extras = divmod(length, count)
         ends = [i * each + min(i, extras) for i in range(count + 1)]
-        parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+    parts = [slice(begin, end) for begin, end in itertools.pairwise(ends)]
     keys = [(slice(None),) * axis + (part,) for part in parts]
     return [ary[key] for key in keys]
 
