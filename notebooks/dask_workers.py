@@ -66,7 +66,7 @@ def device_arrays(client):
 
 
 def between_workers(client, results, pieces):
-    """A task with two inputs gets the one that is elsewhere by way of the network."""
+    """Runs a task with two inputs on each worker: an input of another worker is sent over the network."""
     first, last = (expected(piece, piece) for piece in (pieces[0], pieces[-1]))
     for address in sorted(client.scheduler_info()["workers"]):
         both = client.submit(damped, results[0], results[-1], workers=[address], pure=False)

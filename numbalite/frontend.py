@@ -42,8 +42,7 @@ def hint() -> None:
 
 
 def picture(kind: str) -> Callable[[Any], str]:
-    """Returns a `_repr_html_`: how a thing of this kind looks (the functions of
-    jupyter/rich.py)."""
+    """Returns a `_repr_html_` method for objects of this kind; jupyter/rich.py describes them."""
 
     def _repr_html_(self):
         return load().picture(kind, self)

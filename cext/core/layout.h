@@ -44,8 +44,8 @@ int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, 
  * first element. A type with alignment a (a power of two up to 256) may be loaded if these bits &
  * (a - 1) are 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
-/* Returns whether two elements of the array may share bytes. Based on the strides alone: it may
- * return 1 although none do. */
+/* Returns whether two elements of the array may share bytes. It considers only the strides,
+ * so it may return 1 although no elements share bytes. */
 int nl_layout_overlaps_itself(const nl_layout *layout);
 /* An array in memory; shape and strides are not copied. */
 typedef struct nl_layout_view {

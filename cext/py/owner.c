@@ -217,7 +217,8 @@ static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count
 }
 
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
-    /* An array of the current device decides. Other objects are not read then, which is slow. */
+    /* If an argument is an array of the current device, the call runs there. The other objects are
+     * not read then, because that is slow. */
     for (Py_ssize_t i = 0; i < count; i++)
         if (nl_py_devarray_check(state, args[i]) &&
             ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())

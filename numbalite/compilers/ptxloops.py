@@ -371,7 +371,7 @@ class _Counting:
         if bound is None or isinstance(step, str):
             return None
         if counted.kind == "u" and counted.goes_on in ("lt", "le"):
-            starts = [0]  # any start: a counter that overflows immediately is small then
+            starts = [0]  # allows the most iterations, also if the counter overflows
         smallest, largest = limits(counted)
         ends = [end + step for end in (bound, *starts)]
         if not starts or not all(smallest <= end <= largest for end in ends):

@@ -1,7 +1,7 @@
 """A verdict: passed or not, the reason, the smallest case that fails. `Failed` carries the reason and the case.
 
-``show`` displays a verdict once, in a notebook as a small box, else as text. The verdict is also the value
-of the cell's last expression: the first display of the object is silent, so that it does not appear twice.
+``show`` displays a verdict: in a notebook as a box, otherwise as text. Where the verdict is also the value of a
+cell's last expression, it would appear twice, so the first display of the object shows nothing.
 """
 
 from __future__ import annotations

@@ -281,7 +281,7 @@ def test_the_host_that_has_waited_orders_them():
 
 
 def test_streams_that_come_and_go():
-    """More than the capacity of clocks."""
+    """Uses more streams than the check follows at once."""
     x = array()
     with cuda.checks("stream"):
         many = [cuda.stream() for _ in range(80)]

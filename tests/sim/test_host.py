@@ -422,8 +422,8 @@ def test_prelude_is_precompiled_once(compiled, monkeypatch, tmp_path):
 
 
 def test_all_that_comes_before_a_source_is_precompiled(compiled, monkeypatch, tmp_path):
-    """head.h is precompiled; with macros of options, which precede the rest of it, only prelude.h
-    is."""
+    """The text before a source, head.h, is precompiled. If options define macros, only prelude.h is, because
+    the macros precede the rest of head.h."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
     real = hostprelude.arguments

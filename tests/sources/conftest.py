@@ -111,7 +111,7 @@ def toolkit_options():
 
 @pytest.fixture(scope="module", params=["nvrtc", "clang++", "g++"])
 def target_of_each(request):
-    """The target of each compiler in turn, while that compiler is the one that is used."""
+    """Returns the compile target of a compiler, which the test uses; each compiler in turn."""
     from numbalite.compilers import toolkit
 
     if request.param == "nvrtc":

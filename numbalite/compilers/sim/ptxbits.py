@@ -117,7 +117,8 @@ class Bits:
         return self.set(operands[0], f"{PTX}{function}({values})")
 
     def scalar_video(self, name, modifiers, operands):
-        """vadd, vmad...: of a word, or of a byte or half of it that an operand's name selects."""
+        """Translates vadd, vmad and the other scalar video instructions. An operand is a word, or the byte or
+        half of it that the suffix of its name selects."""
         kinds = [m for m in modifiers if m in ("u32", "s32")]
         after = [m for m in modifiers if m in ("add", "min", "max")]
         if set(modifiers) - {"u32", "s32", "sat", *after} or _SELECTED.match(operands[0]):

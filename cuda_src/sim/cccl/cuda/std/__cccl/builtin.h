@@ -1,9 +1,9 @@
-/* cuda/std/__cccl/builtin.h: libcu++ detects NVRTC, and would use builtin functions that g++ lacks.
- * This header makes it use templates instead. */
+/* cuda/std/__cccl/builtin.h: on the simulator, libcu++ assumes the builtin functions of NVRTC. g++
+ * lacks some of them. This header undefines their macros, so that libcu++ uses templates. */
 #pragma once
 #include_next <cuda/std/__cccl/builtin.h>
 #ifndef NUMBALITE_SIM_CLANG
 #undef _CCCL_BUILTIN_IS_CONVERTIBLE_TO
-/* g++ 13 has it, and mangles no name that it is part of. */
+/* g++ 13 has this builtin, but cannot mangle the names of functions whose types contain it. */
 #undef _CCCL_BUILTIN_REMOVE_REFERENCE_T
 #endif
