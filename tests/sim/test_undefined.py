@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from numbalite.errors import CompileError
+from numbalite.errors import CompileError, KernelWarning
 
 SOURCE = """
 __global__ void told_by_a_lane(int *counter, int *x) {
@@ -49,5 +49,6 @@ def test_functions_may_end_without_a_value(module, compiler):
             module(RETURNS_NOTHING)
         return
     x = np.zeros(8, "i4")
-    module(RETURNS_NOTHING).returns_nothing[1, 8](x, 3)
+    with pytest.warns(KernelWarning, match="put ends here without a return"):
+        module(RETURNS_NOTHING).returns_nothing[1, 8](x, 3)
     assert x.tolist() == [1, 1, 1, 0, 0, 0, 0, 0]
