@@ -112,16 +112,27 @@ def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
     return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 
 
-def holds_device_arrays(value: Any) -> bool:
-    """Is the value a list with device arrays in it, or in lists in it?"""
-    return isinstance(value, (list, tuple)) and any(
-        isinstance(one, _core.DeviceArray) or holds_device_arrays(one) for one in value
-    )
+def holds_device_arrays(value: Any, depth: int = 0) -> bool:
+    """Is the value a list with device arrays in it, or in lists in it? Raises ValueError for lists that are nested
+    too deep: a list may contain itself."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    if depth > shapes.MAX_ITEMS:
+        raise ValueError(shapes.NESTED)
+    found = set(map(type, value))  # a long list has few types
+    if any(issubclass(one, _core.DeviceArray) for one in found):
+        return True
+    holds_lists = any(issubclass(one, (list, tuple)) for one in found)
+    return holds_lists and any(holds_device_arrays(one, depth + 1) for one in value)
 
 
-def stacked(value: Any) -> Any:
-    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host."""
-    return np.stack([stacked(one) if isinstance(one, (list, tuple)) else one for one in value])
+def stacked(value: Any, depth: int = 0) -> Any:
+    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host. Raises as
+    holds_device_arrays does."""
+    if depth > shapes.MAX_ITEMS:
+        raise ValueError(shapes.NESTED)
+    items = (stacked(one, depth + 1) if isinstance(one, (list, tuple)) else one for one in value)
+    return np.stack(list(items))
 
 
 def _from_object(target, value, stream):

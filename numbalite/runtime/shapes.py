@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _KEPT = 1024
+MAX_ITEMS = 64  # NumPy's maximum number of dimensions
+NESTED = f"lists are nested more than {MAX_ITEMS} deep"
 AxisError = getattr(np, "exceptions", np).AxisError
 
 
@@ -41,14 +43,15 @@ def order_of(order: Any, default: str = "K", letters: str = "CFAK") -> str:
 
 
 def ndim_of(value: Any) -> int:
-    """Returns np.ndim(value), which would copy device arrays in a list to the host."""
-    count = 0
-    while isinstance(value, (list, tuple)):
-        count += 1
+    """Returns np.ndim(value), which would copy device arrays in a list to the host. Raises ValueError
+    for lists that are nested more than MAX_ITEMS deep: a list may contain itself."""
+    for count in range(MAX_ITEMS + 1):
+        if not isinstance(value, (list, tuple)):
+            return count + np.ndim(value)
         if not value:
-            return count
+            return count + 1
         value = value[0]
-    return count + np.ndim(value)
+    raise ValueError(NESTED)
 
 
 def check_copy(copy: Any) -> None:
@@ -93,9 +96,6 @@ def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     if not -ndim <= number < ndim:
         raise AxisError(number, ndim, what)
     return number % ndim
-
-
-MAX_ITEMS = 64  # NumPy's maximum number of dimensions
 
 
 def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:

@@ -125,3 +125,22 @@ def test_lists_with_device_arrays_are_not_copied_to_the_host(call):
     if expected is not None:
         np.testing.assert_allclose(found, expected)
     np.testing.assert_array_equal(device, host)
+
+
+def test_lists_that_contain_themselves_are_refused():
+    x = cuda.to_device(X)
+    lists = [], [], [x]
+    lists[0].append(lists[0])
+    lists[1].extend([lists[1], lists[1]])
+    lists[2].append(lists[2])
+    for one in lists:
+        for call in (
+            lambda: x.__setitem__(slice(None), one),  # noqa: B023
+            lambda: np.put(x, [0], one),  # noqa: B023
+            lambda: cuda.linspace(one, 1, 3),  # noqa: B023
+        ):
+            with pytest.raises(
+                ValueError,
+                match="nested more than 64 deep|setting an array element with a sequence",
+            ):
+                call()
