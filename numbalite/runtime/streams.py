@@ -6,7 +6,7 @@ A stream argument may be 0 or None (the default stream; copies then wait), a Str
 
 from __future__ import annotations
 
-from _thread import _local
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Event = _core.Event
 
 
-class _Entered(_local):
+class _Entered(threading.local):
     """The streams that were current before each `with` block that the thread is in."""
 
     def __init__(self) -> None:
