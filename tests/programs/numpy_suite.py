@@ -9,7 +9,7 @@ the host. ARGs are pytest's; without them the files below are run. At the end it
 of calls on the device.
 
 EXPECTED lists the tests that fail for a reason, which is a limit of these wrappers or a documented
-difference of device arrays. Each of them must fail: a test that passes is reported, too."""
+difference of device arrays. A test of the list that has no parameters must fail: it is reported if it passes."""
 
 import functools
 import os
@@ -220,7 +220,7 @@ def replace():
 
 
 class Expected:
-    """Marks the tests of EXPECTED; reports entries that name no test of the files that were run."""
+    """Marks the tests of EXPECTED as expected failures."""
 
     def pytest_collection_modifyitems(self, items):
         for item in items:
