@@ -16,6 +16,7 @@ JAX, the gradient for the cotangent g is Re(g df/dx) - i Re(g df/dy), which is g
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 from numbalite import types
@@ -149,15 +150,23 @@ def check(name: str, signature: types.Signature) -> None:
 
 
 def check_text(function: DeviceFunction) -> None:
-    """Raises TypeError for a text that reads the bits of its numbers: their derivative would be lost."""
+    """Raises TypeError for a text that loses the derivative of its numbers: it reads their bits, or has variables of
+    type long double."""
     definition = function.definition
     if definition.is_python:
         return
-    found = sorted({token.text for token in scanner.tokenize(definition.text.value)} & _BITS)
+    tokens = [token.text for token in scanner.tokenize(definition.text.value)]
+    given = f"{element.plain_name(function)}.defvjp(...)"
+    found = sorted(_BITS.intersection(tokens))
     if found:
         raise TypeError(
             f"{function.name}: its text uses {', '.join(found)}, so its derivative cannot be computed: give it "
-            f"by {element.plain_name(function)}.defvjp(...)"
+            f"by {given}"
+        )
+    if {("long", "double"), ("double", "long")}.intersection(itertools.pairwise(tokens)):
+        raise TypeError(
+            f"{function.name}: its text uses long double, which has no derivative: write double (on a GPU, long "
+            f"double is double, too) or auto t = 0 * x, or give the derivative by {given}"
         )
     for inner in definition.capture().functions.values():
         check_text(inner)

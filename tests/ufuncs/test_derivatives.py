@@ -391,6 +391,7 @@ REFUSED = {
     "a cast of an address": ("return *(long long *)&x;", "hint: a derivative"),
     "a union": ("union { double d; long long i; } u; u.d = x; return u.d;", "its text uses union"),
     "reinterpret_cast": ("return reinterpret_cast<long long &>(x);", "its text uses reinterpret_cast"),
+    "long double": ("long double t = x; return t;", "long double, which has no derivative: write double"),
     "memcpy": ("long long i; memcpy(&i, &x, 8); return i;", "its text uses memcpy"),
 }  # fmt: skip
 
