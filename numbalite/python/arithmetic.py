@@ -148,6 +148,8 @@ def _folded(op, a, b):
 
 def _computed(a: Value, b: Value, t, exact):
     """Operands and C++ type of an operation whose result is a t; `exact`: the range of its exact result."""
+    if is_complex(t):  # C++ has no conversion of a half to a complex number
+        a, b = (converted(x, t) if x.cxx is types.float16 else x for x in (a, b))
     c = rules.promoted(a.cxx, b.cxx)
     if c == t and (not is_whole(t) or _same_sign(a, b, t)):
         return a, b, t
@@ -230,6 +232,10 @@ def _floored(symbol, name):
         t = rules.common(a.type, b.type)
         if t is None or is_complex(t):
             return None
+        if t is types.float16:  # computed as in NumPy
+            a, b = (converted(x, types.float32) for x in (a, b))
+            text = f"float16({name}({a.text}, {b.text}))"
+            return Value(t, text, PRIMARY, t, **_join_effects(a, b))
         limits = None
         a, b = _operand(a, t), _operand(b, t)
         if is_whole(t):

@@ -323,7 +323,7 @@ class Bindings(Expressions):
             self._check_shapes(target, view.type, value.type)
             self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
         elif is_number(value.type) and is_number(view.type.dtype):
-            if is_complex(value.type):
+            if is_complex(value.type) or is_complex(view.type.dtype):
                 value = arithmetic.converted(value, view.type.dtype)
             self.emit(f"py::fill({view.text}, {value.text});")
         elif isinstance(value.type, types.Tuple) and self._are_elements(view.type, value.type):

@@ -403,6 +403,7 @@ def _ldexp(call):
     x, n = call.numbers(2)
     if not is_whole(n.type):
         call.fail(f"the second argument is an integer, not {n.type}")
+    call.check_real(x.type)
     t = types.float64 if is_whole(x.type) else x.type
     return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
 
@@ -415,9 +416,19 @@ def _numpys_fmod(call):
 
 
 def _gcd(call):
-    a, b = call.numbers(2)
+    a, b = call.integers(2)
     t = rules.common(a.type, b.type)
     return call.made(t, f"np_gcd({converted(a, t).text}, {converted(b, t).text})")
+
+
+def _of_integers(name):
+    rule = same_type(name, 2)
+
+    def checked(call):
+        call.integers(2)
+        return rule(call)
+
+    return checked
 
 
 def _range(call):
@@ -619,7 +630,8 @@ _ORDERS = {
 }
 
 _NUMPY: dict[str, Rule] = {
-    **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin", "gcd", "lcm")},
+    **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin")},
+    **{name: _of_integers(f"np_{name}") for name in ("gcd", "lcm")},
     **{name: floating(f"np_{name}", 2) for name in ("logaddexp", "logaddexp2", "heaviside")},
     "reciprocal": same_type("np_reciprocal", 1),
     "signbit": floating_predicate("np_signbit"),
@@ -646,7 +658,9 @@ def _fill(modules, names: str, rule: Rule):
 
 for _name, _names in _FLOATING.items():
     _fill([math], _names, floating(_name))
-    _fill([np], _names, floating(_name, complex_too=True))
+    for _ufunc in (getattr(np, n) for n in _names.split() if hasattr(np, n)):
+        _is_complex = any("D" in loop for loop in _ufunc.types)
+        FUNCTIONS.setdefault(_ufunc, floating(_name, complex_too=_is_complex))
     _fill([cmath], _names, complex_function(_name))
 for _name, _rule in _NUMPY.items():
     _fill([np], _name, _rule)

@@ -6,6 +6,7 @@ A rule receives a Call and returns a Value: the type, by numba's rules, and the 
 from __future__ import annotations
 
 import ast
+import cmath
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -68,6 +69,20 @@ class Call:
                 self.fail(f"takes numbers, not {rules.described(value.type)}")
         return self.args
 
+    def check_real(self, t: Any) -> None:
+        """Refuses an argument of this type if it is complex."""
+        if is_complex(t):
+            known = hasattr(cmath, self.name)
+            remedy = f"cmath.{self.name} takes complex ones." if known else ""
+            self.fail(f"takes real numbers, not {t}", remedy)
+
+    def integers(self, count: int) -> list[Value]:
+        """Like numbers, for integers."""
+        for value in self.numbers(count):
+            if not is_whole(value.type):
+                self.fail(f"takes integers, not {value.type}")
+        return self.args
+
     def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
         """Returns the Value of the call's result, which has side effects if an argument has."""
         given = [*self.args, *self.keywords.values()]
@@ -112,8 +127,8 @@ def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
             t = rules.common(t, value.type)
         if is_whole(t):
             t = types.float64
-        if is_complex(t) and not complex_too:
-            call.fail(f"takes real numbers, not {t}", f"cmath.{call.name} takes complex ones.")
+        if not complex_too:
+            call.check_real(t)
         return call.made(t, f"{name}({', '.join(converted(a, t).text for a in args)})")
 
     return rule
@@ -137,16 +152,19 @@ def predicate(name: str) -> Rule:
         (value,) = call.numbers(1)
         if is_whole(value.type):
             return number(name == "isfinite")
+        if value.type is types.float16:  # a half has several functions with this name
+            value = converted(value, types.float32)
         return call.made(types.boolean, f"{name}({value.text})")
 
     return rule
 
 
 def floating_predicate(name: str) -> Rule:
-    """Returns the rule for a predicate; integers are converted to floats."""
+    """Returns the rule for a predicate of a real number; integers are converted to floats."""
 
     def rule(call):
         (value,) = call.numbers(1)
+        call.check_real(value.type)
         t = types.float64 if is_whole(value.type) else value.type
         return call.made(types.boolean, f"{name}({converted(value, t).text})")
 
@@ -188,6 +206,7 @@ def several(name: str, *results: types.Type | None) -> Rule:
 
     def rule(call):
         (value,) = call.numbers(1)
+        call.check_real(value.type)
         t = types.float64 if is_whole(value.type) else value.type
         made = types.Tuple([result or t for result in results])
         return call.made(made, f"{name}({converted(value, t).text})")

@@ -7,9 +7,10 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import subscripts
+from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule, spelled
 from numbalite.python.rules import described
-from numbalite.python.values import Value, is_number
+from numbalite.python.values import Value, is_complex, is_number
 
 _NAMES = ("v", "w", "u")
 
@@ -34,7 +35,10 @@ def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
         call.fail("the array for the result is read-only in this kernel")
     names = dict(zip(_NAMES, inputs, strict=False))
     elements = [Value(v.type.dtype, n) if is_array(v) else v for n, v in names.items()]
-    result = rule(Call(call.of, call.node, call.name, elements)).text
+    value = rule(Call(call.of, call.node, call.name, elements))
+    if is_complex(value.type) != is_complex(out.type.dtype):
+        value = converted(value, out.type.dtype)
+    result = value.text
     arrays = {n: v for n, v in names.items() if is_array(v)}
     if not arrays:
         return call.made(types.void, f"py::fill({_view(out)}, {result})", calls=True)

@@ -103,6 +103,25 @@ def vectors(r):
     r[3] = z.w
 
 
+@cuda.jit
+def halves_in_operations(a, b, r, z):
+    r[0], r[1] = a[0] % b[0], a[1] // b[1]
+    r[2] = True % b[0]
+    z[0], z[1], z[2] = a[0] + z[3], z[3] * a[0], z[3] / a[1]
+    np.sin(a[0], z[4:5])
+    z[5:6] = a[1]
+    r[3] = np.isfinite(a[0]) + 2 * math.isinf(a[0])
+
+
+def test_float16_operands_match_numpy():
+    a, b, three = np.array([-7.5, 3.25], "f2"), np.array([2, -1.5], "f2"), np.complex64(3 + 1j)
+    r, z = np.zeros(4, "f2"), np.full(6, three)
+    halves_in_operations[1, 1](a, b, r, z)
+    assert r.tolist() == [a[0] % b[0], a[1] // b[1], True % b[0], 1]
+    sums = [a[0] + three, three * a[0], three / a[1]]
+    np.testing.assert_allclose(z, [*sums, three, np.sin(a[0]), a[1]], rtol=1e-3)
+
+
 def test_bfloat16_functions():
     bf16 = cuda.bf16
 

@@ -97,6 +97,13 @@ CASES = {
     "v[0] = cuda.random.xoroshiro128p_uniform_float32(v, 0)": ("an array of states",),
     "v[0] = round(v)": ("round: takes a real number, not float32[::1]",),
     "v[0] = np.int32(1j)": ("complex128 does not fit into int32", "z.real is its real part."),
+    "np.cbrt(1j, v[1:])": ("np.cbrt: takes real numbers, not complex128",),
+    "x = np.signbit(1j)": ("np.signbit: takes real numbers, not complex128",),
+    "x = np.ldexp(1j, 2)": ("np.ldexp: takes real numbers, not complex128",),
+    "x = math.frexp(1j)": ("math.frexp: takes real numbers, not complex128",),
+    "x = np.gcd(v[0], n)": ("np.gcd: takes integers, not float32",),
+    "x = np.lcm(n, 1j)": ("np.lcm: takes integers, not complex128",),
+    "np.add(1j, n, v)": ("complex128 does not fit into float32", "z.real is its real part."),
     "x = zip(v)": ("zip(...) cannot be assigned", "for ... in zip(v): ..."),
 }
 
