@@ -1,12 +1,12 @@
 /* histogram: counts elements by bins, or sums their weights. A functor computes the bin of an
  * element; elements in none of the `bins` are ignored. Few bins are counted in shared memory of
- * each block first, in several copies that warps share. A thread loads two 16-byte pieces before it
- * uses them. */
+ * each block first, in several copies that warps share. */
 #ifndef NUMBALITE_HISTOGRAM_CUH
 #define NUMBALITE_HISTOGRAM_CUH
 
 #include "numbalite/atomics.cuh"
 #include "numbalite/convert.cuh"
+#include "numbalite/each_element.cuh"
 
 namespace numbalite {
 namespace nl_count {
@@ -95,8 +95,6 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
                                   uint64 bins, const Bin &bin) {
     typedef counters<W, A> own;
     typedef typename own::C C;
-    constexpr int ahead = 2, each = sizeof(T) < 16 && 16 % sizeof(T) == 0 ? 16 / sizeof(T) : 1;
-    struct __align__(each > 1 ? 16 : 1) piece { T item[each]; };
     __shared__ __align__(16) unsigned char raw[own::capacity * sizeof(C)];
     C *sums = (C *)raw, zero = C(0);
     uint64 step = (uint64)gridDim.x * blockDim.x;
@@ -113,33 +111,9 @@ NUMBALITE_FUNCTION void histogram(const T *x, const void *weights, A *counts, ui
     }
     own to = {sums + threadIdx.x / 32 % copies * apart, counts, bins, is_few};
 
-    /* the first threads count the elements before the first and after the last aligned 16 bytes */
-    uint64 lead = each > 1 ? (0 - (uint64)x) / sizeof(T) % each : 0;
-    lead = lead < n && (uint64)x % sizeof(T) == 0 ? lead : n;
-    const piece *pieces = (const piece *)(x + lead);
-    uint64 whole = (n - lead) / each;
-    for (uint64 i = thread; i < whole; i += ahead * step) {
-        piece now[ahead];
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            if (i + k * step < whole)
-                now[k] = pieces[i + k * step];
-#pragma unroll
-        for (int k = 0; k < ahead; ++k) {
-            if (i + k * step >= whole)
-                break;
-#pragma unroll
-            for (int j = 0; j < each; ++j)
-                to.add(bin(now[k].item[j]), weights, lead + (i + k * step) * each + j);
-        }
-    }
-    uint64 end = lead + whole * each;
-    for (uint64 i = thread; i < lead + (n - end); i += step) {
-        uint64 at = i < lead ? i : end + i - lead;
-        T item;
-        memcpy(&item, x + at, sizeof(T));
-        to.add(bin(item), weights, at);
-    }
+    nl_walk::each_element<2>(x, n, thread, step, [&](const T &item, uint64 i) {
+        to.add(bin(item), weights, i);
+    });
     if (!is_few)
         return;
     __syncthreads();

@@ -15,6 +15,7 @@
 #define NUMBALITE_RADIX_CUH
 
 #include "numbalite/block_memory.cuh"
+#include "numbalite/each_element.cuh"
 #include "numbalite/order.cuh"
 #include "numbalite/warp.cuh"
 
@@ -284,7 +285,6 @@ __global__ void __launch_bounds__(Threads)
     using namespace numbalite;
     using namespace numbalite::nl_sort;
     constexpr unsigned bins = K::places * DIGITS;
-    constexpr int ahead = 8;
     unsigned *counts =
         /* [position][digit][Apart]: Apart copies reduce conflicts between lanes */
         (unsigned *)numbalite::block_memory();
@@ -294,24 +294,13 @@ __global__ void __launch_bounds__(Threads)
     uint64 row = blockIdx.x / blocks, step = (uint64)blocks * Threads;
     const typename K::item *x = (const typename K::item *)from + row * n;
     unsigned *mine = counts + threadIdx.x % Apart;
-    auto count = [&](const typename K::item &item) {
+    uint64 thread = (uint64)(blockIdx.x - row * blocks) * Threads + threadIdx.x;
+    nl_walk::each_element<2>(x, n, thread, step, [&](const typename K::item &item, uint64) {
         typename K::key key = K::flipped(K::of(item), flip);
 #pragma unroll
         for (int place = 0; place < (int)K::places; ++place)
             atomicAdd(mine + K::digit(key, place) * Apart + place * (int)DIGITS * Apart, 1u);
-    };
-    uint64 i = (uint64)(blockIdx.x - row * blocks) * Threads + threadIdx.x;
-    for (; i + (ahead - 1) * step < n; i += ahead * step) {
-        typename K::item items[ahead];
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            items[k] = x[i + k * step];
-#pragma unroll
-        for (int k = 0; k < ahead; ++k)
-            count(items[k]);
-    }
-    for (; i < n; i += step)
-        count(x[i]);
+    });
     __syncthreads();
     for (unsigned bin = threadIdx.x; bin < bins; bin += Threads) {
         Count sum = 0;

@@ -35,6 +35,7 @@ _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, maximum of each counter, and blocks."""
 _MANY = 1 << 24
+_WRITE_THREADS, _WRITE_BLOCKS = 256, 2112  # of a counting sort; all threads of an H200
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
 _WIDE_COUNTS = 1 << 30  # two bits of a count are flags
 _SPACE = "numbalite::nl_sort::"
@@ -107,9 +108,12 @@ def _log_each(order, rows, width):
 
 def _radix(order, source, target, indices, rows, n, stream):
     passes = order.digits
+    count = _COUNTS[n >= _WIDE_COUNTS]
+    if order.itemsize == 1 and indices is None:
+        _write_counted(order, source, target, rows, n, count, stream)
+        return
     if target is source and passes % 2:  # the first pass would overwrite its input
         source = source.copy(stream=stream)
-    count = _COUNTS[n >= _WIDE_COUNTS]
     value = 0 if indices is None else 4 if n < 1 << 32 else 8
     one, threads, tile, shared = _passes(order, value, count, _core.current_device())
     tiles = -(-n // tile)
@@ -129,6 +133,16 @@ def _radix(order, source, target, indices, rows, n, stream):
         values_to = carried[left % 2] if left else None
         launch(source, to, values, values_to, None if left else indices, n, tiles, place, order.flip, work)  # fmt: skip
         source, values = to, values_to
+
+
+def _write_counted(order, source, target, rows, n, count, stream):
+    """Sorts elements of one byte by counting each of the 256 values (cuda_src/numbalite/counting_sort.cuh)."""
+    work = device_array(_TICKETS + rows * _DIGITS, count, stream=stream)
+    work._fill(_ZEROS[count], stream)
+    _count(order, source, rows, n, count, work, stream)
+    blocks = min(-(-n // (_WRITE_THREADS * 16)), max(1, _WRITE_BLOCKS // rows))
+    write = kernel("counting_sort", f"nl_write_counted<{_CXX[count.itemsize]}, {_WRITE_THREADS}>")
+    write[rows * blocks, _WRITE_THREADS, stream](target, n, blocks, order.flip, work)
 
 
 def _two_buffers(passes, size, dtype, stream, target=None):

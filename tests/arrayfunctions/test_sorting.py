@@ -113,6 +113,22 @@ def test_rows_longer_than_a_block(dtype):
     same_bits(np.sort(device, axis=None), np.sort(host, axis=None, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
+def test_long_rows_of_bytes_are_sorted_by_counting(dtype):
+    """The rows are not aligned, and may contain all values, some or only one."""
+    rng = generator()
+    rows, n = int(rng.integers(1, 4)), int(rng.integers(8193, 40_000))
+    for low, high in ((0, 256), (100, 140), (77, 78)):
+        numbers = rng.integers(low, high, (rows, n)).astype(np.uint8)
+        host = numbers > 120 if dtype == "?" else numbers.view(dtype)
+        device, in_order = cuda.to_device(host), np.sort(host)
+        same_bits(np.sort(device), in_order)
+        same_bits(np.sort(device[:, 5:]), np.sort(host[:, 5:]))
+        same_bits(np.unique(device), np.unique(host))
+        device.sort(descending=True)
+        same_bits(device, in_order[:, ::-1])
+
+
 def test_counts_of_64_bits(monkeypatch):
     """Rows of 2**30 elements and more have such counters."""
     monkeypatch.setattr(radix, "_WIDE_COUNTS", 0)
@@ -121,6 +137,7 @@ def test_counts_of_64_bits(monkeypatch):
     device = cuda.to_device(host)
     same_bits(np.sort(device), np.sort(host))
     same_bits(np.argsort(device), np.argsort(host, kind="stable"))
+    same_bits(np.sort(device.view("i1")), np.sort(host.view("i1")))
 
 
 RECORD = np.dtype([("a", "i4"), ("b", "f4"), ("c", "u1")])

@@ -8,7 +8,8 @@ KINDS = [
     for name in ("whole<unsigned char>", "real<unsigned short>", "real<unsigned>", "pair<numbalite::uint64>")
 ]  # fmt: skip
 TEXT = "".join(
-    f'#include "numbalite/{name}.cuh"\n' for name in ("radix", "row_radix", "short_sort")
+    f'#include "numbalite/{name}.cuh"\n'
+    for name in ("counting_sort", "radix", "row_radix", "short_sort")
 )
 
 
@@ -31,6 +32,7 @@ def test_sort_kernels_compile(nvrtc, toolkit_options, arch):
         f"nl_sort_row<{ORDER}whole<unsigned>, false, 256, 16, {together}>",
         f"nl_sort_row<{KINDS[2]}, true, 512, 16, 2>",
     ]
+    names += [f"nl_write_counted<{count}, 256>" for count in ("unsigned", "unsigned long long")]
     result = nvrtc(TEXT, arch, toolkit_options, names)
     assert result.log == "" and result.status == 0, result.log
     assert set(result.lowered) == set(names)
