@@ -19,6 +19,7 @@ from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse import construct, kernels, products
 from numbalite.sparse.construct import issparse
 from numbalite.ufuncs import operands
+from numbalite.ufuncs.protocols import counterpart
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,8 +34,8 @@ _MERGES = {
     np.less: kernels.LESS,
     np.greater: kernels.GREATER,
 }
-_THREADS = 64
-"""Threads of a block that merges rows: with few, 10,000 rows occupy all multiprocessors."""
+_THREADS, _MERGED_BY_THREAD = 64, 8
+"""Threads of a block that merges two arrays, and stored elements that a thread merges."""
 _BY_DIAGONALS = np.add, np.subtract, np.multiply
 _METHODS = {
     np.add: ("__add__", "__radd__"),
@@ -164,18 +165,22 @@ def merged(a: Any, b: Any, ufunc: Any) -> Any:
 
 def _merged(left, right, operation):
     rows, kind = left.shape[0], left.indices.dtype
-    if not rows:
-        return left.copy()
+    stored = left.data.size + right.data.size
     data, indices = left.data[:0], left.indices[:0]
     indptr = arguments.empty((rows + 1,), kind, left.data)
-    args = (*left._parts(), *right._parts(), operation, left.dtype.type(0))
-    merge = kernels.merge.forall(rows, _THREADS)
-    merge(*args, False, indptr, indices, data)
-    indptr = construct.ends_of(indptr)
-    count = indptr[-1:].item()
-    if count:
+    indptr.fill(0)
+    if stored:
+        args = (*left._parts(), *right._parts(), operation, left.dtype.type(0), _MERGED_BY_THREAD)
+        threads = -(-stored // _MERGED_BY_THREAD)
+        merge = kernels.merge.forall(threads, _THREADS)
+        ends = arguments.empty((threads,), np.dtype(np.int64), left.data)
+        merge(*args, False, indptr, ends, indices, data)
+        indptr, ends = (
+            counterpart(np.add).accumulate(one, dtype=one.dtype) for one in (indptr, ends)
+        )
+        count = ends[-1:].item()
         indices, data = (arguments.empty((count,), t, left.data) for t in (kind, left.dtype))
-        merge(*args, True, indptr, indices, data)
+        merge(*args, True, indptr, ends, indices, data)
     return left._from_parts((data, indices, indptr), left.shape, True)
 
 

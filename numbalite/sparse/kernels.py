@@ -1,4 +1,5 @@
-"""Kernels for sparse arrays. A thread processes one row, or one element if the elements of a row are independent.
+"""Kernels for sparse arrays. A thread processes one row, or one element if the elements of a row are independent, or
+several elements of one or more rows (`merge`).
 
 Kernels that merge two arrays require sorted columns in each row. All kernels support any dtype of values and indices."""
 
@@ -168,6 +169,19 @@ def add_duplicates(data, indices, indptr, new_indptr, new_indices, new_data):
 ADD, SUBTRACT, MULTIPLY, MAXIMUM, MINIMUM, NOT_EQUAL, LESS, GREATER = range(8)
 
 
+@jit(device=True)
+def row_at(a_indptr, b_indptr, position, first):
+    """
+    long long low = first, high = a_indptr.size() - 1;
+    while (high - low > 1) {
+        long long middle = low + (high - low) / 2;
+        if (a_indptr[middle] + b_indptr[middle] <= position) low = middle;
+        else high = middle;
+    }
+    return low;
+    """
+
+
 @jit
 def merge(
     a_data,
@@ -178,17 +192,42 @@ def merge(
     b_indptr,
     operation,
     zero,
+    each,
     writes,
-    indptr,
+    counts_of_rows,
+    ends,
     indices,
     data,
 ):
     """
-    long long i = grid<1>();
-    if (i >= a_indptr.size() - 1) return;
+    // Merge path (Green, McColl and Bader, 2012) over all rows: each thread merges `each` stored elements.
+    long long t = grid<1>(), rows = a_indptr.size() - 1, position = t * each;
+    long long end = min(position + each, (long long)(a_indptr[rows] + b_indptr[rows]));
+    if (position >= end) return;
+    long long i = row_at(a_indptr, b_indptr, position, 0);
     long long j = a_indptr[i], k = b_indptr[i], a_end = a_indptr[i + 1], b_end = b_indptr[i + 1];
-    long long to = writes ? indptr[i] : 0;
-    while (j < a_end || k < b_end) {
+    long long skipped = position - j - k, low = max(0ll, skipped - (b_end - k)), high = min(skipped, a_end - j);
+    while (low < high) {
+        long long middle = low + (high - low) / 2;
+        if (a_indices[j + middle] <= b_indices[k + skipped - middle - 1]) low = middle + 1;
+        else high = middle;
+    }
+    j += low;
+    k += skipped - low;
+    if (low > 0 && k < b_end && a_indices[j - 1] == b_indices[k]) {  // the thread before merges this pair
+        ++k;
+        ++position;
+    }
+    long long to = writes && t > 0 ? ends[t - 1] : 0, first = to, first_of_row = to;
+    while (position < end) {
+        if (j == a_end && k == b_end) {
+            if (!writes && to > first_of_row) atomic_add(counts_of_rows, i + 1, to - first_of_row);
+            first_of_row = to;
+            ++i;
+            if (a_indptr[i + 1] + b_indptr[i + 1] <= position) i = row_at(a_indptr, b_indptr, position, i);
+            a_end = a_indptr[i + 1];
+            b_end = b_indptr[i + 1];
+        }
         bool a = j < a_end && (k >= b_end || a_indices[j] <= b_indices[k]);
         bool b = k < b_end && (j >= a_end || b_indices[k] <= a_indices[j]);
         auto x = a ? a_data[j] : zero, y = b ? b_data[k] : zero, value = zero;
@@ -211,8 +250,11 @@ def merge(
         }
         j += a;
         k += b;
+        position += a + b;
     }
-    if (!writes) indptr[i + 1] = to;
+    if (writes) return;
+    if (to > first_of_row) atomic_add(counts_of_rows, i + 1, to - first_of_row);
+    ends[t] = to - first;
     """
 
 

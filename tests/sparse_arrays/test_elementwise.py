@@ -1,8 +1,11 @@
 """Arithmetic, comparisons and functions of each element, with SciPy as the oracle."""
 
+import operator
+
 import numpy as np
 import pytest
 from kit.likescipy import check, scipy
+from kit.sample import generator
 
 from numbalite.cuda import sparse
 from numbalite.errors import PerformanceWarning
@@ -174,6 +177,30 @@ def test_cancelled_elements_are_not_stored():
     a = sparse.csr_array(scipy.random_array((9, 8), density=0.3, rng=rng))
     assert (a - a).nnz == (a != a.copy()).nnz == (a > a).nnz == 0
     assert (a != 2 * a).nnz == a.nnz
+
+
+def test_rows_of_very_different_lengths_are_merged():
+    """Threads merge parts of a long row, and several short and empty rows; results store no zeros."""
+    rng = generator()
+    for _ in range(25):
+        rows, columns = (int(n) for n in rng.integers(1, 60, 2))
+        if rng.integers(2):
+            rows, columns = int(rng.integers(1, 4)), int(rng.integers(100, 500))
+        hosts = []
+        for _ in range(2):
+            values = rng.integers(-2, 3, (rows, columns)) * (
+                rng.random((rows, columns)) < rng.random()
+            )
+            values[rng.random(rows) < rng.choice([0.0, 0.5, 0.9])] = 0
+            hosts.append(scipy.csr_array(values.astype("f4")))
+        a, b = hosts if rng.integers(5) else hosts[:1] * 2
+        ours = sparse.csr_array(a), sparse.csr_array(b)
+        for operation in (operator.add, operator.sub, operator.mul, operator.ne, operator.lt):
+            result = operation(*ours)
+            expected = scipy.csr_array(operation(a.toarray(), b.toarray()))
+            for name in ("indptr", "indices", "data"):
+                host = getattr(result, name).copy_to_host()
+                np.testing.assert_array_equal(host, getattr(expected, name), str(operation))
 
 
 def test_infinity_times_elements_that_are_not_stored():
