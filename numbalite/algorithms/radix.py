@@ -135,11 +135,23 @@ def _radix(order, source, target, indices, rows, n, stream):
         source, values = to, values_to
 
 
-def _write_counted(order, source, target, rows, n, count, stream):
-    """Sorts elements of one byte by counting each of the 256 values (cuda_src/numbalite/counting_sort.cuh)."""
+def count_values(order: Order, source: Any, rows: int, n: int, stream: Any = 0) -> Any:
+    """Returns how often each of the 256 keys of 1-byte elements occurs in each row: a flat array of uint32, or of
+    uint64 for long rows."""
+    count = _COUNTS[n >= _WIDE_COUNTS]
+    return _counted(order, source, rows, n, count, stream)[_TICKETS:]
+
+
+def _counted(order, source, rows, n, count, stream):
     work = device_array(_TICKETS + rows * _DIGITS, count, stream=stream)
     work._fill(_ZEROS[count], stream)
     _count(order, source, rows, n, count, work, stream)
+    return work
+
+
+def _write_counted(order, source, target, rows, n, count, stream):
+    """Sorts elements of one byte by counting each of the 256 values (cuda_src/numbalite/counting_sort.cuh)."""
+    work = _counted(order, source, rows, n, count, stream)
     blocks = min(-(-n // (_WRITE_THREADS * 16)), max(1, _WRITE_BLOCKS // rows))
     write = kernel("counting_sort", f"nl_write_counted<{_CXX[count.itemsize]}, {_WRITE_THREADS}>")
     write[rows * blocks, _WRITE_THREADS, stream](target, n, blocks, order.flip, work)

@@ -1,4 +1,4 @@
-"""unique and its array API versions, by sorting."""
+"""unique and its array API versions: by sorting, or by counting the values of 1-byte elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numbalite.algorithms import selection, sorting
+from numbalite.algorithms import radix, selection, sorting
+from numbalite.algorithms.order import order_of
 from numbalite.functions import arguments
 from numbalite.kernels.decorators import jit
 from numbalite.ndarray import assign
@@ -29,6 +30,25 @@ def _inverse(order, groups, inverse):
     """
     for (long long i = grid<1>(); i < order.size(); i += gridsize<1>())
         inverse[order[i]] = groups[i] - 1;
+    """
+
+
+@jit
+def _compact(counts, flip, values, counts_of_values, found):
+    """
+    __shared__ unsigned present[8];
+    int key = threadIdx.x;
+    bool is_present = counts[key] > 0;
+    unsigned votes = __ballot_sync(0xffffffffu, is_present);
+    if (key % 32 == 0) present[key / 32] = votes;
+    __syncthreads();
+    int place = __popc(votes & ((1u << key % 32) - 1));
+    for (int warp = 0; warp < key / 32; ++warp) place += __popc(present[warp]);
+    if (is_present) {
+        values[place] = key ^ flip;
+        counts_of_values[place] = counts[key];
+    }
+    if (key == 255) found[0] = place + is_present;
     """
 
 
@@ -115,12 +135,27 @@ def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_coun
 
 def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     """Returns a _Found with the unique elements of a 1-dimensional array, or the unique rows of a table."""
+    is_of_bytes = a.ndim == a.itemsize == 1 and a.dtype.kind in "biu" and a.size
+    if is_of_bytes and not (needs_index or needs_inverse):
+        return _unique_bytes(a)
     line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
         return _Found(line, none, none, none)
     ends = selection.indices_of(begins, int(np.count_nonzero(begins)), False)[0]
     return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
+
+
+def _unique_bytes(a):
+    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements. Waits."""
+    order = order_of(a.dtype)
+    counts = radix.count_values(order, sorting.rows_of(a, 0, 0), 1, a.size)
+    values, counts_of_values, found = (
+        arguments.empty((n,), np.dtype(t), a) for n, t in ((256, "u1"), (256, np.intp), (1, "i4"))
+    )
+    _compact[1, 256](counts, order.flip & 255, values, counts_of_values, found)
+    n = found.item()
+    return _Found(values[:n].view(a.dtype), None, None, counts_of_values[:n])
 
 
 def _take_elements(a, indices):

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 from kit.likenumpy import alike
+from kit.sample import generator
+
+from numbalite import cuda
 
 TABLE = np.array([[5, 1], [2, 2]])
 WHOLE = np.array([2, 9, 5, 2])
@@ -34,3 +37,16 @@ def test_intersect1d_indices_and_isin_invert_match_numpy():
     alike(np.isin, REAL, OTHER, invert=True)
     alike(np.isin, TABLE, [2, 3])
     alike(np.isin, TABLE, WHOLE, kind="other")
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1"])
+def test_unique_values_of_bytes_are_counted(dtype):
+    rng = generator()
+    for low, high in ((0, 256), (120, 140), (5, 6)):
+        numbers = rng.integers(low, high, int(rng.integers(1, 9000))).astype(np.uint8)
+        host = numbers > 130 if dtype == "?" else numbers.view(dtype)
+        device = cuda.to_device(host)[::-1]
+        found, expected = (np.unique(a, return_counts=True) for a in (device, host))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == theirs.dtype
+            np.testing.assert_array_equal(ours.copy_to_host(), theirs)

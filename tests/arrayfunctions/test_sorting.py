@@ -138,6 +138,7 @@ def test_counts_of_64_bits(monkeypatch):
     same_bits(np.sort(device), np.sort(host))
     same_bits(np.argsort(device), np.argsort(host, kind="stable"))
     same_bits(np.sort(device.view("i1")), np.sort(host.view("i1")))
+    same_bits(np.unique(device.view("i1")), np.unique(host.view("i1")))
 
 
 RECORD = np.dtype([("a", "i4"), ("b", "f4"), ("c", "u1")])
