@@ -3,6 +3,7 @@
     python tests/bench/run.py [--json FILE] [--page FILE] [--only L1,S1] [--no-peers] [--write]
     python tests/bench/run.py --from FILE --write      the table of an earlier run
     python tests/bench/run.py --sweep [--seconds 200] [--after "sum f4"]  array functions against CuPy and torch
+    python tests/bench/run.py --cases [--only unique]   array functions with operands of their own, against both
     python tests/bench/run.py --shapes [--only sum]     array functions with 300 shapes, against CuPy and torch
     python tests/bench/run.py --host [--shapes] [--only sum,fft]   the host's part of calls, without a GPU
     python tests/bench/run.py --small                   tiny sizes, also on the simulator: are all rows right?
@@ -203,11 +204,16 @@ def run(options):
 
 
 def sweep(options):
-    import sweep as sweeping
-
-    number, count = map(int, options.part.split("/"))
     only = set(options.only.split(",")) if options.only else ()
-    rows = sweeping.sweep((number, count), only, options.json, options.seconds, options.after)
+    if options.cases:
+        import cases
+
+        rows = cases.run(only, options.json, options.small)
+    else:
+        import sweep as sweeping
+
+        number, count = map(int, options.part.split("/"))
+        rows = sweeping.sweep((number, count), only, options.json, options.seconds, options.after)
     return 1 if any("wrong" in row or "refused" in row for row in rows) else 0
 
 
@@ -237,11 +243,14 @@ def main():
     parser.add_argument(
         "--shapes", action="store_true", help="array functions, each with 300 shapes"
     )
+    parser.add_argument(
+        "--cases", action="store_true", help="array functions with operands of their own"
+    )
     parser.add_argument("--part", default="1/1", help="of the sweep, as 2/5")
     parser.add_argument("--seconds", type=float, help="after which the sweep begins nothing more")
     parser.add_argument("--after", help="where the sweep goes on, as 'sum f4'")
     options = parser.parse_args()
-    if options.sweep:
+    if options.sweep or options.cases:
         return sweep(options)
     if options.host:
         import host
