@@ -31,12 +31,15 @@
     X(variable_load_requests) \
     X(global_atomic_requests) \
     X(global_atomic_lanes) \
+    X(global_atomic_sectors) \
+    X(global_atomic_passes) \
     X(shared_atomic_requests) \
     X(atomic_passes) \
     X(requests) \
     X(lanes) \
     X(barrier_waits) \
-    X(loop_iterations)
+    X(loop_iterations) \
+    X(loop_lanes)
 
 enum {
 #define NL_PROFILE_DECLARE(name) NL_PROFILE_##name,

@@ -84,6 +84,16 @@ def passes(addresses):
     return sum(int(np.unique(row, return_counts=True)[1].max()) for row in requests_of(addresses))
 
 
+def sectors_and_passes(addresses):
+    """Returns (sectors that atomics touch, the passes of their atomic units)"""
+    sectors = total = 0
+    for row in requests_of(addresses):
+        for sector in np.unique(row // 32):
+            sectors += 1
+            total += int(np.unique(row[row // 32 == sector], return_counts=True)[1].max())
+    return sectors, total
+
+
 def address_of(array):
     return array.__cuda_array_interface__["data"][0]
 
@@ -266,7 +276,11 @@ def test_atomics_of_one_address_are_serialised(pattern):
     expected, count = passes(index), len(requests_of(index))
     lines = [marked(p.count, mark) for mark in ("// integers", "// floats", "// largest")]
     lines.append(marked(p.count_in_python, "# integers"))
-    for line in lines:
+    arrays = [bins, sums, bins, bins]
+    for line, array in zip(lines, arrays, strict=True):
+        addresses = np.where(index >= 0, address_of(array) + 4 * index.astype(np.int64), -1)
+        found = line.global_atomic_sectors, line.global_atomic_passes
+        assert found == sectors_and_passes(addresses)
         assert (line.global_atomic_requests, line.atomic_passes) == (count, expected)
         assert line.atomic_serialisation == pytest.approx(expected / count)
         assert line.global_load_requests == line.global_store_requests == 0

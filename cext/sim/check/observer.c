@@ -193,8 +193,10 @@ const nl_sim_observer nl_sim_observer_of_checks = {
 
 static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
-    if (w->job->check->profile)
+    if (w->profile)
         return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
+    if (w->job->check->profile)
+        return 0; /* without memory to count */
     int comes_again = nl_sim_check_access(at, size, kind, pc);
     if (w->doubts && !comes_again)
         nl_sim_shuffle_access(w, (uintptr_t)at, size, kind);

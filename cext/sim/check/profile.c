@@ -307,7 +307,7 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
 
 void nl_sim_profile_begin_block(nl_sim_worker *w) {
     if (w->profile)
-        nl_sim_requests_begin(w->profile->requests);
+        nl_sim_requests_begin(w->profile->requests, w->warps);
 }
 
 void nl_sim_profile_end_block(nl_sim_worker *w) {
@@ -421,7 +421,7 @@ static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsig
 int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                           const void *pc) {
     nl_sim_request_space space;
-    if (!w->profile || kind & NL_SIM_ACCESS_UNTOLD || !find_space(w, address, kind, &space))
+    if (kind & NL_SIM_ACCESS_UNTOLD || !find_space(w, address, kind, &space))
         return 0;
     uintptr_t *updating = &w->profile->updating[w->current];
     int is_second_half = kind & NL_SIM_ACCESS_COMPARE && *updating == address;

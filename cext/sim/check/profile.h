@@ -32,8 +32,8 @@ void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
 /* These lanes of a warp have synchronized. */
 void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
-/* Called by instrumented images for each access. Returns 1 if other lanes must run first; then the
- * access is repeated. */
+/* Called by instrumented images for each access, if worker->profile is set. Returns 1 if other
+ * lanes must run first; then the access is repeated. */
 int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
                           const void *pc);
 /* The running thread begins the next iteration of loop `number`, or (pc NULL) leaves the loop. */

@@ -3,8 +3,10 @@
 
 enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, LINE = 128, BANKS = 32, BANK_BYTES = 4 };
 
-/* The number of distinct aligned parts of memory of `unit` bytes. */
-static uint64_t count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned unit) {
+/* The number of distinct aligned parts of memory of `unit` bytes. Inlined, so that `unit` is a
+ * constant and divisions are shifts. */
+static inline __attribute__((always_inline)) uint64_t
+count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned unit) {
     uintptr_t seen[LANES * 4];
     unsigned count = 0;
     for (; mask; mask &= mask - 1) {
@@ -101,6 +103,23 @@ static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
     return most;
 }
 
+/* An atomic unit updates distinct elements of a sector at once, and equal ones in turn. */
+static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
+    c[NL_PROFILE_global_atomic_requests]++;
+    c[NL_PROFILE_global_atomic_lanes] += (uint64_t)__builtin_popcount(mask);
+    while (mask) {
+        uintptr_t sector = address[__builtin_ctz(mask)] / SECTOR;
+        uint32_t inside = 0;
+        for (uint32_t rest = mask; rest; rest &= rest - 1) {
+            if (address[__builtin_ctz(rest)] / SECTOR == sector)
+                inside |= rest & -rest;
+        }
+        mask &= ~inside;
+        c[NL_PROFILE_global_atomic_sectors]++;
+        c[NL_PROFILE_global_atomic_passes] += count_equal(address, inside);
+    }
+}
+
 static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
                          uint64_t *c) {
     uint64_t sectors = count_units(address, mask, size, SECTOR);
@@ -126,18 +145,17 @@ void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *c) {
     if (space == NL_SIM_REQUEST_LOOP) {
         c[NL_PROFILE_loop_iterations]++;
+        c[NL_PROFILE_loop_lanes] += (uint64_t)__builtin_popcount(mask);
         return;
     }
     c[NL_PROFILE_requests]++;
     c[NL_PROFILE_lanes] += (uint64_t)__builtin_popcount(mask);
     if (kind == NL_SIM_REQUEST_ATOMIC) {
         c[NL_PROFILE_atomic_passes] += count_equal(address, mask);
-        if (space == NL_SIM_REQUEST_SHARED) {
+        if (space == NL_SIM_REQUEST_SHARED)
             c[NL_PROFILE_shared_atomic_requests]++;
-        } else {
-            c[NL_PROFILE_global_atomic_requests]++;
-            c[NL_PROFILE_global_atomic_lanes] += (uint64_t)__builtin_popcount(mask);
-        }
+        else
+            count_atomic(address, mask, c);
         return;
     }
     int is_store = kind == NL_SIM_REQUEST_STORE;

@@ -37,6 +37,8 @@ typedef struct lane {
     loop loops[MAX_LOOPS];
     uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
     uint32_t waited;    /* the epoch in which the lane last let other lanes run */
+    uint32_t epoch;     /* in which `next` was set */
+    uint32_t next;      /* index of the request after that of its last access */
 } lane;
 
 typedef struct warp {
@@ -230,12 +232,13 @@ void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
         count_and_close(r, &r->warps[i]);
 }
 
-void nl_sim_requests_begin(nl_sim_requests *r) {
+void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
     nl_sim_reuse_begin(r->reuse);
-    for (unsigned i = 0; i < WARPS * LANES; i++) {
+    for (unsigned i = 0; i < warps * LANES; i++) {
         r->lanes[i].depth = 0;
         r->lanes[i].iteration = 0;
         r->lanes[i].waited = 0;
+        r->lanes[i].epoch = 0;
     }
 }
 
@@ -329,11 +332,44 @@ static int reserve(warp *w) {
     return 0;
 }
 
+static void include(warp *w, lane *l, uint32_t index, unsigned bit, uintptr_t address) {
+    request *q = &w->requests[index];
+    visits *v = &w->visits[q->site];
+    q->mask |= 1u << bit;
+    q->address[bit] = address;
+    v->iteration[bit] = q->iteration;
+    v->number[bit] = q->number + 1;
+    l->epoch = w->epoch;
+    l->next = index + 1;
+}
+
+/* The lanes of a warp mostly make the same accesses in the same order: then the request after that
+ * of the lane's last access is the one that the lane's access belongs to. */
+static int add_to_next(const nl_sim_requests *r, warp *w, lane *l, unsigned bit, const void *pc,
+                       uintptr_t address, unsigned size, nl_sim_request_space space,
+                       nl_sim_request_kind kind) {
+    uint32_t next = l->epoch == w->epoch ? l->next : 0;
+    if (next >= w->open)
+        return 0;
+    const request *q = &w->requests[next];
+    const nl_sim_request_site *s = &r->sites[q->site];
+    if (s->pc != pc || s->size != size || s->space != space || s->kind != kind ||
+        q->iteration != l->iteration)
+        return 0;
+    const visits *v = &w->visits[q->site];
+    if (q->number != (v->iteration[bit] == l->iteration ? v->number[bit] : 0))
+        return 0;
+    include(w, l, next, bit, address);
+    return 1;
+}
+
 int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
                         unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
     unsigned index = thread / LANES, bit = thread % LANES;
     warp *w = &r->warps[index];
     lane *l = &r->lanes[thread];
+    if (add_to_next(r, w, l, bit, pc, address, size, space, kind))
+        return 0;
     int64_t site = find_site(r, pc, size, space, kind);
     visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
     if (!v || reserve(w) < 0) {
@@ -364,11 +400,7 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
         q->mask = 0;
         w->slots[at % SLOTS] = found = w->open;
     }
-    request *q = &w->requests[found - 1];
-    q->mask |= 1u << bit;
-    q->address[bit] = address;
-    v->iteration[bit] = l->iteration;
-    v->number[bit] = number + 1;
+    include(w, l, found - 1, bit, address);
     return 0;
 }
 

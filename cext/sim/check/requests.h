@@ -34,8 +34,8 @@ void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
 /* The same for all warps of a block. Their requests are loaded in turn, as warps run at about the
  * same speed. */
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
-/* The threads of a block begin: no lane is in a loop. */
-void nl_sim_requests_begin(nl_sim_requests *requests);
+/* The threads of a block with this number of warps begin: no lane is in a loop. */
+void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
 
 /* The sites; call this after all warps were closed. */
 const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
