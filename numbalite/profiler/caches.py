@@ -56,7 +56,7 @@ def hits(histogram: tuple, lines: float) -> int:
 def traffic(launch) -> Traffic:
     """Returns the Traffic of a launch, whose counters must all be final."""
     gpu, loads = launch.gpu, launch.global_load_sectors
-    written = launch.global_store_sectors + launch.global_atomic_requests
+    written = launch.global_store_sectors + launch.global_atomic_passes
     counted = sum(launch.reuse) or 1
     scale = min(1.0, loads / counted)  # as written, more sectors may be counted
     lines = (gpu.l1_bytes - launch.shared_of_multiprocessor) / LINE

@@ -14,6 +14,7 @@ from numbalite.profiler import (
     html,
     pictures,
     reconcile,
+    resources,
     source,
     text,
     timing,
@@ -269,6 +270,7 @@ class Launch(_WithLines):
         "_prediction",
         "block",
         "block_counts",
+        "block_lanes",
         "code",
         "gpu",
         "grid",
@@ -325,13 +327,12 @@ class Launch(_WithLines):
         self.code = None if self.written_because else code
 
     def _reconciled(self, lines):
-        self.work = self.block_counts = None
+        self.work = self.block_counts = self.block_lanes = None
         if self.code is not None:
             warps = self.blocks * self.warps_of_block
             reconcile.reconcile(lines, self.code, warps)
-            counts = execution.counts(self.code, lines, warps)
-            self.work = timing.work(self.code, counts)
-            self.block_counts = counts
+            self.block_counts, self.block_lanes = execution.counts(self.code, lines, warps)
+            self.work = timing.work(self.code, self.block_counts)
         return lines
 
     @property
@@ -373,8 +374,8 @@ class Launch(_WithLines):
 
     @property
     def registers(self) -> int | None:
-        """Of a thread, as NVRTC compiled the kernel for the GPU."""
-        return self.resources.registers if self.resources else None
+        """Of a thread, as NVRTC compiled the kernel for the GPU; at least 16, which a launch allocates."""
+        return max(resources.MIN_REGISTERS, self.resources.registers) if self.resources else None
 
     @property
     def local_bytes(self) -> int | None:
@@ -395,6 +396,32 @@ class Launch(_WithLines):
     def spills(self) -> int | None:
         """Instructions that store a register in local memory; None without the machine code."""
         return self.code.spills if self.code else None
+
+    @property
+    def active_threads(self) -> float | None:
+        """The mean number of active threads of an executed instruction, of any kind; None without the machine code."""
+        if self.code is None:
+            return None
+        return execution.active_threads(
+            self.code, self.block_counts, self.block_lanes, self.threads
+        )
+
+    def instructions(self, kind: str) -> float | None:
+        """Returns the number of instructions of one kind that warps execute, also with all of their threads switched off by
+        a predicate: "shared_load", "shared_store", "local_load", "local_store", ...; None without the machine code."""
+        if self.code is None:
+            return None
+        return execution.instructions(self.code, self.block_counts, kind)
+
+    @property
+    def local_load_requests(self) -> float | None:
+        """Loads of warps from local memory, by the machine code; None without it."""
+        return self.instructions("local_load")
+
+    @property
+    def local_store_requests(self) -> float | None:
+        """The same for stores."""
+        return self.instructions("local_store")
 
     @property
     def dram_bytes(self) -> Range:
@@ -481,6 +508,11 @@ class Launch(_WithLines):
             "occupancy_limit": self.occupancy_limit,
             "unavailable": self.unavailable,
             "spills": self.spills,
+            "active_threads": self.active_threads,
+            "local_load_requests": self.local_load_requests,
+            "local_store_requests": self.local_store_requests,
+            "shared_load_instructions": self.instructions("shared_load"),
+            "shared_store_instructions": self.instructions("shared_store"),
             "counters_are": self.counters_are,
             "written_because": self.written_because,
             "dram_bytes": self.dram_bytes,

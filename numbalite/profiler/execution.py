@@ -2,8 +2,10 @@
 an estimate.
 
 The requests of a line, counted on the simulator, are distributed over the blocks that contain the line's accesses: first
-to the block with the most of them, an unrolled loop, then to those that follow it. Iterations of loops without memory
-accesses are counted by line. Other blocks are executed as often as the loop around them.
+to the block with the most of them, an unrolled loop, then to those that follow it. The warps that wait at a barrier are
+distributed in the same way, because a barrier also counts warps whose accesses are all switched off by a predicate.
+Iterations of loops without memory accesses are counted by line. Other blocks are executed as often as the loop around
+them.
 """
 
 from __future__ import annotations
@@ -19,34 +21,75 @@ if TYPE_CHECKING:
 _ARITHMETIC = ("FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "MUFU", "HFMA2")
 
 
-def counts(code: MachineCode, lines, warps: int) -> list:
-    """Returns a list with, for each block, the number of times that a warp executes it, summed over the warps."""
-    found: list = [[] for _ in code.blocks]
+def counts(code: MachineCode, lines, warps: int) -> tuple:
+    """Returns two lists: for each block, the number of times that a warp executes it, summed over the warps; and the mean
+    number of active lanes, None where it is unknown."""
+    evidence: list = [[] for _ in code.blocks]
     places = Places(lines)
-    for requests, blocks in _evidence(code, lines, places):
+    for requests, lanes, blocks in _evidence(code, lines, places):
         for block, count in _distribute(requests, blocks, code, warps):
-            found[block].append(count)
-    counted = {block: max(values) for block, values in enumerate(found) if values}
-    for loop, iterations in _loops_without_accesses(code, lines, places, counted).items():
+            evidence[block].append((count, lanes))
+    counted = {block: max(values)[0] for block, values in enumerate(evidence) if values}
+    lanes_of = {block: max(values)[1] for block, values in enumerate(evidence) if values}
+    for loop, (iterations, lanes) in _loops_without_accesses(code, lines, places, counted).items():
         for block in range(code.loops[loop].first, code.loops[loop].last + 1):
             if code.blocks[block].loops[-1] == loop:
-                counted[block] = iterations
-    return [_count(block, code, counted, warps) for block in range(len(code.blocks))]
+                counted[block], lanes_of[block] = iterations, lanes
+    for find in _unrolled_with_exits, _unrolled_without_exits:
+        for block, iterations, lanes in find(code, lines, places, warps):
+            if block not in counted:
+                counted[block], lanes_of[block] = iterations, lanes
+    numbers = range(len(code.blocks))
+    found = [_count(block, code, counted, warps) for block in numbers]
+    _count_calls(code, found)
+    return found, [lanes_of.get(block) for block in numbers]
+
+
+_SPECIAL_CASES = "$__internal"
+"""Functions of the compiler for special operands: quotients and roots of denormal numbers, integers of more than 32 bits."""
+
+
+def _count_calls(code, found):
+    """Corrects the numbers of executions of functions, which follow the last EXIT of a kernel, and of calls. Functions for
+    special operands are assumed not to be called."""
+    exits = (n for n, block in enumerate(code.blocks) if block.instructions[-1].name == "EXIT")
+    end = max(exits, default=len(code.blocks) - 1)
+    calls = 0.0
+    for number, block in enumerate(code.blocks[: end + 1]):
+        names = [i.operands for i in block.instructions if i.name == "CALL"]
+        if any(_SPECIAL_CASES in name for name in names):
+            found[number] = 0
+        calls += len(names) * found[number]
+    for number in range(end + 1, len(code.blocks)):
+        found[number] = calls
+
+
+_EVIDENCE = (*KINDS, "global_atomic", "shared_atomic")
 
 
 def _evidence(code, lines, places):
-    """Yields (requests of a line, {block: number of the line's accesses in it}) for each line and kind of access."""
+    """Yields (requests of a line, active lanes, {block: number of the line's accesses in it}) for each line and kind of
+    access, and for barriers. The active lanes of accesses with a predicate are unknown: -1."""
     accesses: dict = {}
+    guarded = set()
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
-            key = places.find(instruction.frames), instruction.kind
-            if instruction.kind:
+            kind = "barrier" if instruction.name == "BAR" else instruction.kind
+            if kind:
+                key = places.find(instruction.frames), kind
                 blocks = accesses.setdefault(key, {})
                 blocks[number] = blocks.get(number, 0) + 1
+                if instruction.guard:
+                    guarded.add(key)
     by_key = {line.key: line for line in lines}
     for (key, kind), blocks in accesses.items():
-        if key in by_key and kind in (*KINDS, "global_atomic", "shared_atomic"):
-            yield getattr(by_key[key], f"{kind}_requests"), blocks
+        line = by_key.get(key)
+        if line is not None and kind == "barrier":
+            yield line.barrier_waits, 32, blocks
+        elif line is not None and kind in _EVIDENCE:
+            is_unknown = (key, kind) in guarded or not line.requests
+            lanes = -1 if is_unknown else line.active_lanes
+            yield getattr(line, f"{kind}_requests"), lanes, blocks
 
 
 def _distribute(requests, blocks, code, warps):
@@ -70,9 +113,13 @@ def _distribute(requests, blocks, code, warps):
 
 
 def _loops_without_accesses(code, lines, places, counted):
-    """Returns {loop: number of iterations of its machine code} for innermost loops none of whose blocks is in `counted`,
-    because they have no memory accesses: the number is estimated from the loop iterations of their source lines."""
+    """Returns {loop: (number of iterations of its machine code, active lanes)} for innermost loops none of whose blocks
+    is in `counted`, because they have no memory accesses: the number is estimated from the loop iterations of their source
+    lines."""
     iterations = {line.key: line.loop_iterations for line in lines if line.loop_iterations}
+    lanes = {
+        line.key: line.loop_lanes / line.loop_iterations for line in lines if line.key in iterations
+    }
     inner = {block.loops[-1] for block in code.blocks if block.loops}
     sizes: dict = {}
     for loop in inner:
@@ -85,10 +132,46 @@ def _loops_without_accesses(code, lines, places, counted):
     found = {}
     for key, loops in sizes.items():
         parts, (most, main) = len(loops), max(loops)
-        found[main] = iterations[key] / most
+        found[main] = iterations[key] / most, lanes[key]
         if parts > 1:  # the others run the remainder
-            found.update({loop: 0 for _, loop in loops if loop != main})
+            found.update({loop: (0, lanes[key]) for _, loop in loops if loop != main})
     return found
+
+
+def _unrolled_with_exits(code, lines, places, warps):
+    """Yields (block, its number of executions, active lanes) for loops that the compiler unrolled completely, to a block
+    for each iteration that ends with a branch out of the loop."""
+    exits: dict = {}
+    looping = {line.key: line for line in lines if line.loop_iterations}
+    for number, block in enumerate(code.blocks):
+        last = block.instructions[-1]
+        key = places.find(last.frames)
+        if last.name == "BRA" and last.guard and key in looping and not block.loops:
+            exits.setdefault((key, last.operands), []).append(number)
+    for (key, _), numbers in exits.items():
+        line = looping[key]
+        mean = line.loop_iterations / len(numbers)
+        if len(numbers) > 2 and mean < warps:
+            for number in numbers:
+                yield number, mean, line.loop_lanes / line.loop_iterations
+
+
+def _unrolled_without_exits(code, lines, places, warps):
+    """Yields the same for loops whose iterations the compiler unrolled to straight code, which perhaps not all warps
+    execute."""
+    parts: dict = {}
+    looping = {line.key: line for line in lines if line.loop_iterations}
+    for number, block in enumerate(code.blocks):
+        for instruction in block.instructions:
+            key = places.find(instruction.frames)
+            if key in looping:
+                parts.setdefault(key, []).append((number, instruction, bool(block.loops)))
+    for key, found in parts.items():
+        line = looping[key]
+        times = line.loop_iterations / unrolled([instruction for _, instruction, _ in found])
+        if times < warps and not any(is_in_loop for _, _, is_in_loop in found):
+            for number in {number for number, _, _ in found}:
+                yield number, times, line.loop_lanes / line.loop_iterations
 
 
 def unrolled(instructions) -> int:
@@ -100,6 +183,26 @@ def unrolled(instructions) -> int:
             key = instruction.name, instruction.frames[:1]
             times[key] = times.get(key, 0) + 1
     return math.gcd(*times.values()) or 1
+
+
+def instructions(code: MachineCode, counts: list, kind: str) -> float:
+    """Returns the number of instructions of a kind that warps execute."""
+    return sum(
+        count * sum(instruction.kind == kind for instruction in block.instructions)
+        for block, count in zip(code.blocks, counts, strict=True)
+    )
+
+
+def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -> float:
+    """Returns the mean number of active threads of an instruction. threads: of a block, whose warps are full where nothing
+    else is known."""
+    full = threads / -(-threads // 32)
+    total = executed = 0.0
+    for block, count, active in zip(code.blocks, counts, lanes, strict=True):
+        size = len(block.instructions) * count
+        executed += size
+        total += size * (full if active is None or active < 0 else min(active, full))
+    return total / executed if executed else full
 
 
 def _count(block, code, counted, warps):

@@ -41,6 +41,8 @@ class GPU(NamedTuple):
     dram_latency: int
     l2_bytes_per_clock: int
     """What all multiprocessors together can read."""
+    blocks_per_clock: float
+    """Blocks that the whole GPU starts."""
     float32_per_clock: int
     """Results of a multiprocessor."""
     float64_per_clock: int

@@ -107,7 +107,7 @@ def parse(text: str, symbol: str) -> MachineCode:
     rows = _rows_of(text.split("\n"), symbol)
     starts = {0}
     labels = {name: at for name, at in rows if isinstance(name, str)}
-    code = [row for row in rows if not isinstance(row[0], str)]
+    code = _without_padding([row for row in rows if not isinstance(row[0], str)], labels)
     starts.update(labels.values())
     for at, (instruction, _) in enumerate(code, 1):
         if instruction.name in _JUMPS:
@@ -148,6 +148,19 @@ def _rows_of(lines, symbol):
     return rows
 
 
+def _without_padding(code, labels):
+    """Removes what follows the last instruction of a kernel and is never executed: a branch to
+    itself, and NOPs."""
+    end = len(code)
+    while end and code[end - 1][0].name == "NOP":
+        end -= 1
+    last = code[end - 1][0] if end else None
+    target = _TARGET.search(last.operands) if last and last.name == "BRA" else None
+    if target and labels.get(target[1]) == end - 1:
+        end -= 1
+    return code[:end]
+
+
 def _loops(parts, labels):
     """Returns the list of Loops, outer ones first. A loop is a branch to an earlier block, with the blocks between
     them."""
@@ -156,8 +169,7 @@ def _loops(parts, labels):
         last = part[-1]
         target = _TARGET.search(last.operands)
         first = labels.get(target[1]) if target and last.name == "BRA" else None
-        is_trap = first == number and len(part) == 1  # follows the last instruction of a kernel
-        if first is not None and first <= number and not is_trap:
+        if first is not None and first <= number:
             ends[first] = max(number, ends.get(first, 0))
     return [Loop(first, last) for first, last in sorted(ends.items(), key=lambda x: (x[0], -x[1]))]
 

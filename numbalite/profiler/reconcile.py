@@ -88,8 +88,24 @@ def reconcile(lines, code: MachineCode, warps: int) -> None:
                 _remove_repeated(line, kind, own, warps, elsewhere)
             elif is_clear:
                 _set(line, kind, {})
+    _combine_atomics(lines, code)
     for line in lines:
         _count_lanes(line)
+
+
+def _combine_atomics(lines, code):
+    """Atomic operations that all threads of a warp make on one address: the compiler reduces the values of a warp, and one
+    thread, elected by UFLO, updates the address."""
+    places = Places(lines)
+    elected = {
+        places.find(instruction.frames)
+        for instruction in code.instructions
+        if instruction.name in ("UFLO", "FLO")
+    }
+    for line in lines:
+        if line.key in elected and line.global_atomic_requests and not line.shared_atomic_requests:
+            line.global_atomic_lanes = line.global_atomic_sectors = line.global_atomic_requests
+            line.global_atomic_passes = line.atomic_passes = line.global_atomic_requests
 
 
 def _all_belong_to_lines(found, lines, kind):

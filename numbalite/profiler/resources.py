@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WARP = 32
 _REGISTER_UNIT, _SHARED_UNIT, _PARTITIONS = 256, 128, 4
 _SHARED_UNIT_OF_TURING = 256
+MIN_REGISTERS = 16
+"""Of a thread of a launched kernel, also if the code uses fewer (Nsight Compute on an H200)."""
 _RESERVED = 1024
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")

@@ -3,8 +3,9 @@
 Each unit of the GPU has a time: the launch's requests to it, divided by its rate. Each warp also
 needs a minimum time: the sum of the latencies that it waits for one after the other. As many warps
 as are resident overlap. The prediction is the longest of these times plus the time of an empty
-kernel. The constants that are marked as fitted were fitted to times that docs/performance.md
-records for an H200 (the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py).
+kernel. The constants that are marked as fitted were fitted to times of an H200: those that
+docs/performance.md records for the kernels Y1, Y2, Y5 and Y6 of tests/bench/python_kernels.py, and
+those that Nsight Compute measured (docs/profiling.md, "The predicted time").
 """
 
 from __future__ import annotations
@@ -12,24 +13,35 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite.profiler.caches import Range
+from numbalite.profiler.caches import SECTOR, Range
 
-EMPTY = 1.4e-6
-"""Seconds that a kernel of one small block takes in a graph, on an H200."""
+EMPTY = 2.4e-6
+"""Seconds of a kernel that does almost nothing, as Nsight Compute measures it on an H200, with cold caches; fitted. In a
+graph it takes 1.4e-6."""
 SCHEDULERS = 4
-_BLOCK_CYCLES = 50
+_BLOCK_CYCLES = 150
 """From the end of a block to the first instruction of the next one in its place; fitted."""
-_CONTENTION = 0.5
+_CONTENTION = 0.7
 """The part of the resident warps' instructions that a warp waits for, while it waits for nothing else; fitted."""
-_ATOMIC_CYCLES, _L2_SLICES = 4, 96
-"""Of a thread's atomic operation, in one cache line; fitted to a histogram of 256 bins in global memory."""
+_ATOMIC_SECONDS = 0.7e-9
+"""Of a pass of an L2 slice's atomic unit, which updates different elements of a sector; fitted to 65536 atomic operations
+of one address, which take 49 us."""
+_SLICE_BYTES, _L2_SLICES = 512, 66
+"""The bytes one after the other that belong to one slice, and the number of slices that work at once; fitted to
+histograms of 4 and 256 bins, and to 2^21 atomic operations of random addresses, which take 23 us."""
+_L2_LINE_BYTES = 98
+"""An L2 request takes at least the time of so many bytes, even if it is for one sector; fitted to transposes without
+shared memory and to sums of columns."""
+_KEPT = 0.6
+"""The part of the L2 cache that keeps the newest data; fitted to the bytes that copies transfer from and to DRAM."""
 _SHARED_ATOMIC_CYCLES = 8
 """Of threads with different addresses; fitted to a histogram of 256 bins in shared memory."""
-_LOADED = 4
-"""At full bandwidth the latency of DRAM is 1 + 4 times that of an idle GPU; fitted."""
-_DEPENDENT = 3
-"""Cycles from an instruction to the next one of its warp, on average."""
-_BARRIER = 30
+_LOADED = 2.5
+"""At full bandwidth the latency of DRAM is 1 + 2.5 times that of an idle GPU; fitted."""
+_DEPENDENT = 6
+"""Cycles from an instruction to the next one of its warp, on average; fitted. The latency of an addition is 4."""
+_BARRIER = 60
+"""Cycles from the last warp's arrival to the next instruction of all of them; fitted."""
 _SPREAD = 0.3
 """The time may be so much longer or shorter than predicted, as a part of it."""
 _EXACT = ("shared memory", "float32", "float64", "special functions")
@@ -37,7 +49,8 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 _FLOAT64 = ("DADD", "DMUL", "DFMA", "DSETP")
 _FLOAT32 = ("FADD", "FMUL", "FFMA", "FSETP", "FMNMX")
 _COUNTED = ("FADD", "FMUL", "FFMA")
-_SPECIAL = ("MUFU",)
+_SPECIAL = ("MUFU", "F2F", "F2I", "I2F", "FRND", "POPC", "FLO")
+"""The same unit converts types of 64 bits."""
 _INTEGER = (
     "IADD3",
     "LOP3",
@@ -53,7 +66,7 @@ _INTEGER = (
 )
 _INTEGER_PER_CLOCK, _SPECIAL_PER_CLOCK = 64, 16
 """Results of a multiprocessor (CUDA C++ Programming Guide, arithmetic instructions)."""
-_POWER = 4
+_POWER = 3
 """Units that are about equally busy delay one another: the sum of their times' powers; fitted."""
 
 
@@ -136,8 +149,9 @@ def predict(launch) -> Prediction:
     )  # of the busiest multiprocessor
     bandwidth = gpu.dram_bytes_per_second * gpu.dram_efficiency
     units = {
-        "DRAM": launch.dram_bytes.middle / bandwidth,
-        "L2": launch.traffic.l2_bytes.middle / (gpu.l2_bytes_per_clock * clock),
+        "DRAM": _dram_bytes(launch) / bandwidth,
+        "L2": _l2_bytes(launch) / (gpu.l2_bytes_per_clock * clock),
+        "block launches": launch.blocks / (gpu.blocks_per_clock * clock),
         "L1": _l1_cycles(launch) * share / clock,
         "shared memory": _shared_cycles(launch) * share / clock,
         "atomics": _atomics(launch, clock, share),
@@ -153,6 +167,22 @@ def predict(launch) -> Prediction:
     return _decide(launch, units)
 
 
+def _dram_bytes(launch):
+    """Returns the expected number of bytes: each loaded sector is transferred once; each stored one, too, except those that
+    the L2 cache still keeps at the end."""
+    loaded, stored = launch.loaded_sectors * SECTOR, launch.stored_sectors * SECTOR
+    kept = min(1.0, _KEPT * launch.gpu.l2_bytes / max(1, loaded + stored))
+    return loaded + (1 - kept) * stored
+
+
+def _l2_bytes(launch):
+    """Returns the number of bytes whose transfer takes as long as the requests to the L2 cache: a request is for a cache
+    line or a part of it."""
+    missed = 1 - launch.l1_hit_rate.middle
+    lines = launch.global_load_lines * missed + launch.global_store_lines
+    return max(launch.traffic.l2_bytes.middle, lines * _L2_LINE_BYTES)
+
+
 def _l1_cycles(launch):
     """Returns the number of cycles in the L1 cache: one for each cache line of a request."""
     return launch.global_load_lines + launch.global_store_lines + launch.global_atomic_requests
@@ -163,12 +193,11 @@ def _shared_cycles(launch):
 
 
 def _atomics(launch, clock, share):
-    """Returns the seconds of atomic operations. Atomic operations of one cache line wait for one another in the L2
-    cache."""
-    lines = min(_L2_SLICES, max(1, launch.stored_sectors // 4))
-    in_l2 = launch.global_atomic_lanes * _ATOMIC_CYCLES / lines
-    in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share
-    return max(in_l2, in_shared) / clock
+    """Returns the seconds of atomic operations. Those of one slice of the L2 cache wait for one another."""
+    slices = min(_L2_SLICES, max(1, launch.stored_sectors * SECTOR / _SLICE_BYTES))
+    in_l2 = launch.global_atomic_passes * _ATOMIC_SECONDS / slices
+    in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share / clock
+    return max(in_l2, in_shared)
 
 
 def _latency(launch, done, others):
@@ -185,7 +214,7 @@ def _latency(launch, done, others):
     rounds = max(1.0, blocks / resident)
     time = others
     for _ in range(20):  # the latency depends on the bandwidth that results
-        busy = min(1.0, launch.dram_bytes.middle / gpu.dram_bytes_per_second / max(time, 1e-9))
+        busy = min(1.0, _dram_bytes(launch) / gpu.dram_bytes_per_second / max(time, 1e-9))
         life = fixed + done.global_waits / warps * _global_latency(launch, busy)
         cycles = rounds * life + (rounds - 1) * _BLOCK_CYCLES
         time = (time + max(others, cycles / clock)) / 2

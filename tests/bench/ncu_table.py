@@ -49,8 +49,8 @@ COUNTERS = (
     Counter("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
     Counter("shared_load_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "ld"),), 0.02, 0.95),
     Counter("shared_store_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "st"),), 0.02, 0.95),
-    Counter("shared_load_requests", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95),
-    Counter("shared_store_requests", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
+    Counter("shared_load_instructions", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95),
+    Counter("shared_store_instructions", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
     Counter(
         "bank_conflicts",
         (
@@ -67,7 +67,7 @@ COUNTERS = (
         0.95,
     ),
     Counter("shared_atomic_requests", ("smsp__inst_executed_op_shared_atom.sum",), 0.02, 0.95),
-    Counter("active_lanes", ("smsp__thread_inst_executed_per_inst_executed.ratio",), 0.02, 0.95),
+    Counter("active_threads", ("smsp__thread_inst_executed_per_inst_executed.ratio",), 0.02, 0.95),
     Counter("dram_bytes", ("dram__bytes_read.sum", "dram__bytes_write.sum"), 0.1, 0.8),
     Counter("l1_hit_rate", ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",), 0.1, 0.8),
     Counter("l2_hit_rate", ("lts__t_sector_hit_rate.pct",), 0.1, 0.8),
@@ -76,9 +76,12 @@ COUNTERS = (
     Counter("time", ("gpu__time_duration.sum",), 0.1, 0.5),
 )
 _SCALES = {"l1_hit_rate": 0.01, "l2_hit_rate": 0.01, "occupancy": 0.01, "time": 1e-9}
+_RATES = ("l1_hit_rate", "l2_hit_rate", "occupancy")
 _SHORT = 20e-6
 """Seconds: times of shorter kernels are not compared."""
 _MEMORY_TOLERANCE = 0.2
+_ROUNDED = 5e-5
+"""Half of the last decimal of a rate."""
 _FASTER = 1.1
 """Two versions are compared if their times differ by this factor."""
 
@@ -233,7 +236,7 @@ class Row(NamedTuple):
     predicted: object
     measured: float
     error: float
-    """Relative; 0 inside of a predicted range."""
+    """0 inside of a predicted range."""
     bound: str
 
 
@@ -251,10 +254,13 @@ def match(expected: list, measured: list) -> tuple:
     return pairs, alone + rest
 
 
-def error_of(predicted, measured: float) -> float:
-    """Returns the relative error of a number; of a range, the distance from it."""
+def error_of(predicted, measured: float, is_rate: bool = False) -> float:
+    """Returns the error of a number; of a range, the distance from it. is_rate: a difference of rates from 0 to 1, which
+    ncu prints with four decimals; otherwise relative."""
     low, high = predicted if isinstance(predicted, (list, tuple)) else (predicted, predicted)
     distance = max(low - measured, measured - high, 0)
+    if is_rate:
+        return distance if distance > _ROUNDED else 0.0
     if distance == 0:
         return 0.0
     return distance / abs(measured) if measured else math.inf
@@ -270,7 +276,7 @@ def compare(program: str, pairs: list) -> list:
                 continue
             if value == 0 and truth == 0:
                 continue  # says nothing
-            error = error_of(value, truth)
+            error = error_of(value, truth, counter.name in _RATES)
             rows.append(
                 Row(program, expected.kernel, counter.name, value, truth, error, expected.bound)
             )

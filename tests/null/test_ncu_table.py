@@ -92,6 +92,14 @@ def test_errors_are_relative_and_zero_inside_of_a_range(predicted, measured, err
     assert ncu_table.error_of(predicted, measured) == pytest.approx(error)
 
 
+@pytest.mark.parametrize(
+    ("predicted", "measured", "error"),
+    [(0.15625, 0.1562, 0), (0.02, 0.05, 0.03), ((0.5, 0.6), 0.9, 0.3), ((0.5, 0.6), 0.55, 0)],
+)
+def test_rates_are_compared_in_points(predicted, measured, error):
+    assert ncu_table.error_of(predicted, measured, is_rate=True) == pytest.approx(error)
+
+
 def test_launches_are_matched_by_kernel_and_shape_in_their_order():
     def launch(kernel, blocks, number):
         return Launch(kernel, (blocks, 1, 1), (32, 1, 1), {"n": number})

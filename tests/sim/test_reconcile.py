@@ -10,7 +10,7 @@ from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 from numbalite.compilers import disassembler
-from numbalite.profiler import execution, gpus, machinecode, reconcile
+from numbalite.profiler import execution, gpus, machinecode, reconcile, timing
 from numbalite.profiler.counters import COUNTERS, Line
 
 pytestmark = [pytest.mark.sim, needs_nvrtc]
@@ -116,7 +116,119 @@ def test_accesses_that_are_moved_out_of_a_loop_are_counted_once():
     assert (loads.global_load_requests, loads.global_load_sectors) == (202, 208)
     assert (stores.global_store_requests, stores.global_store_sectors) == (2, 8)
     assert loads.active_lanes == 32
-    assert execution.counts(code, [loads, stores], 2) == [2, 202, 2, 2][: len(code.blocks)]
+    counts, lanes = execution.counts(code, [loads, stores], 2)
+    assert counts == [2, 202, 2]
+    assert lanes[1] == 32
+
+
+EXITS = """
+.text.f:
+	//## File "user.cu", line 3
+        /*0000*/                   FMUL R5, R5, R5 ;
+        /*0010*/              @P0 BRA `(.L_x_1) ;
+        /*0020*/                   FMUL R5, R5, R5 ;
+        /*0030*/              @P0 BRA `(.L_x_1) ;
+        /*0040*/                   FMUL R5, R5, R5 ;
+        /*0050*/              @P0 BRA `(.L_x_1) ;
+	//## File "user.cu", line 4
+.L_x_1:
+        /*0060*/              @P0 BRA `(.L_x_2) ;
+        /*0070*/                   CALL.REL.NOINC `($__internal_0_$__cuda_sm20_sqrt_rn_f32_slowpath) ;
+.L_x_2:
+        /*0080*/                   CALL.REL.NOINC `(_Z5otherf) ;
+        /*0090*/                   EXIT ;
+_Z5otherf:
+        /*00a0*/                   RET.REL.NODEC R4 `(f) ;
+.L_x_3:
+        /*00b0*/                   BRA `(.L_x_3);
+        /*00c0*/                   NOP;
+"""
+
+
+@pytest.mark.parametrize("iterations", [11, 37, 299])
+def test_unrolled_loops_with_exits_and_calls_are_counted(iterations):
+    warps = 100
+    code = machinecode.parse(EXITS, "f")
+    line = line_of(3, loop_iterations=iterations, loop_lanes=20 * iterations)
+    counts, lanes = execution.counts(code, [line], warps)
+    assert counts == [iterations / 3] * 3 + [warps, 0, warps, warps]
+    assert lanes == [20] * 3 + [None] * 4
+    assert execution.active_threads(code, counts, lanes, 32) == pytest.approx(
+        (20 * 2 * iterations + 32 * 4 * warps) / (2 * iterations + 4 * warps)
+    )
+    assert {i.name for i in code.instructions} == {"FMUL", "BRA", "CALL", "EXIT", "RET"}
+
+
+STRAIGHT = """
+.text.f:
+	//## File "user.cu", line 2
+        /*0000*/              @P0 BRA `(.L_x_1) ;
+	//## File "user.cu", line 3
+        /*0010*/                   FFMA R5, R5, R5, R5 ;
+        /*0020*/                   FFMA R5, R5, R5, R5 ;
+        /*0030*/                   FFMA R5, R5, R5, R5 ;
+        /*0040*/                   FFMA R5, R5, R5, R5 ;
+.L_x_1:
+	//## File "user.cu", line 4
+        /*0050*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize("part", [1, 0.5, 0.02])
+def test_loops_of_straight_code_are_executed_by_those_warps_that_iterate(part):
+    warps = 100
+    iterations = int(4 * warps * part)
+    line = line_of(3, loop_iterations=iterations, loop_lanes=32 * iterations)
+    counts, _ = execution.counts(machinecode.parse(STRAIGHT, "f"), [line], warps)
+    assert counts == [warps, warps * part, warps]
+
+
+PREDICATED = """
+.text.f:
+.L_x_1:
+	//## File "user.cu", line 2
+        /*0000*/              @!P0 LDS R5, [R2] ;
+        /*0010*/              @!P0 STS [R2], R5 ;
+	//## File "user.cu", line 3
+        /*0020*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+        /*0030*/              @P1 BRA `(.L_x_1) ;
+        /*0040*/                   EXIT ;
+"""
+
+
+def test_warps_whose_accesses_are_switched_off_are_counted_by_their_barriers():
+    access = line_of(2, shared_load_requests=30, shared_store_requests=30, requests=60, lanes=300)
+    barrier = line_of(3, barrier_waits=80)
+    code = machinecode.parse(PREDICATED, "f")
+    counts, lanes = execution.counts(code, [access, barrier], 10)
+    assert counts == [80, 10]
+    assert lanes == [32, None]
+    assert execution.instructions(code, counts, "shared_load") == 80
+    assert access.shared_load_requests == 30
+
+
+ELECTED = """
+.text.f:
+	//## File "user.cu", line 2
+        /*0000*/                   VOTEU.ANY UR4, UPT, PT ;
+        /*0010*/                   UFLO.U32 UR4, UR4 ;
+        /*0020*/              @P0 REDG.E.ADD.STRONG.GPU desc[UR6][R2.64], R5 ;
+	//## File "user.cu", line 3
+        /*0030*/                   REDG.E.ADD.STRONG.GPU desc[UR6][R2.64], R5 ;
+        /*0040*/                   EXIT ;
+"""
+
+
+def test_atomics_that_the_compiler_reduces_in_a_warp_are_one_a_warp():
+    atomics = {
+        "global_atomic_requests": 7, "global_atomic_lanes": 224, "global_atomic_sectors": 9,
+        "global_atomic_passes": 200, "atomic_passes": 200, "requests": 7, "lanes": 224,
+    }  # fmt: skip
+    elected, plain = line_of(2, **atomics), line_of(3, **atomics)
+    reconcile.reconcile([elected, plain], machinecode.parse(ELECTED, "f"), warps=7)
+    assert elected.atomic_serialisation == 1
+    assert (elected.global_atomic_passes, elected.global_atomic_lanes) == (7, 7)
+    assert (plain.global_atomic_passes, plain.atomic_passes) == (200, 200)
 
 
 @pytest.mark.parametrize("n", [1, 5, 1000])
@@ -164,7 +276,7 @@ def test_a_prediction_names_what_binds_the_launch(disassembled):
     for launch in p.launches:
         low, high = launch.time_range
         assert launch.time_at_least <= low <= launch.time <= high
-        assert launch.time == pytest.approx(max(launch.units.values()), rel=0.5)
+        assert launch.time == pytest.approx(timing.EMPTY + max(launch.units.values()), rel=0.5)
     # 8 warps of each scheduler, 400 steps: at least a cycle each
     assert many.time_at_least >= 132 * 8 * 8 * 400 / 132 / 4 / 1.98e9
     assert p.as_dict()["kernels"][0]["time"] == pytest.approx(few.time + many.time)
@@ -206,7 +318,8 @@ def test_the_time_of_a_copy_is_that_of_its_bytes(monkeypatch):
     assert launch.bound == "DRAM"
     assert launch.dram_bytes == (8 * n - (1 << 16), 8 * n)
     assert launch.time_at_least == pytest.approx(launch.dram_bytes.low / 48e9)
-    assert launch.units["DRAM"] == pytest.approx(launch.dram_bytes.middle / 48e9 / 0.91)
+    expected = launch.units["DRAM"] * 48e9 * 0.91  # bytes
+    assert launch.dram_bytes.low < expected < launch.dram_bytes.high
 
 
 # --- reading the listing
@@ -248,7 +361,7 @@ def test_inlined_calls_and_spills():
     first = code.blocks[0].instructions[0]
     assert first.frames == (("array.cuh", 35), ("user.py", 6))
     assert code.blocks[0].instructions[1].guard == "@!P0"
-    assert [block.loops for block in code.blocks] == [(), (0,), (), ()]
+    assert [block.loops for block in code.blocks] == [(), (0,), ()]
     assert code.spills == 1
     assert code.blocks[1].instructions[0].width == 8
-    assert execution.counts(code, [], 5) == [5, 5, 5, 5]
+    assert execution.counts(code, [], 5) == ([5, 5, 5], [None] * 3)
