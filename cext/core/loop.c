@@ -36,8 +36,8 @@ nl_divider nl_loop_divider(uint32_t divisor) {
 }
 
 const char *nl_loop_kind_name(nl_loop_kind kind) {
-    static const char *const names[] = {"flat",   "rows",      "shifted",  "tiled",
-                                        "single", "strided32", "strided64"};
+    static const char *const names[] = {"flat",   "rows",      "shifted",   "tiled",
+                                        "single", "strided32", "strided64", "small"};
     return names[kind];
 }
 

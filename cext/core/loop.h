@@ -1,7 +1,7 @@
 /* core/loop: the geometry of one element-wise launch: the loop over the broadcast operands, in the
  * simplest form that a kernel supports. Arithmetic only.
  *
- * There are seven kinds of kernels, from the fastest to the most general.
+ * There are seven kinds of loops, from the fastest to the most general.
  * cuda_src/numbalite/ufunc.cuh reads the parameter that nl_loop_write writes. */
 #ifndef NL_CORE_LOOP_H
 #define NL_CORE_LOOP_H
@@ -19,6 +19,7 @@ typedef enum nl_loop_kind {
     NL_LOOP_SINGLE, /* as SHIFTED, with one element per thread */
     NL_LOOP_STRIDED32, /* any strides; 32-bit indices and offsets */
     NL_LOOP_STRIDED64, /* any strides and sizes */
+    NL_LOOP_SMALL,     /* a kernel for FLAT loops of few elements; not the kind of a loop */
 } nl_loop_kind;
 
 /* One operand of the call. */

@@ -29,6 +29,7 @@ typedef struct nl_py_ufunc {
     PyObject *reductions; /* dict: number of a kind of call -> (Reducer, initial) */
     PyObject *check;      /* see _check in ufunctype.c; NULL: no check */
     int nin, nout;
+    int quick; /* FLAT loops of few elements have kernels of their own, which compile fast */
     nl_py_overloads types, kernels;
     PyObject *weakrefs;
 } nl_py_ufunc;
@@ -62,10 +63,11 @@ static inline nl_py_ufunc_types *nl_py_ufunc_find_types(nl_py_ufunc *u,
 int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject *inputs,
                             PyObject *outputs, PyObject *casting, PyObject *dtype,
                             PyObject *signature, uint8_t *loop, nl_py_ufunc_types **types);
-/* Returns the kernel for the variant, which is compiled if necessary. `latest`, if not NULL,
+/* Returns the kernel for the variant, which is compiled if necessary, or the one of kind
+ * NL_LOOP_SMALL that replaces it; `variant` is then changed. `latest`, if not NULL,
  * points to the kernel to compare first. NULL with an exception. */
 nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
-                                                 const nl_py_ufunc_variant *variant,
-                                                 const nl_loop *loop, void **latest);
+                                                 nl_py_ufunc_variant *variant, const nl_loop *loop,
+                                                 void **latest);
 
 #endif

@@ -6,6 +6,10 @@
 #include <string.h>
 #include "base/mem.h"
 
+/* FLAT loops of at most this size may use small kernels: with one element per thread they occupy a
+ * GPU for about one wave of blocks. */
+#define SMALL_COUNT 65536
+
 /* ---- loops ---- */
 
 static nl_py_ufunc_types *add_types(nl_py_ufunc *u, const nl_py_ufunc_key *key,
@@ -106,16 +110,34 @@ static PyObject *compile(nl_py_ufunc *u, const nl_device *dev, const nl_py_ufunc
     const char *types = (const char *)variant->bytes + 2;
     Py_ssize_t chosen = u->nin + u->nout, stored = (Py_ssize_t)variant->size - 2 - chosen;
     return PyObject_CallMethod((PyObject *)u, "_compile", "iy#y#si", dev->ordinal, types, chosen,
-                               types + chosen, stored, nl_loop_kind_name(loop->kind), loop->dims);
+                               types + chosen, stored,
+                               nl_loop_kind_name((nl_loop_kind)variant->bytes[0]), loop->dims);
+}
+
+static nl_py_ufunc_kernel *find_compiled(nl_py_ufunc *u, const nl_device *dev,
+                                         const nl_py_ufunc_variant *variant) {
+    return (nl_py_ufunc_kernel *)nl_py_overloads_find(&u->kernels, dev, variant->bytes,
+                                                      variant->size);
 }
 
 nl_py_ufunc_kernel *nl_py_ufuncloops_find_kernel(nl_py_ufunc *u, nl_device *dev,
-                                                 const nl_py_ufunc_variant *variant,
-                                                 const nl_loop *loop, void **latest) {
-    nl_py_ufunc_kernel *k = latest ? nl_atomic_load_pointer(latest) : NULL;
-    if (k && nl_py_overload_fits(&k->base, dev, variant->bytes, variant->size))
-        return k;
-    k = (nl_py_ufunc_kernel *)nl_py_overloads_find(&u->kernels, dev, variant->bytes, variant->size);
+                                                 nl_py_ufunc_variant *variant, const nl_loop *loop,
+                                                 void **latest) {
+    int small = u->quick && loop->kind == NL_LOOP_FLAT && loop->count <= SMALL_COUNT;
+    nl_py_ufunc_kernel *last = latest ? nl_atomic_load_pointer(latest) : NULL;
+    if (last && nl_py_overload_fits(&last->base, dev, variant->bytes, variant->size))
+        return last;
+    if (small) {
+        variant->bytes[0] = NL_LOOP_SMALL;
+        if (last && nl_py_overload_fits(&last->base, dev, variant->bytes, variant->size))
+            return last;
+        variant->bytes[0] = NL_LOOP_FLAT;
+    }
+    nl_py_ufunc_kernel *k = find_compiled(u, dev, variant);
+    if (!k && small) {
+        variant->bytes[0] = NL_LOOP_SMALL;
+        k = find_compiled(u, dev, variant);
+    }
     if (!k) {
         PyObject *answer = compile(u, dev, variant, loop);
         k = answer ? add_kernel(u, dev, variant, loop, answer) : NULL;

@@ -128,6 +128,9 @@ static PyMemberDef ufunc_members[] = {
     {"_check", Py_T_OBJECT_EX, offsetof(nl_py_ufunc, check), 0,
      "check(last input, where) raises for invalid values; called once per call of the ufunc, "
      "before any element is computed, if the selected loop is for integers."},
+    {"_quick", Py_T_INT, offsetof(nl_py_ufunc, quick), 0,
+     "Whether kernels of kind \"small\" compute few contiguous elements, unless the one of kind "
+     "\"flat\" is already compiled."},
     {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, vectorcall), Py_READONLY, NULL},
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(nl_py_ufunc, weakrefs), Py_READONLY, NULL},
     {NULL, 0, 0, 0, NULL}};

@@ -16,17 +16,6 @@
 namespace numbalite {
 namespace nl_ufunc {
 
-/* The type of an element in memory: a bool is a byte, and nonzero is true. */
-template <class T> struct memory { typedef T type; };
-template <> struct memory<bool> { typedef unsigned char type; };
-
-template <class T> NUMBALITE_FUNCTION T value_in(const slot &s) {
-    unsigned long long words[2] = {s.word[0], s.word[1]};
-    typename memory<T>::type value;
-    memcpy(&value, words, sizeof(value));
-    return (T)value;
-}
-
 /* ---- operands ---- */
 
 /* Kinds of operands: an input in memory, an input that is a value, a mask, an output. */
@@ -77,10 +66,7 @@ struct lane<in<Stored, Type>, P, E> : idle<P, E> {
                     read<P::is_careful, T>(p.template where<I, Whole>(at, first + j, sizeof(T))));
     }
     static NUMBALITE_FUNCTION Type converted(const T &x) {
-        if constexpr (nl_detail::is_same_type<Stored, bool>::value)
-            return nl_convert<Type>(x != 0);
-        else
-            return nl_convert<Type>(x);
+        return from_memory<Stored, Type>(x);
     }
 };
 

@@ -29,6 +29,7 @@
 #define NUMBALITE_VECTOR_ACCESS_CUH
 
 #include "numbalite.cuh"
+#include "numbalite/ufunc_operand.cuh"
 #include "numbalite/unsigned_types.cuh"
 
 namespace numbalite {
@@ -38,9 +39,6 @@ enum { BLOCK = 256 }; /* threads */
 
 /* ---- parameters ---- */
 
-struct alignas(16) slot {
-    unsigned long long word[2];
-};
 struct divider {
     unsigned int magic, shift;
 };

@@ -45,7 +45,7 @@ class Elementwise(Operation):
         if isinstance(self.ufunc, CudaUfunc):
             return self.ufunc
         function, given, options = self._made_from
-        return CudaUfunc(function, given, options, compile=False, nout=self.nout)
+        return CudaUfunc(function, given, options, compile=False, nout=self.nout, quick=True)
 
     @functools.cached_property
     def host(self) -> np.ufunc:

@@ -10,6 +10,9 @@ The generated source has the user's function, a struct that computes one element
         }
     };
     extern "C" __global__ void nl_hypotenuse(flat<3> p) { run<nl_element, 4, in<float, float>, ...>(p); }
+
+Kernels of the kind "small" have no such struct: they compute one element per thread, so that they compile in a third
+of the time. C code uses them for few contiguous elements.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from . import element
 
 BLOCK_THREADS = 256  # ufunc.cuh: BLOCK
 BY_VALUE = 0x80
-KINDS = ("flat", "rows", "shifted", "tiled", "single", "strided32", "strided64")
+KINDS = ("flat", "rows", "shifted", "tiled", "single", "strided32", "strided64", "small")
 BOOL = 1  # nl_dtype
 
 
@@ -64,7 +67,7 @@ def per_thread(plan: Plan) -> int:
     widest, narrowest = max(sizes), min(sizes)
     if plan.kind == "tiled":
         return 16 if widest <= 4 else 4
-    if plan.kind in ("single", "strided64"):
+    if plan.kind in ("single", "strided64", "small"):
         return 1
     if plan.kind == "strided32":
         return 1 if plan.dims > 4 or widest > 8 else 4
@@ -77,9 +80,9 @@ def per_thread(plan: Plan) -> int:
 def parameter_size(plan: Plan) -> int:
     """Returns the size in bytes of the kernel's only parameter."""
     operands, dims = len(plan.stored), plan.dims
-    words = {"flat": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
+    words = {"flat": 2, "small": 2, "rows": 4, "shifted": 4, "tiled": 5}.get(plan.kind, 1)
     size = 16 * operands + 8 * words
-    if plan.kind != "flat":
+    if plan.kind not in ("flat", "small"):
         steps = dims + 2 if plan.kind == "tiled" else dims
         size += 16 * dims + 8 * steps * operands
     return -(-size // 16) * 16
@@ -104,7 +107,8 @@ def _builder(function, plan, kernel):
     builder = Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
     stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
     builder.use_types(*plan.loop, *stored)
-    builder.ahead.append('#include "numbalite/ufunc.cuh"\n')
+    template = "ufunc_small" if plan.kind == "small" else "ufunc"
+    builder.ahead.append(f'#include "numbalite/{template}.cuh"\n')
     namespace = builder.add_function(function)
     count, dims, out = len(plan.stored), plan.dims, plan.nin + plan.has_mask
     struct = {
@@ -115,19 +119,37 @@ def _builder(function, plan, kernel):
         "single": f"strided<{count}, {dims}, int>",
         "strided32": f"strided<{count}, {dims}, int>",
         "strided64": f"strided<{count}, {dims}, long long>",
+        "small": f"small<{count}>",
     }[plan.kind]
-    builder.write_own(
-        templates.fill(
-            "ufunc",
-            body=_body(function, namespace, plan),
-            threads=BLOCK_THREADS,
-            kernel=kernel,
-            parameter=struct,
-            per_thread=per_thread(plan),
-            operands=", ".join(_operands(plan, stored)),
-        )
+    if plan.kind == "small":
+        text = _small_text(function, namespace, plan, stored)
+    else:
+        text = {
+            "body": _body(function, namespace, plan),
+            "per_thread": per_thread(plan),
+            "operands": ", ".join(_operands(plan, stored)),
+        }
+    filled = templates.fill(
+        template, threads=BLOCK_THREADS, kernel=kernel, parameter=struct, **text
     )
+    builder.write_own(filled)
     return builder
+
+
+def _small_text(function, namespace, plan, stored):
+    """Returns the words of the template ufunc_small."""
+
+    def value(i):
+        t = plan.loop[i].cxx
+        if plan.stored[i] & BY_VALUE:
+            return f"nl_ufunc::value_in<{t}>(p.operands[{i}])"
+        return f"p.load<{stored[i].cxx}, {t}>({i}, i)"
+
+    called = element.call(function, namespace, ", ".join(map(value, range(plan.nin))))
+    mask = f" && p.load<bool, bool>({plan.nin}, i)" if plan.has_mask else ""
+    return {"mask": mask, "body": _stores(plan, called, lambda o, t, result: (
+        f"p.store<{stored[o].cxx}, {t.cxx}>({o}, i, {result});"
+    ))}  # fmt: skip
 
 
 def _operands(plan, stored):
@@ -146,11 +168,13 @@ def _operands(plan, stored):
 def _body(function, namespace, plan):
     values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
     called = element.call(function, namespace, values)
-    first = plan.nin + plan.has_mask
-    count = len(plan.loop) - plan.nin
-    if count == 1:
-        return f"        nl_ufunc::put<{first}>(l, j, {called});"
-    puts = (
-        f"        nl_ufunc::put<{first + i}>(l, j, numbalite::get<{i}>(r));" for i in range(count)
-    )
-    return "\n".join([f"        auto r = {called};", *puts])
+    return _stores(plan, called, lambda o, t, result: f"nl_ufunc::put<{o}>(l, j, {result});")
+
+
+def _stores(plan, called, store):
+    """Returns the statements that store the results of a call; ``store(operand, type, result)`` stores one."""
+    first, results = plan.nin + plan.has_mask, plan.loop[plan.nin :]
+    if len(results) == 1:
+        return f"        {store(first, results[0], called)}"
+    stores = (store(first + i, t, f"numbalite::get<{i}>(r)") for i, t in enumerate(results))
+    return "\n".join([f"        auto r = {called};", *(f"        {text}" for text in stores)])

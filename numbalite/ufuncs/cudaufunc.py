@@ -2,8 +2,9 @@
 
 A CudaUfunc has one loop for each list of dtypes: those of its signatures, or, without signatures, those with which it
 was called. Each loop has several kernels, one for each kind of operand layout, which are compiled when a call first
-needs them. The kernels of signatures for contiguous operands are compiled immediately, so that errors are reported at
-the definition.
+needs them. A kernel for few contiguous operands is compiled immediately for each signature, so that errors are
+reported at the definition: that of kind "small", which compiles in a third of the time of the others. Calls with many
+elements compile the kernel of kind "flat", which later serves few elements, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from . import cudaloops, element, resolve
 from .deviceufunc import DeviceUfunc
 from .methods import ReductionMethods
 
+_QUICK_ON = ("cuda",)  # targets whose compiler is NVRTC
 _CODES = {t: i + 1 for i, t in enumerate(types.SCALARS)}  # nl_dtype
 _P = inspect.Parameter
 _OPTIONS = (
@@ -37,16 +39,18 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     """
 
     def __init__(
-        self, function, given=(), options=None, identity=None, doc=None, compile=True, nout=None
-    ):
+        self, function, given=(), options=None, identity=None, doc=None, compile=True, nout=None,
+        quick=False,
+    ):  # fmt: skip
         self._begin_as(function, given, options or Options(), doc)
         self._results = {}  # without signatures: dtypes of inputs -> dtypes of results
         self.identity = identity
         self.signature = None
         self._loops += [_loop_of(signature) for signature in self._given]
         super().__init__(self.__name__, *self._counts(nout))
+        self._quick = quick
         if compile and self._given:
-            self._compile_plans(map(self._shown, self._given))
+            self._compile_plans(map(self._first, self._given))
 
     def _counts(self, nout):
         """Returns (number of inputs, number of outputs)"""
@@ -75,12 +79,17 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     def _compile(self, device, loop, stored, kind, dims):
         """Returns (Kernel, block size, elements per thread) of a loop for a kind of operand layout."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
+        kind = self._kind_of(kind, device)
         plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
         return (
             self._compiled(plan).load(device),
             cudaloops.BLOCK_THREADS,
             cudaloops.per_thread(plan),
         )
+
+    def _kind_of(self, kind, device):
+        """Returns the kind of kernel to compile. The simulator has flat kernels in place of small ones."""
+        return kind if kind != "small" or target_of(device)[0] in _QUICK_ON else "flat"
 
     def _loop_for(self, *asked):
         request = resolve.Request(self, *asked)
@@ -120,6 +129,11 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         stored = bytes(_CODES[t] for t in loop)
         return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
 
+    def _first(self, signature):
+        """Returns the plan that is compiled when the signature is defined."""
+        kind = self._kind_of("small" if self._quick else "flat", current_device())
+        return self._shown(signature)._replace(kind=kind)
+
     def add(self, sig):
         """Compiles the loop of another signature, which is tried after the existing ones.
 
@@ -148,7 +162,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         with self._lock:
             if inputs in [loop[: self.nin] for loop in self._loops]:
                 return
-        self._compile_plans([self._shown(signature)])
+        self._compile_plans([self._first(signature)])
         with self._lock:
             self._loops.append(_loop_of(signature))
             if self._given:
@@ -159,7 +173,8 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
     def _like_this(self, function, given, nout=None):
         """Returns a ufunc of another function with the same options, compiled at its first call."""
-        return CudaUfunc(function, given, self._options, None, "", compile=False, nout=nout)
+        quick = self._quick
+        return CudaUfunc(function, given, self._options, None, "", False, nout, quick)
 
     def derivative(self, by: int = 0) -> CudaUfunc:
         """Returns the derivative with respect to an input, as a ufunc.
@@ -283,7 +298,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__
-        return CudaUfunc, (*state, False, self.nout)  # compiled at the first call
+        return CudaUfunc, (*state, False, self.nout, self._quick)  # compiled at the first call
 
 
 def _loop_of(signature) -> tuple:

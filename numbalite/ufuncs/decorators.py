@@ -728,7 +728,7 @@ def _vectorize(first, target, identity, form, given):
         if target == "cuda":
             from .cudaufunc import CudaUfunc
 
-            return CudaUfunc(function, found, options, identity, function.__doc__)
+            return CudaUfunc(function, found, options, identity, function.__doc__, quick=True)
         from .hostufunc import make_ufunc
 
         return make_ufunc(function, found, target, identity, options, function.__doc__)

@@ -472,7 +472,9 @@ class _Mapping:
     def __init__(self, trace, kinds, results):
         function, signature, self.text = _function(trace, kinds, results)
         self.constants = trace.constants
-        self.ufunc = CudaUfunc(function, [signature], Options(), None, "", compile=False)
+        self.ufunc = CudaUfunc(
+            function, [signature], Options(), None, "", compile=False, quick=True
+        )
 
     def __call__(self, args, out, stream):
         device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)

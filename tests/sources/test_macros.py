@@ -66,12 +66,12 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 @needs_nvrtc
 @pytest.mark.parametrize("function", [nl_sum, nl_both])
-@pytest.mark.parametrize("kind", ["flat", "tiled", "strided32"])
+@pytest.mark.parametrize("kind", ["flat", "tiled", "strided32", "small"])
 def test_ufuncs_compile_with_conflicting_macros(function, kind):
     loop = (F4, F4, F4, F4) if function is nl_both else (F4, types.int16, types.float64)
     stored = [types.SCALARS.index(t) + 1 for t in loop]
     stored.insert(2, cudaloops.BOOL)
-    plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind != "flat"))
+    plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind in ("tiled", "strided32")))
     function = element.element_function(function)
     check(lambda options: cudaloops.kernel(function, plan, options).images.source, GPU)
 

@@ -43,6 +43,12 @@ CASES = {
     "flat, conversions": ("f8 f8 f8", [code("f2"), code("?"), code("c8")]),
     "flat, other conversions": ("c8 c8 c8", [code("i8"), code("f2"), code("u1")]),
     "flat, two results": ("i4 f8 f8 ?", None, "flat", 0, TUPLE),
+    "small": ("f4 f4 f4", None, "small"),
+    "small, bool": ("f8 f8 ?", None, "small", 0, "x > y"),
+    "small, half": ("f2 f2 f2", None, "small", 0, "x * y + 2"),
+    "small, values": ("f4 c16 c16", [code("f4") | VALUE, code("c16"), code("c16")], "small"),
+    "small, conversions": ("c8 c8 c8", [code("i8"), code("?"), code("u1")], "small"),
+    "small, two results": ("i4 f8 f8 ?", None, "small", 0, TUPLE, True),
     "rows": ("f4 f4 f4", None, "rows", 1),
     "rows of many": ("f8 f8 f8", None, "rows", 8, "x + y", True),
     "shifted": ("f4 f4 f4", None, "shifted", 1),
@@ -120,11 +126,13 @@ def test_lines_are_the_users():
 
 @pytest.mark.parametrize("kind", cudaloops.KINDS)
 def test_parameters_have_the_size_that_the_compiler_gives_them(kind):
-    dims = 0 if kind == "flat" else 3
+    dims = 0 if kind in ("flat", "small") else 3
     made, plan = overload("f4 f4 f4", None, kind, dims, "x + y", True)
     unit = made.images.source
     size = cudaloops.parameter_size(plan)
-    text = unit.text.replace("run<", f'static_assert(sizeof(p) == {size}, "");\n    run<')
+    first = "    const long long i" if kind == "small" else "    run<"
+    text = unit.text.replace(first, f'    static_assert(sizeof(p) == {size}, "");\n{first}')
+    assert text != unit.text
     compile_source(unit.replace(text=text), ("cuda", 9, 0))
 
 
