@@ -24,6 +24,7 @@ from numbalite import _core, cuda
 from numbalite.operators import Operation
 
 TARGET = "numbalite"
+_MAX_PREPARED = 256  # launches of an operation
 _functions: dict[int, Callable] = {}
 _lock = threading.Lock()
 _registered = False
@@ -55,20 +56,29 @@ def _key(source):
 
 
 def _function(described, dtypes, numbers):
-    def run(operands, results, stream):
-        made = _host_array if stream is None else _device_array
-        arrays = iter(
-            [
-                made(*buffer, dtype)
-                for buffer, dtype in zip((*operands, *results), dtypes, strict=True)
-            ]
-        )
+    """Returns the function that XLA's handler calls with the buffers (address, shape) and the stream."""
+    prepared: dict[tuple, Callable] = {}  # buffers and stream -> function that launches
+
+    def read(made, buffers):
+        """Returns the inputs and the outputs; ``made`` makes an array of a buffer."""
+        arrays = iter([made(*one, dtype) for one, dtype in zip(buffers, dtypes, strict=True)])
         inputs = [next(arrays) if number is None else number for number in numbers]
-        outputs = list(arrays)
+        return inputs, list(arrays)
+
+    def run(operands, results, stream):
+        buffers = (*operands, *results)
         if stream is None:
-            _run_on_host(described, inputs, outputs)
-        else:
-            _run_on_device(described, inputs, outputs, cuda.external_stream(stream))
+            return _run_on_host(described, *read(_host_array, buffers))
+        # XLA's allocator mostly returns the addresses of earlier calls
+        key = (stream, buffers)
+        launch = prepared.get(key)
+        if launch is None:
+            arrays = read(_device_array, buffers)
+            launch = _device_launch(described, *arrays, cuda.external_stream(stream))
+            if len(prepared) >= _MAX_PREPARED:
+                prepared.clear()
+            prepared[key] = launch
+        launch()
 
     return run
 
@@ -80,12 +90,21 @@ def _run_on_host(described, inputs, outputs):
     described.run_on_host(inputs, outputs)
 
 
-def _run_on_device(described, inputs, outputs, stream):
-    with cuda.gpus[outputs[0].device]:
-        if described.starts_at_zero:
-            for output in outputs:
+def _device_launch(described, inputs, outputs, stream):
+    """Returns the function that computes the outputs."""
+    device = cuda.gpus[outputs[0].device]
+    cleared = outputs if described.starts_at_zero else ()
+    arguments = (*inputs, *outputs)
+    with device:
+        compute = described.device_call(inputs, outputs, stream)
+
+    def launch():
+        with device:
+            for output in cleared:
                 output.fill(0, stream=stream)
-        described.device_call(inputs, outputs, stream)(*inputs, *outputs)
+            compute(*arguments)
+
+    return launch
 
 
 def _host_array(address, shape, dtype):

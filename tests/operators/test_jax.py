@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jax.test_util import check_grads
 
-from numbalite.jax import call
+from numbalite.jax import call, handlers
+from numbalite.operators import operation
 
 pytestmark = [
     pytest.mark.sim,
@@ -242,7 +243,8 @@ def test_an_exception_of_a_kernel_is_an_error_of_jax():
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np, sys
 from numbalite import vectorize
-from numbalite.jax import call
+from numbalite.jax import call, handlers
+from numbalite.operators import operation
 jax.config.update("jax_compilation_cache_dir", sys.argv[1])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
@@ -284,3 +286,26 @@ def test_training_losses_equal_those_of_jax():
     expected = losses(jax.nn.sigmoid)
     assert expected[-1] < expected[0]
     np.testing.assert_allclose(losses(sigmoid), expected, rtol=1e-9)
+
+
+def test_prepared_launches_read_and_write_the_buffers_of_their_call(monkeypatch):
+    """XLA's handler calls the function of an operation with addresses of device memory, which change."""
+    monkeypatch.setattr(handlers, "_MAX_PREPARED", 3)
+    f = vectorize(["f4(f4, f4)"], target="cuda", source="return x - y;", args="x, y", name="f")
+    run = handlers._function(operation(f, None, None), (np.dtype("f4"),) * 3, (None, None))
+    stream = cuda.stream()
+    arrays = [cuda.to_device(np.arange(n, n + 8, dtype="f4")) for n in range(4)]
+
+    def buffer(array, size):
+        return array.__cuda_array_interface__["data"][0], (size,)
+
+    for first, second, size in [(0, 1, 8), (0, 1, 8), (1, 0, 8), (2, 0, 5), (2, 0, 8), (0, 1, 8), (3, 1, 1)]:  # fmt: skip
+        out = cuda.to_device(np.full(8, -1, "f4"))
+        run(
+            [buffer(arrays[first], size), buffer(arrays[second], size)],
+            [buffer(out, size)],
+            int(stream.handle),
+        )
+        stream.synchronize()
+        expected = [float(first - second)] * size + [-1.0] * (8 - size)
+        assert out.copy_to_host().tolist() == expected
