@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from kit.paths import python_path
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def python(tmp_path, root):
             capture_output=True,
             text=True,
             timeout=120,
-            env={**os.environ, "PYTHONPATH": str(root), **environment},
+            env={**os.environ, "PYTHONPATH": python_path(root), **environment},
             check=False,
         )
         return found.returncode, found.stdout, found.stderr.replace(str(program), "program.py")

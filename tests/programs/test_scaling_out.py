@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from kit.paths import python_path
 
 from numbalite import cuda
 
@@ -29,7 +30,7 @@ def start(driver_kind, tmp_path):
             path.write_text(program)
         given = {
             **os.environ,
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": python_path(ROOT),
             "NUMBALITE_DRIVER": driver_kind,
             "NUMBALITE_SIM_DEVICES": "2",
             **environment,
