@@ -151,9 +151,9 @@ def _unrolled_with_exits(code, lines, places, warps):
     for (key, _), numbers in exits.items():
         line = looping[key]
         mean = line.loop_iterations / len(numbers)
-        if len(numbers) > 2 and mean < warps:
+        if len(numbers) > 2 and mean < 2 * warps:  # a first iteration may have another exit
             for number in numbers:
-                yield number, mean, line.loop_lanes / line.loop_iterations
+                yield number, min(mean, warps), line.loop_lanes / line.loop_iterations
 
 
 def _unrolled_without_exits(code, lines, places, warps):
@@ -169,7 +169,7 @@ def _unrolled_without_exits(code, lines, places, warps):
     for key, found in parts.items():
         line = looping[key]
         times = line.loop_iterations / unrolled([instruction for _, instruction, _ in found])
-        if times < warps and not any(is_in_loop for _, _, is_in_loop in found):
+        if times <= warps and not any(is_in_loop for _, _, is_in_loop in found):
             for number in {number for number, _, _ in found}:
                 yield number, times, line.loop_lanes / line.loop_iterations
 
@@ -194,15 +194,29 @@ def instructions(code: MachineCode, counts: list, kind: str) -> float:
 
 
 def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -> float:
-    """Returns the mean number of active threads of an instruction. threads: of a block, whose warps are full where nothing
-    else is known."""
+    """Returns the mean number of active threads of an instruction. Blocks of unknown lanes have as many as the blocks with
+    known ones before and after them. threads: of a block of the launch."""
     full = threads / -(-threads // 32)
-    total = executed = 0.0
-    for block, count, active in zip(code.blocks, counts, lanes, strict=True):
-        size = len(block.instructions) * count
-        executed += size
-        total += size * (full if active is None or active < 0 else min(active, full))
-    return total / executed if executed else full
+    sizes = [
+        len(block.instructions) * count for block, count in zip(code.blocks, counts, strict=True)
+    ]
+    before, after = _filled(lanes, full), _filled(lanes[::-1], full)[::-1]
+    active = (min(full, max(pair)) for pair in zip(before, after, strict=True))
+    total = sum(sizes)
+    return (
+        sum(size * lanes for size, lanes in zip(sizes, active, strict=True)) / total
+        if total
+        else full
+    )
+
+
+def _filled(lanes, full):
+    """Returns the lanes of blocks, where they are unknown those of the last block before that has some."""
+    found = []
+    for active in lanes:
+        is_unknown = active is None or active < 0
+        found.append((found[-1] if found else full) if is_unknown else active)
+    return found
 
 
 def _count(block, code, counted, warps):

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from numbalite.profiler.caches import SECTOR, Range
 
-EMPTY = 2.4e-6
-"""Seconds of a kernel that does almost nothing, as Nsight Compute measures it on an H200, with cold caches; fitted. In a
-graph it takes 1.4e-6."""
+EMPTY, _EMPTY_IN_GRAPH = 2.4e-6, 1.4e-6
+"""Seconds of a kernel that does almost nothing, on an H200: as Nsight Compute measures it, with cold caches (fitted), and in
+a graph."""
 SCHEDULERS = 4
 _BLOCK_CYCLES = 150
 """From the end of a block to the first instruction of the next one in its place; fitted."""
@@ -26,12 +26,15 @@ _CONTENTION = 0.7
 _ATOMIC_SECONDS = 0.7e-9
 """Of a pass of an L2 slice's atomic unit, which updates different elements of a sector; fitted to 65536 atomic operations
 of one address, which take 49 us."""
+_FLOAT_ATOMICS = 2.5
+"""How many times as long a pass of floating-point numbers takes; fitted to 32768 sums of one address, which take 58 us."""
 _SLICE_BYTES, _L2_SLICES = 512, 66
 """The bytes one after the other that belong to one slice, and the number of slices that work at once; fitted to
 histograms of 4 and 256 bins, and to 2^21 atomic operations of random addresses, which take 23 us."""
-_L2_LINE_BYTES = 98
-"""An L2 request takes at least the time of so many bytes, even if it is for one sector; fitted to transposes without
-shared memory and to sums of columns."""
+_L2_REQUEST_BYTES = 92
+"""An L2 request for a part of a cache line takes the time of so many bytes, and so does a store of a part of a sector, which
+the cache must read, because its check bits are those of a sector; fitted to transposes without shared memory and to sums of
+columns."""
 _KEPT = 0.6
 """The part of the L2 cache that keeps the newest data; fitted to the bytes that copies transfer from and to DRAM."""
 _SHARED_ATOMIC_CYCLES = 8
@@ -176,11 +179,14 @@ def _dram_bytes(launch):
 
 
 def _l2_bytes(launch):
-    """Returns the number of bytes whose transfer takes as long as the requests to the L2 cache: a request is for a cache
-    line or a part of it."""
+    """Returns the number of bytes whose transfer takes as long as the requests to the L2 cache."""
     missed = 1 - launch.l1_hit_rate.middle
-    lines = launch.global_load_lines * missed + launch.global_store_lines
-    return max(launch.traffic.l2_bytes.middle, lines * _L2_LINE_BYTES)
+    loads = missed * max(
+        launch.global_load_sectors * SECTOR, launch.global_load_lines * _L2_REQUEST_BYTES
+    )
+    stored = launch.global_store_sectors
+    partial = max(0, stored - launch.global_store_bytes / SECTOR)
+    return loads + (stored - partial) * SECTOR + partial * _L2_REQUEST_BYTES
 
 
 def _l1_cycles(launch):
@@ -195,9 +201,17 @@ def _shared_cycles(launch):
 def _atomics(launch, clock, share):
     """Returns the seconds of atomic operations. Those of one slice of the L2 cache wait for one another."""
     slices = min(_L2_SLICES, max(1, launch.stored_sectors * SECTOR / _SLICE_BYTES))
-    in_l2 = launch.global_atomic_passes * _ATOMIC_SECONDS / slices
+    in_l2 = launch.global_atomic_passes * _ATOMIC_SECONDS * _atomic_factor(launch.code) / slices
     in_shared = launch.shared_atomic_passes * _SHARED_ATOMIC_CYCLES * share / clock
     return max(in_l2, in_shared)
+
+
+def _atomic_factor(code):
+    """Returns how many times as long the launch's atomic operations take as those of integers."""
+    instructions = code.instructions if code else []
+    opcodes = [i.opcode for i in instructions if i.kind == "global_atomic"]
+    floats = sum(".F" in opcode or ".BF" in opcode for opcode in opcodes)
+    return 1 + (_FLOAT_ATOMICS - 1) * floats / max(1, len(opcodes))
 
 
 def _latency(launch, done, others):
@@ -240,7 +254,7 @@ def _decide(launch, units):
     busy = sum(t**_POWER for name, t in units.items() if name != "latency") ** (1 / _POWER)
     time = EMPTY + max(busy, units[longest])
     dram = _dram_range(launch)
-    least = max(EMPTY, dram.low, *(t for name, t in units.items() if name in _EXACT))
+    least = max(_EMPTY_IN_GRAPH, dram.low, *(t for name, t in units.items() if name in _EXACT))
     low = max(least, (1 - _SPREAD) * max(t for name, t in units.items() if name != "DRAM"))
     if launch.work is None:  # arithmetic and latency are not in it
         low, high = least, float("inf")

@@ -33,6 +33,7 @@ def part_of_gpu():
         multiprocessors=gpu.multiprocessors // PART,
         l2_bytes=gpu.l2_bytes // PART,
         l2_bytes_per_clock=gpu.l2_bytes_per_clock / PART,
+        blocks_per_clock=gpu.blocks_per_clock / PART,
         dram_bytes_per_second=gpu.dram_bytes_per_second / PART,
     )
 
