@@ -54,7 +54,7 @@ class _Selection(NamedTuple):
 @traced
 def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """array[key] as a new array, or stored in `out`, which has the result's shape and dtype."""
-    chosen = _along_first_axis(array, key)
+    chosen = _along_first_axis(array, _indices_of_rows(array, key))
     if chosen is None:
         mask = _whole_mask(array, key) if out is None else None
         if mask is not None:
@@ -185,6 +185,14 @@ def _spread(value, shape):
 
 
 # ------------------------------------------------------------------------------------------- keys
+
+
+def _indices_of_rows(array, key):
+    """Returns the indices of the rows that a mask along the first axis selects; other keys are returned unchanged."""
+    is_mask = isinstance(key, _core.DeviceArray) and key.dtype == bool and key.ndim == 1
+    if not is_mask or array.ndim < 2 or key.shape[0] != array.shape[0]:
+        return key
+    return np.nonzero(key)[0]
 
 
 def _along_first_axis(array, key):
