@@ -222,7 +222,7 @@ def _headers():
     found = toolkit.include_directories(library and library.path)
     lines = [f"{headers.cuda_src()} (numbalite's own)", *found]
     for part, packages in toolkit.missing_parts(found, library.major if library else 13):
-        lines.append(f"not found: {part} (pip install {packages})")
+        lines.append(f"not found: {part} ({toolkit.pip_install(packages)})")
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ date of the included header are used.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -59,6 +60,40 @@ def in_memory() -> dict:
             texts[name] = _read_text(f"{root}/std/{name}")
         _in_memory = texts
     return _in_memory
+
+
+# CCCL of CUDA 12.3 to 12.5 includes private headers by the names of standard headers, as in #include "climits". NVRTC
+# prefers a header in memory to the file next to the including one, so the header in memory includes the private one.
+_PRIVATE_SINCE, _PRIVATE_UNTIL = (12, 3), (12, 6)
+_PRIVATE = "algorithm climits cmath cstddef cstdint cstdlib ctime initializer_list utility".split()
+_WITH_PRIVATE = """\
+#if defined(_LIBCUDACXX_BEGIN_NAMESPACE_STD) && __has_include(<cuda/std/detail/libcxx/include/{name}>)
+#include <cuda/std/detail/libcxx/include/{name}>
+#endif
+#ifndef NUMBALITE_STD_{guard}
+#define NUMBALITE_STD_{guard}
+{text}
+#endif
+"""
+
+
+def in_memory_for(version) -> dict:
+    """Name -> text of the headers that an NVRTC of this version receives with each source."""
+    texts = in_memory()
+    if not _PRIVATE_SINCE <= version < _PRIVATE_UNTIL:
+        return texts
+    return {**texts, **_private_included()}
+
+
+@functools.cache
+def _private_included():
+    """Name -> text of the standard headers that include CCCL's private header of the same name."""
+    return {
+        name: _WITH_PRIVATE.format(
+            name=name, guard=name.upper(), text=in_memory()[name].replace("#pragma once\n", "")
+        )
+        for name in _PRIVATE
+    }
 
 
 def user_directories(options) -> list:

@@ -141,6 +141,11 @@ _HINTS = [
         "function's result, or a name of the Python scope",
     ),
     (
+        r"cannot call non-constexpr function \"__half::__half\(const __half_raw",
+        "NVRTC 12.0 and 12.1 have no constants of float16: make the number a float32, pass it as an argument, or "
+        "install a newer NVRTC",
+    ),
+    (
         r"Unresolved extern function '(?!_Z\d+powi)|\" is declared and used, but not defined",
         "pass the code that defines a declared function as link= of cuda.declare_device or of the kernel",
     ),

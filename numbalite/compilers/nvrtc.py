@@ -186,7 +186,7 @@ def compile(source, capability) -> Image:
     text = _unit(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
     memory = {name: files.encode_text(inside) for name, inside in source.headers}
-    memory = {**headers.in_memory(), **memory}
+    memory = {**headers.in_memory_for(version), **memory}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = options(source, architecture, directories, version)
 
@@ -257,7 +257,7 @@ def _failure(source, result, text, directories, version):
         if packages:
             readable.append(
                 f'"{name}" is a header of {_what_has(packages)}, which was not found in '
-                f"{', '.join(directories) or 'any of the usual places'}: pip install {packages}"
+                f"{', '.join(directories) or 'any of the usual places'}: {toolkit.pip_install(packages)}"
             )
     of_headers = (
         toolkit.headers_version(directories)

@@ -349,7 +349,11 @@ def include_directories(path: str | None = None) -> tuple:
             _take(folder, missing, result)
         if any(part in missing for part in _BUNDLED) and (folder := _bundled_folder(path)):
             _take(folder, missing, result)
+        version = headers_version(result)
         for folder in _folders_of_other_toolkits():
+            # NVRTC may fail to compile the headers of a newer toolkit.
+            if version and (headers_version([folder]) or version) > version:
+                continue
             _take(folder, missing, result)
             if not missing:
                 break
@@ -433,6 +437,13 @@ def is_for_host_code(header: str) -> bool:
 def is_for_nvcc(header: str) -> bool:
     """Is the header one of Thrust's that require host code compilation by nvcc?"""
     return header.startswith("thrust/") and not _OF_KERNELS.match(header)
+
+
+def pip_install(packages: str) -> str:
+    """Returns the command that installs pip packages. CCCL is upgraded: it is not bound to NVRTC's version, and the
+    packages of CUDA 12.0 to 12.2 lack most of its headers."""
+    option = "-U " if packages.startswith("nvidia-cuda-cccl") else ""
+    return f"pip install {option}{packages}"
 
 
 def packages_for(header: str, major: int = 13) -> str:

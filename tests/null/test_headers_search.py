@@ -131,6 +131,29 @@ def test_headers_of_the_packages_of_cuda_12(tmp_path):
     )
 
 
+@pytest.mark.parametrize("version, found", [("12.9", 0), ("12.4", 1), ("12.3", 1), (None, 1)])
+def test_headers_of_a_newer_toolkit_are_not_added(tmp_path, monkeypatch, version, found):
+    """Its CCCL includes headers that the older NVRTC cannot compile."""
+    root, other = tmp_path / "site/nvidia", tmp_path / "toolkit/include"
+    library = touch(root / "cuda_nvrtc/lib/libnvrtc.so.12")
+    touch(root / "cuda_runtime/include/cuda_fp16.h")
+    touch(root / "cuda_runtime/include/cuda_runtime_api.h", "#define CUDART_VERSION  12040\n")
+    touch(other / "cuda/std/version")
+    if version:
+        major, minor = version.split(".")
+        text = f"#define CUDART_VERSION  {int(major) * 1000 + int(minor) * 10}\n"
+        touch(other / "cuda_runtime_api.h", text)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    directories = toolkit.include_directories(library)
+    assert directories == (str(root / "cuda_runtime/include"), str(other))[: 1 + found]
+
+
+def test_headers_of_cccl_are_upgraded():
+    assert toolkit.pip_install("nvidia-curand") == "pip install nvidia-curand"
+    wanted = toolkit.packages_for("cuda/std/numeric", 12)
+    assert toolkit.pip_install(wanted) == "pip install -U nvidia-cuda-cccl-cu12"
+
+
 def test_missing_parts_of_cuda_12_have_a_package(tmp_path):
     """A package that a message recommends is one whose folder is searched."""
     root = tmp_path / "site/nvidia"
@@ -512,7 +535,7 @@ def test_messages_are_about_the_users_text():
     text = str(failure)
     assert text.startswith('lesson.py(14): error: identifier "undefined_x" is undefined\n')
     assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text
-    assert "pip install nvidia-cuda-cccl" in text
+    assert "pip install -U nvidia-cuda-cccl" in text
     for noise in ("__nv_name_map", "detected", "terminated", "Remark", "never referenced"):
         assert noise not in text
     assert failure.log == LOG and failure.source == "source"

@@ -416,3 +416,13 @@ def test_hint_about_powers_that_old_compilers_cannot_link():
 
     log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
     assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
+
+
+def test_hint_about_half_constants_that_old_compilers_lack():
+    from numbalite.errors import CompileError
+
+    log = (
+        "k.cu(3): error: expression must have a constant value\n"
+        'k.cu(3): note #2703-D: cannot call non-constexpr function "__half::__half(const __half_raw &)"'
+    )
+    assert "make the number a float32" in str(explain(CompileError(log, log=log), "k", {}))

@@ -6,7 +6,7 @@ import pytest
 from kit.needs import needs_nvrtc
 
 from numbalite import compilers, errors
-from numbalite.compilers import Source, compile_source, headers, toolkit
+from numbalite.compilers import Source, compile_source, headers, nvrtc, toolkit
 
 pytestmark = [needs_nvrtc, pytest.mark.usefixtures("own_cache")]
 
@@ -164,7 +164,13 @@ def test_each_standard_header_compiles_without_the_toolkit(header, monkeypatch):
 def test_standard_headers_of_the_toolkit_compile():
     if not has_cccl():
         pytest.skip("the toolkit's C++ library is not installed")
-    text = "".join(f"#include <{name}>\n" for name in STANDARD)
+    found = toolkit.include_directories(toolkit.nvrtc_library().path)
+    lacking = [n for n in NEEDS_TOOLKIT if not headers.find(f"cuda/std/{n}", found)]
+    for name in lacking:  # such as <numeric> in CUDA 12.3 to 12.5
+        message = str(failure(f"#include <{name}>\n__global__ void k() {{}}"))
+        assert f'"cuda/std/{name}" is a header of the CUDA toolkit' in message
+        assert "pip install -U nvidia-cuda-cccl" in message
+    text = "".join(f"#include <{name}>\n" for name in STANDARD if name not in lacking)
     image = compile_source(
         Source(
             HEAD + text + "__global__ void k(float* x) {\n"
@@ -197,4 +203,7 @@ __global__ void k(float* x, std::uint64_t n) {
     x[0] = std::sqrt(both.first) + std::pow(b, 2) + std::isnan(a) + M_PI + FLT_MAX + INFINITY + UINT32_MAX;
     x[1] = std::strlen("text") + offsetof(float4, y) + INT64_C(3);
 }"""
+    if nvrtc.open_library()[1] < (12, 2):
+        assert "_Z5powiffi" in str(failure(source))
+        source = source.replace("std::pow(b, 2)", "std::pow(b, 2.0f)")
     compile_source(Source(HEAD + source, kernels=("k",)), GPU)

@@ -10,9 +10,10 @@ import pytest
 from kit.needs import needs_nvrtc
 
 from numbalite import cuda, types
-from numbalite.compilers import Source, compile_source
+from numbalite.compilers import Source, compile_source, nvrtc
 from numbalite.cpu import entries
 from numbalite.cxx import capture, scanner
+from numbalite.errors import CompileError
 from numbalite.kernels import decorators, results
 from numbalite.kernels.options import Options
 from numbalite.kernels.source import BodySource
@@ -164,7 +165,11 @@ def test_kernels_compile_with_conflicting_macros(target):
         definition = decorators.definition_of(kernel)
         return lambda options: BodySource(definition, options).kernel(args).images.source
 
-    check(made(nl_heads, HEADS), target, MORE)
+    if target == GPU and nvrtc.open_library()[1] < (12, 2):  # no constants of float16
+        with pytest.raises(CompileError, match="non-constexpr function .__half::__half"):
+            check(made(nl_heads, HEADS), target, MORE)
+    else:
+        check(made(nl_heads, HEADS), target, MORE)
     for args in ((F4[::1], F4[:]), (F4[:, ::1], F4[::1, :])):
         check(made(nl_copy, args), target)
 
