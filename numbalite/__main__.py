@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 
+from numbalite.errors import CudaSupportError
+
 USAGE = """usage: numbalite COMMAND
 
   info          what was found: driver, devices, compilers, headers, cache
@@ -33,12 +35,16 @@ def main(argv=None) -> int:
     if arguments[:1] in (["run"], ["gdb"], ["profile"], ["coverage"]):
         return run(arguments)  # a program of the user's deals with its own output
     try:
-        status = run(arguments)
+        status = run(arguments[:])
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `numbalite info | head -1`: who read is gone, and wants no more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except CudaSupportError as problem:  # a missing compiler or library, and what to install
+        sys.stdout.flush()
+        print(f"numbalite {arguments[0]}: {problem}", file=sys.stderr)
+        return 1
 
 
 def run(arguments) -> int:

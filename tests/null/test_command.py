@@ -1,0 +1,19 @@
+"""The command `numbalite`."""
+
+import pytest
+
+from numbalite import __main__ as command
+from numbalite.errors import CudaSupportError
+
+
+@pytest.mark.parametrize("arguments", [["demo"], ["judge", "k.cu"]], ids=str)
+def test_a_missing_compiler_is_one_sentence(monkeypatch, capsys, arguments):
+    def run(given):
+        given.pop(0)
+        raise CudaSupportError("no C++ compiler was found: pip install ziglang")
+
+    monkeypatch.setattr(command, "run", run)
+    assert command.main(arguments) == 1
+    printed = capsys.readouterr()
+    expected = f"numbalite {arguments[0]}: no C++ compiler was found: pip install ziglang\n"
+    assert (printed.out, printed.err) == ("", expected)
