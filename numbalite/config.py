@@ -167,7 +167,7 @@ def _is_sim(text):
     return "sim" if _flag(text) else None
 
 
-def _beside(text):
+def _in_numbalite_folder(text):
     return os.path.join(text, "numbalite")
 
 
@@ -196,7 +196,7 @@ _TABLE = (
     Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",
              ("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "NUMBA_CUDA_INCLUDE_PATH")),
     Variable("CACHE_DIR", None, str, "where compiled kernels are kept",
-             (("NUMBA_CACHE_DIR", _beside),)),
+             (("NUMBA_CACHE_DIR", _in_numbalite_folder),)),
     Variable("CACHE_SIZE", 1 << 30, _size, "how much the cache may hold; what was used least goes"),
     Variable("DISABLE_CACHE", False, _flag, "keep nothing, compile in each process"),
     Variable("FORCE_CUDA_CC", None, _capability, "compile for this compute capability",
@@ -263,7 +263,7 @@ def _parse_variable(name, parse, text):
         raise ValueError(f"{name}={text!r}: expected {problem}") from None
 
 
-def _value(row):
+def _read_variable(row):
     own = "NUMBALITE_" + row.name
     text = os.environ.get(own)
     if text is not None and (text or row.parse is _flag):
@@ -320,7 +320,7 @@ def __getattr__(name: str) -> Any:
     row = VARIABLES.get(name)
     if row is None:
         raise AttributeError(f"numbalite.config has no {name!r}")
-    return _value(row)
+    return _read_variable(row)
 
 
 # --- assignments
@@ -381,7 +381,7 @@ sys.modules[__name__].__class__ = _Config
 
 def _current(name):
     """Returns the value for users of the module, including assignments."""
-    return globals()[name] if name in globals() else _value(VARIABLES[name])
+    return globals()[name] if name in globals() else _read_variable(VARIABLES[name])
 
 
 def kernel_limit(is_simulated: bool) -> float | None:

@@ -155,7 +155,7 @@ def live_counts():
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()
-    traced.forget()
+    traced.drop_traces()
     for _ in range(3):
         gc.collect()
     cuda.synchronize()
@@ -163,7 +163,7 @@ def live_counts():
 
 
 @pytest.fixture
-def live():
+def count_live():
     """Returns the function that counts live objects of C code (blocks, buffers, streams, events,
     modules)."""
     return live_counts
@@ -177,7 +177,7 @@ def nvrtc_version():
 
 
 @pytest.fixture(autouse=True)
-def _marked(request):
+def apply_markers(request):
     """Implements the markers gpu, sim, lines and leaks."""
     marks = {mark.name for mark in request.node.iter_markers()}
     if "gpu" in marks and open_driver() != "cuda":

@@ -30,7 +30,7 @@ def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> Dev
     return counts
 
 
-def between(
+def count_between_edges(
     x: DeviceNDArray,
     weights: Any,
     edges: DeviceNDArray,

@@ -123,13 +123,13 @@ class Histogram(Operation):
                         f"cuda.histogram: weights must be real numbers of shape {x.shape}, not "
                         f"{weights.dtype} of shape {weights.shape}"
                     )
-                weights = _dense(weights, stream)
+                weights = _as_contiguous(weights, stream)
             counts = self._target(out, weights, stream)
             if x.size:
                 made = self._kernels_for(x.dtype, None if weights is None else weights.dtype)
                 grid, threads = counting.blocks_of(x.size)
                 made["nl_histogram"][grid, threads, stream](
-                    _dense(x, stream), weights, counts, x.size, self.bins
+                    _as_contiguous(x, stream), weights, counts, x.size, self.bins
                 )
             return counts if out is not None else given.result(counts)
 
@@ -196,7 +196,7 @@ if TYPE_CHECKING:  # the result of calling the class: a decorator, if there is n
     def histogram(*args: Any, **kwargs: Any) -> Any: ...
 
 
-def _dense(array, stream):
+def _as_contiguous(array, stream):
     good = array.is_c_contiguous() and operands.is_aligned(array)
     return array if good else array.copy(stream=stream)
 

@@ -23,10 +23,10 @@ def flags(condition: Any) -> Any:
     return condition if condition.dtype == bool else np.not_equal(condition, 0)
 
 
-def chosen(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
+def select_by_mask(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
     """Returns the elements that the mask selects, in C order; waits for their number."""
     with on_device_of(array):
-        mask = _beside(mask, array)
+        mask = _on_device_of(mask, array)
         count = int(np.count_nonzero(mask))
         out = _core.device_empty((count,), array.dtype, "C")
         source = array if operands.is_aligned(array) else array.copy(stream=stream)
@@ -53,7 +53,7 @@ def assign(
     with on_device_of(array):
         stream = stream or array.stream
         mask, values = (
-            _copy_if_overlapping(_beside(mask, array), array, stream),
+            _copy_if_overlapping(_on_device_of(mask, array), array, stream),
             _copy_if_overlapping(values, array, stream),
         )
         if not values.is_c_contiguous():
@@ -72,5 +72,9 @@ def _copy_if_overlapping(other, array, stream):
     return other.copy(stream=stream) if assignment.overlap(other, array) else other
 
 
-def _beside(mask, array):
-    return mask if mask.device == array.device else assignment.moved(mask, array.device)
+def _on_device_of(mask, array):
+    return (
+        mask
+        if mask.device == array.device
+        else assignment.copy_to_device_number(mask, array.device)
+    )

@@ -57,12 +57,12 @@ def sort_rows(
         one, threads, shared = block
         one[rows, threads, stream, shared](source, target, indices, n, order.flip)
     elif n <= order.most:
-        _short(order, source, target, indices, rows, n, stream)
+        _sort_short_rows(order, source, target, indices, rows, n, stream)
     else:
         _radix(order, source, target, indices, rows, n, stream)
 
 
-def _short(order, source, target, indices, rows, n, stream):
+def _sort_short_rows(order, source, target, indices, rows, n, stream):
     width = 1 << max(1, (n - 1).bit_length())
     together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
     log = _log_each(order, rows, width)
@@ -115,12 +115,12 @@ def _radix(order, source, target, indices, rows, n, stream):
     if target is source and passes % 2:  # the first pass would overwrite its input
         source = source.copy(stream=stream)
     value = 0 if indices is None else 4 if n < 1 << 32 else 8
-    one, threads, tile, shared = _passes(order, value, count, _core.current_device())
+    one, threads, tile, shared = _pass_kernel(order, value, count, _core.current_device())
     tiles = -(-n // tile)
     size = _TICKETS + rows * passes * (1 + tiles) * _DIGITS
     work = device_array(size, count, stream=stream)
     work._fill(_ZEROS[count], stream)
-    _count(order, source, rows, n, count, work, stream)
+    _count_digits(order, source, rows, n, count, work, stream)
     # Alternates the buffers so that the last pass writes the target; without a target, it writes no
     # keys.
     keys, carried = _two_buffers(passes, rows * n, source.dtype, stream, target), (None, None)
@@ -145,7 +145,7 @@ def count_values(order: Order, source: Any, rows: int, n: int, stream: Any = 0) 
 def _counted(order, source, rows, n, count, stream):
     work = device_array(_TICKETS + rows * _DIGITS, count, stream=stream)
     work._fill(_ZEROS[count], stream)
-    _count(order, source, rows, n, count, work, stream)
+    _count_digits(order, source, rows, n, count, work, stream)
     return work
 
 
@@ -166,7 +166,7 @@ def _two_buffers(passes, size, dtype, stream, target=None):
 
 
 @functools.lru_cache(256)
-def _passes(order, value_size, count, device):
+def _pass_kernel(order, value_size, count, device):
     """Returns (kernel of a pass over one digit, its threads, elements per tile, bytes of shared
     memory)"""
     threads, items, together = _tile_shape(order.itemsize, value_size, device)
@@ -192,7 +192,7 @@ def _tile_shape(size, value_size, device):
     return threads, items, min(together, _core.device_attribute(device, _THREADS) // threads)
 
 
-def _count(order, source, rows, n, count, work, stream):
+def _count_digits(order, source, rows, n, count, work, stream):
     """Computes the totals of each row."""
     is_many = rows * n >= _MANY
     one, threads, shared, many = _counter(order, count, is_many, _core.current_device())

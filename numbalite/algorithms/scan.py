@@ -119,7 +119,7 @@ class Scan(Operation):
                     f"cuda.scan: exclusive=True needs initial=, which comes before the first element: "
                     f"what {self.__name__} gives of nothing is not known"
                 )
-        start = None if initial is None else _start(initial, x.dtype)
+        start = None if initial is None else _initial_bytes(initial, x.dtype)
         with given.device:
             out, target = given.output(out, x.shape, x.dtype, in_place=True)
             if x.size:
@@ -156,7 +156,7 @@ if TYPE_CHECKING:  # what a call of the class returns: without an operation, a d
     def scan(*args: Any, **kwargs: Any) -> Any: ...
 
 
-def _start(value, dtype):
+def _initial_bytes(value, dtype):
     """Returns the initial element as bytes."""
     if dtype.names is None:
         return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()

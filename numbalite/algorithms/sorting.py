@@ -124,13 +124,13 @@ def argsort(
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
     """Yields the number arrays by which records are compared, the most significant first."""
     for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
-        yield from _numbers(a[name], a.ndim)
+        yield from _scalar_fields(a[name], a.ndim)
 
 
-def _numbers(part, ndim):
+def _scalar_fields(part, ndim):
     if part.ndim > ndim:  # the field is an array itself
         for number in range(part.shape[ndim]):
-            yield from _numbers(part[(slice(None),) * ndim + (number,)], ndim)
+            yield from _scalar_fields(part[(slice(None),) * ndim + (number,)], ndim)
     elif part.dtype.names is not None:
         yield from fields_of(part)
     else:

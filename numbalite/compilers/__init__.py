@@ -50,10 +50,10 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     or ("host",): plain functions for the CPU, which the source's ``kernels`` names (see host.py).
     Raises CompileError for errors in the source.
     """
-    target = _effective(target)
+    target = _effective_target(target)
     if target[0] in _ON_THE_CPU:
         source = source.replace(stoppable=False)  # kernels for the simulator are always stoppable
-    original, source = source, _distinct(source) if target[0] == "sim" else source
+    original, source = source, _with_register_limit(source) if target[0] == "sim" else source
     key = _key(source, target)
     image = None if again else cache.load(key)
     if image is None and not again:
@@ -62,7 +62,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
         image = _compile(source, target)
         cache.store(key, _change_file_names(image, _drop_process_number))
     elif image.slips:
-        image = _change_file_names(image, _present)
+        image = _change_file_names(image, _restore_process_number)
     if target[0] == "sim":
         _sources[_digest(shared_object(image.data))] = original
     if target[0] == "sim" and "profile" in target:
@@ -70,7 +70,7 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     return image
 
 
-def _distinct(source):
+def _with_register_limit(source):
     """Returns the source, with a constant if it has max_registers, an option that changes nothing on the simulator.
     Sources are found by their images, and the profiler compiles them for a GPU."""
     if source.max_registers is None:
@@ -117,11 +117,11 @@ def _digest(data):
 
 def origin(source: Source, target: tuple) -> str:
     """Returns the origin of a source's image, for messages: the cache file or the compiler."""
-    path = cache.location(_key(source, _effective(target)))
+    path = cache.location(_key(source, _effective_target(target)))
     return path or "the compiler, just now"
 
 
-def _effective(target):
+def _effective_target(target):
     if target[0] == "cuda":
         return ("cuda", *(config.FORCE_CUDA_CC or target[1:]))
     if target[0] == "sim" and config.COVERAGE and "coverage" not in target:
@@ -149,7 +149,7 @@ def _run(source, target):
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import hostbuild
 
-        linking.refuse(source)
+        linking.refuse_linked(source)
 
         def run(source):
             return hostbuild.compile(source, *target)
@@ -194,7 +194,7 @@ def _drop_process_number(text):
     return text.replace(f"ipykernel_{os.getpid()}", "ipykernel") if "ipykernel_" in text else text
 
 
-def _present(text):
+def _restore_process_number(text):
     """Restores the process number that `_lasting` removed, with the number of this process."""
     return text.replace("/ipykernel/", f"/ipykernel_{os.getpid()}/")
 

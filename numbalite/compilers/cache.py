@@ -184,7 +184,7 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
         return False
     temporary = f"{path}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
     try:
-        with open(temporary, "xb", opener=_private) as file:
+        with open(temporary, "xb", opener=_open_private) as file:
             file.write(b"".join((_MAGIC, key, check, contents)))
         os.replace(temporary, path)
     except OSError:
@@ -196,7 +196,7 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
     return True
 
 
-def _private(path, flags):
+def _open_private(path, flags):
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 

@@ -16,7 +16,7 @@ _KINDS = {
 }
 
 
-def kind(mode: int) -> str:
+def kind_of_file(mode: int) -> str:
     """Returns the kind of a file that is not regular, from its status (st_mode)."""
     return _KINDS.get(stat.S_IFMT(mode), "something else")
 
@@ -26,7 +26,7 @@ def read_bytes(path) -> bytes:
     cannot be read."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{os.fspath(path)} is {kind(mode)}, not a file")
+        raise ValueError(f"{os.fspath(path)} is {kind_of_file(mode)}, not a file")
     # Non-blocking, because the file may have been replaced by a pipe in the meantime.
     with open(path, "rb", opener=_not_blocking) as file:
         try:

@@ -77,7 +77,7 @@ def _server(program, environment, plainly):
                 if _asked.get(program, 0) > _PATIENCE:
                     _servers[key] = None
                 return None
-            _servers[key] = _start(program, shared_object, environment)
+            _servers[key] = _start_server(program, shared_object, environment)
         return _servers[key]
 
 
@@ -105,7 +105,7 @@ def _shared_object(program, plainly):
     return found and os.path.join(found, _FILE)
 
 
-def _start(program, shared_object, environment):
+def _start_server(program, shared_object, environment):
     """Returns a Server, or None: the process of a script is its interpreter."""
     with open(program, "rb") as file:
         if file.read(4) != b"\x7fELF":
@@ -173,7 +173,7 @@ class Server:
                 status = 1 << 8  # exit status 1: the compiler failed, even if it was then killed
             if status is None:
                 return None
-            outputs = map(_written, files[1:])
+            outputs = map(_read_all, files[1:])
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *outputs)
 
     def _run_status(self, words, files):
@@ -211,13 +211,13 @@ class Server:
             self.process.wait()
 
 
-def _written(file):
+def _read_all(file):
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
 def _has_stopped(errors):
     """Has clang written its last message?"""
-    return STOPPED in _written(errors)
+    return STOPPED in _read_all(errors)
 
 
 def _number(answer, errors=None):

@@ -189,7 +189,7 @@ def find(name: str, folders) -> str | None:
             return path
         if not stat.S_ISDIR(mode):
             raise CompileError(
-                f'error: the header "{name}" is {files.kind(mode)}, not a file: {path}'
+                f'error: the header "{name}" is {files.kind_of_file(mode)}, not a file: {path}'
             )
     return None
 

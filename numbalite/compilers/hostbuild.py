@@ -148,13 +148,13 @@ def _run(command, stdin=b"", folder=os.sep):
     """Runs a compiler, by the fork server if possible. It runs in `folder`, because the current directory of the
     process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
-        result = forkserver.run(command, stdin, folder, _environment(), _start)
+        result = forkserver.run(command, stdin, folder, _environment(), _run_program)
         if result is not None:
             return result
-    return _start(command, stdin, folder)
+    return _run_program(command, stdin, folder)
 
 
-def _start(command, stdin=b"", folder=os.sep):
+def _run_program(command, stdin=b"", folder=os.sep):
     """Runs a program to its end. An interrupt ends the program and its child processes."""
     try:
         return process.run(command, stdin, folder, _environment())

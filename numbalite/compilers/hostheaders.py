@@ -51,7 +51,7 @@ class Headers:
         self._spared = divisions.unmarked_macros(self.texts) if marks else None
         for header in self._known.values():
             header.is_copied = self._translated(header.text) != header.text
-        self._spread()
+        self._copy_includers()
         copied = [header for header in self._known.values() if header.is_copied]
         for i, header in enumerate(copied):
             header.name = f"{_COPIES}/{i}/{os.path.basename(header.path)}"
@@ -96,7 +96,7 @@ class Headers:
 
     def _directive(self, text, directory):
         if "__has_include" in text:
-            return _ASKED.sub(lambda match: self._asked(match, directory), text)
+            return _ASKED.sub(lambda match: self._copied_include(match, directory), text)
         if scanner.directive_word(text) not in ("include", "import"):
             return text
         for name, is_quoted in headers.includes(text):
@@ -109,7 +109,7 @@ class Headers:
                 return f'#include "{header.path}"' + "\n" * text.count("\n")
         return text
 
-    def _asked(self, match, directory):
+    def _copied_include(self, match, directory):
         header = self._find(match[2], True, directory) if directory else None
         return f'{match[1]}"{header.path}"' if header else match[0]
 
@@ -130,7 +130,7 @@ class Headers:
             found.append(header)
         return found
 
-    def _spread(self):
+    def _copy_includers(self):
         """Headers that include a copied header are copied, too."""
         todo = True
         while todo:

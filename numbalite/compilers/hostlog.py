@@ -158,16 +158,16 @@ class Reader:
         file, line = place or (message.file, message.line)
         shown = []
         if (file, line) == (message.file, message.line):
-            shown = self._drawn(message) or message.shown[:2]
+            shown = self._line_with_caret(message) or message.shown[:2]
         if not any(part.strip() for part in shown) or "NUMBALITE_SIM" in shown[0]:
-            shown = [self._line(file, line)]
+            shown = [self._source_line(file, line)]
         if self.marked and len(shown) == 2:
             shown = [shown[0], divisions.marker_line_without_marks(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
         parts = [head, *(f"  {part}" for part in shown if part.strip())]
         return longlines.shortened("\n".join(parts))
 
-    def _drawn(self, message):
+    def _line_with_caret(self, message):
         """Returns the user's line and a line with a caret if g++ did not show them, else []: g++ looks in the file of
         that name, which may not exist or may contain other lines."""
         place = message.file, message.line
@@ -182,7 +182,7 @@ class Reader:
             return []
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
-    def _line(self, file, line):
+    def _source_line(self, file, line):
         """Returns the text of a source line, from its position according to #line; "" if it is unknown."""
         return next(iter(self._lines_given().get((file, line), ())), "")
 

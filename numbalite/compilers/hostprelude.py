@@ -46,7 +46,7 @@ def arguments(compiler, family, flags, run, kind, name="prelude.h") -> list:
         if key not in _asked:
             _asked.add(key)
             return text_arguments(kind)
-        found = _make(compiler, family, flags, folder, run, path(kind, name))
+        found = _compile_header(compiler, family, flags, folder, run, path(kind, name))
     _made[key] = found
     return found or text_arguments(kind)
 
@@ -127,7 +127,7 @@ def _ready(family, folder):
     return ["-include", os.path.join(found, "prelude.h")]
 
 
-def _make(compiler, family, flags, folder, run, header):
+def _compile_header(compiler, family, flags, folder, run, header):
     """Compiles a header."""
 
     def fill(working):

@@ -48,7 +48,7 @@ def device_runtime() -> Binary:
         return Binary("archive", os.path.basename(path), file.read())
 
 
-def refuse(source) -> None:
+def refuse_linked(source) -> None:
     """Raises NotImplementedError for a source with compiled code if there is no GPU."""
     if source.linked:
         names = ", ".join(binary.name for binary in source.linked)

@@ -91,7 +91,7 @@ def write(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
         size += len(made)
     packed = [lzma.compress(b"".join(parts), preset=9 | lzma.PRESET_EXTREME) for parts in blocks]
     offset = len(_MAGIC) + _COUNTS.size + len(index) * _IMAGE.size + len(packed) * _SPAN.size
-    parts = [_MAGIC, _COUNTS.pack(contents(), len(index), len(packed))]
+    parts = [_MAGIC, _COUNTS.pack(digest_of_sources(), len(index), len(packed))]
     parts += [_IMAGE.pack(*entry) for entry in index]
     for block in packed:
         parts.append(_SPAN.pack(offset, len(block)))
@@ -131,13 +131,13 @@ def _for_target(major: int, minor: int) -> Pack | None:
                 pack = Pack(file.read())
         except (OSError, ValueError):
             continue
-        if pack.digest == contents():
+        if pack.digest == digest_of_sources():
             return pack
     return None
 
 
 @functools.cache
-def contents() -> bytes:
+def digest_of_sources() -> bytes:
     """Returns a digest of the names and contents of the files from which images for GPUs are
     made."""
     source = headers.cuda_src()

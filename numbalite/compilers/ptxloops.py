@@ -272,25 +272,25 @@ class _Counting:
             return None
         is_negated = negated == "!"
         for compare, joined in self._comparisons(is_negated, predicate):
-            counted = self._counted(compare, joined, is_negated)
+            counted = self._counted_loop(compare, joined, is_negated)
             if counted is not None:
                 return counted
         return None
 
-    def _inside(self, register):
+    def _definitions_in_loop(self, register):
         found = self.graph.definitions().get(register, ())
         return [i for i in found if self.graph.block(i) in self.loop.blocks]
 
-    def _only(self, register):
+    def _only_definition(self, register):
         """Returns the index of the statement that alone writes a register in the loop, once in each iteration."""
-        inside = self._inside(register)
+        inside = self._definitions_in_loop(register)
         if len(inside) != 1 or inside[0] not in self.order:
             return None
         return None if self.statements[inside[0]].text.startswith("@") else inside[0]
 
     def _is_constant(self, operand):
         return _integer(operand) is not None or (
-            _REGISTER.fullmatch(operand) is not None and not self._inside(operand)
+            _REGISTER.fullmatch(operand) is not None and not self._definitions_in_loop(operand)
         )
 
     def _is_used_by(self, register, indices):
@@ -300,7 +300,7 @@ class _Counting:
     def _comparisons(self, is_negated, predicate):
         """Yields (index of a setp, index of the and.pred or or.pred with its result, or None): if
         it is false, the loop ends."""
-        index = self._only(predicate)
+        index = self._only_definition(predicate)
         if index is None or not self._is_used_by(predicate, {index, self.latch.number}):
             return
         joined = _JOINED.fullmatch(self.statements[index].text)
@@ -308,11 +308,11 @@ class _Counting:
             yield index, None
         elif joined[1] == ("or" if is_negated else "and") and joined[3] != joined[4]:
             for register in joined[3], joined[4]:
-                compare = self._only(register)
+                compare = self._only_definition(register)
                 if compare is not None and self._is_used_by(register, {compare, index}):
                     yield compare, index
 
-    def _counted(self, compare, joined, is_negated):
+    def _counted_loop(self, compare, joined, is_negated):
         found = _COMPARED.fullmatch(self.statements[compare].text)
         if found is None or found[2] == "f" or found[3] not in ("32", "64"):
             return None
@@ -346,7 +346,7 @@ class _Counting:
     def _stepped(self, compare, tested, width):
         """Returns (register with the counter at the beginning of an iteration, step) of a register
         that a setp reads."""
-        index = self._only(tested)
+        index = self._only_definition(tested)
         added = None if index is None else _ADDED.fullmatch(self.statements[index].text)
         if added is None or added[2] != width or self.order[index] > self.order[compare]:
             return None
@@ -357,7 +357,7 @@ class _Counting:
             value = step if number is None else number
             if source == tested:
                 return tested, value
-            copied = self._only(source)
+            copied = self._only_definition(source)
             moved = None if copied is None else _MOVED.fullmatch(self.statements[copied].text)
             if moved is not None and (moved[1], moved[3]) == (width, tested):
                 is_before = self.order[copied] < self.order[index]

@@ -88,7 +88,7 @@ def _explain_unused_result(text):
     return "the result of this expression is dropped: assign it, or remove the line"
 
 
-def _limited(text):
+def _explain_limited_range(text):
     """Explains a comparison of an unsigned number with 0. Returns None, so that there is no slip, for a narrow integer
     that is compared with a number outside of its range."""
     if "limited range" in text or "out of range" in text or "result of comparison" in text:
@@ -113,7 +113,7 @@ _MEANT = {
     "format": ("format", _format),
     "format=": ("format", _format),
     "181": ("format", _format),
-    "type-limits": ("unsigned", _limited),
+    "type-limits": ("unsigned", _explain_limited_range),
     "return-local-addr": ("address", _ADDRESS),
     "return-stack-address": ("address", _ADDRESS),
     "tautological-unsigned-zero-compare": ("unsigned", _explain_unsigned_comparison),

@@ -44,14 +44,14 @@ class KernelPlugin(CoveragePlugin):
 
     def file_tracer(self, filename: str) -> FileTracer | None:
         """Called before the first line of a file is measured: the program is about to run."""
-        self._start()
+        self._enable_recording()
         try:
             with open(filename, "rb") as file:
                 return KernelTracer(filename) if _LANGUAGE in file.read() else None
         except OSError:
             return None
 
-    def _start(self) -> None:
+    def _enable_recording(self) -> None:
         """Switches the recording on, for this process and its children."""
         if config.COVERAGE:
             return

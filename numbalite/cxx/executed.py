@@ -52,12 +52,12 @@ def _record_text(event, args):
     elif event == "exec":
         last = getattr(_pending, "last", None)
         if last is not None and args[0].co_filename == last[0]:
-            _keep(args[0], last[1])
+            _store_text(args[0], last[1])
             _pending.last = None
 
 
-def _keep(code, text):
+def _store_text(code, text):
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             _texts[inner] = text
-            _keep(inner, text)
+            _store_text(inner, text)

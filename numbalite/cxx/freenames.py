@@ -68,19 +68,19 @@ def _find_free_names(everything):
     tokens = [t for t in everything if t.kind != "directive"]
     names = Names()
     names.defined = set()
-    hidden = _hidden(tokens)
+    hidden = _hidden_ranges(tokens)
     for token in everything:
         if token.kind == "directive":
             word, own, used = directive_names(token.text)
             if word == "define" and own:
                 names.defined.add(own[0])
             for name in used:
-                _use(names, name, "value" if word in ("define", "pragma") else "directive")
+                _add_use(names, name, "value" if word in ("define", "pragma") else "directive")
     for i, (kind, text, _, _) in enumerate(tokens):
         if kind != "name" or text in _NEVER_FREE or not _is_unqualified(tokens, i):
             continue
         if not _is_hidden(hidden, text, i):
-            _use(names, text, _kind_of_use(tokens, i))
+            _add_use(names, text, _kind_of_use(tokens, i))
     return names
 
 
@@ -98,7 +98,7 @@ def dotted_names(text: str) -> list:
             or not _is_unqualified(tokens, i)
         ):
             continue
-        hidden = _hidden(tokens) if hidden is None else hidden
+        hidden = _hidden_ranges(tokens) if hidden is None else hidden
         if _is_hidden(hidden, token.text, i):
             continue
         last = i
@@ -113,7 +113,7 @@ def dotted_names(text: str) -> list:
     return found
 
 
-def _use(names, name, how):
+def _add_use(names, name, how):
     if name not in _NEVER_FREE and not name.startswith("__"):
         names.setdefault(name, set()).add(how)
 
@@ -152,7 +152,7 @@ def _is_call(tokens, i):
     return _token_text(tokens, i) == "("
 
 
-def _hidden(tokens):
+def _hidden_ranges(tokens):
     """Returns {name: (firsts, ends)}: the ranges of tokens in which a local declaration hides it, ordered by their
     beginnings; each with the largest end so far."""
     partner = brackets(tokens)

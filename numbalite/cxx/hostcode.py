@@ -221,7 +221,7 @@ def without_members(files: Iterable[File]) -> list[File]:
         for name, used in file.macros.items():
             macros.setdefault(name, set()).update(used)
     # Virtual functions are part of the layout.
-    marks = _marks(macros) | {"__host__", "virtual", "override"}
+    marks = _device_keywords(macros) | {"__host__", "virtual", "override"}
     return [_without_members(file, marks) for file in files]
 
 
@@ -280,7 +280,7 @@ def _host_members(tokens, pairs, keyword, opening, marks):
             at += 2
         first, parameters = at, _parameters(tokens, pairs, at)
         if parameters is not None:
-            _, at = _body(tokens, pairs, pairs.get(parameters, parameters) + 1)
+            _, at = _body_range(tokens, pairs, pairs.get(parameters, parameters) + 1)
             member = tokens[first : at + 1]
             if not any(token.text in marks for token in member):
                 members.append((_name(tokens, first, parameters), member))
@@ -341,7 +341,7 @@ def declarations_to_compile(
     for file in files:
         for name, used in file.macros.items():
             macros.setdefault(name, set()).update(used)
-    marks = _marks(macros)
+    marks = _device_keywords(macros)
     places: dict[str, list] = {}
     for number, file in enumerate(files):
         for declaration in file.declarations:
@@ -402,7 +402,7 @@ def _of_the_host(places, marks, launching):
         host |= {d for d in all_ if d.is_function and d.names & only and not d.has(marks)}
 
 
-def _marks(macros):
+def _device_keywords(macros):
     """Returns the set of keywords that mark device code: CUDA's, and macros for them."""
     marks, size = set(_DEVICE), 0
     while size != len(marks):
@@ -477,7 +477,7 @@ def replace_host_functions(text: str) -> str:
         if words & _DEVICE:
             continue
         after = pairs.get(parameters, parameters) + 1
-        first, last = _body(plain, pairs, after)
+        first, last = _body_range(plain, pairs, after)
         end = plain[last].start + 1 if last < len(plain) else len(text)
         if _is_host(plain[begin:after]):
             replace(max(done, plain[begin].start), end)
@@ -505,7 +505,7 @@ def _signature(tokens, at):
     return begin, end
 
 
-def _body(tokens, pairs, at):
+def _body_range(tokens, pairs, at):
     """Returns two token indices: where a constructor's initializers or the body begin, and where the function ends.
     They are equal if there is no body."""
     first = None

@@ -133,7 +133,7 @@ class _Variable:
         if not self._mentions(statement.first, statement.last):
             if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
                 raise _Stop  # perhaps if the branch was not taken
-            return _leaves(code, statement)
+            return _is_leaving_always(code, statement)
         if kind == "block":
             if any(self.name in _names_of(code, part) for part in statement.parts):
                 raise _Stop  # another variable of this name
@@ -146,7 +146,9 @@ class _Variable:
             return self._all(statement.parts) or self._expression(*(statement.head or (0, 0)))
         if kind in ("switch", "label"):
             raise _Stop
-        return self._expression(statement.first, statement.last) or _leaves(code, statement)
+        return self._expression(statement.first, statement.last) or _is_leaving_always(
+            code, statement
+        )
 
     def _if(self, statement):
         if self._expression(*statement.head):
@@ -308,12 +310,14 @@ def ends(code, at):
     return (is_false or is_text) and _ASSERTING.search(name.text) is not None
 
 
-def _leaves(code, statement):
+def _is_leaving_always(code, statement):
     """Is the code after a statement unreachable?"""
     if statement.kind == "block":
-        return any(_leaves(code, part) for part in statement.parts)
+        return any(_is_leaving_always(code, part) for part in statement.parts)
     if statement.kind == "if":
-        return len(statement.parts) == 2 and all(_leaves(code, part) for part in statement.parts)
+        return len(statement.parts) == 2 and all(
+            _is_leaving_always(code, part) for part in statement.parts
+        )
     return _is_leaving(code)(statement)
 
 

@@ -50,7 +50,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
                 f"not {in1.shape} and {in2.shape}"
             )
     with arguments.on_device_of(a):
-        return _cut(_full(a, b, axes), a.shape, b.shape, mode, axes)
+        return _crop(_full_convolution(a, b, axes), a.shape, b.shape, mode, axes)
 
 
 def _axes(a, b, axes):
@@ -67,9 +67,9 @@ def _axes(a, b, axes):
     return axes
 
 
-def _full(a, b, axes):
+def _full_convolution(a, b, axes):
     lengths = [a.shape[i] + b.shape[i] - 1 for i in axes]
-    sizes = [_fast(n) for n in lengths]
+    sizes = [_fast_length(n) for n in lengths]
     real = a.dtype.kind != "c" and b.dtype.kind != "c"
     forward, inverse = (np.fft.rfftn, np.fft.irfftn) if real else (np.fft.fftn, np.fft.ifftn)
     product = forward(a, sizes, axes)
@@ -80,7 +80,7 @@ def _full(a, b, axes):
     return inverse(product, sizes, axes)[tuple(cut)]
 
 
-def _cut(full, shape, other, mode, axes):
+def _crop(full, shape, other, mode, axes):
     if mode == "full":
         return full
     cut = [slice(None)] * full.ndim
@@ -91,7 +91,7 @@ def _cut(full, shape, other, mode, axes):
     return full[tuple(cut)]
 
 
-def _fast(n):
+def _fast_length(n):
     """Returns the smallest length not below n of which cuFFT has fast transforms: a product of 2, 3, 5 and 7."""
     while True:
         rest = n

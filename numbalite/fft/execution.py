@@ -87,7 +87,7 @@ def _layout(array, axes):
 
 def _target(source, shape, dtype, axes, out=None):
     """Returns the array for the result: `out` if cuFFT can write to it, else a new array, in C order if possible."""
-    if out is not None and _fits(out, source, shape, dtype, axes):
+    if out is not None and _can_write_into(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)
     if _layout(made, axes) is None:
@@ -96,7 +96,7 @@ def _target(source, shape, dtype, axes, out=None):
     return made
 
 
-def _fits(out, source, shape, dtype, axes):
+def _can_write_into(out, source, shape, dtype, axes):
     """Can the transform of `source` be written right into `out`?"""
     in_place = (source._address, source.strides, source.dtype) == (
         out._address, out.strides, dtype,
@@ -148,7 +148,7 @@ def complex_to_complex(
     for i, part in enumerate(parts, 1):
         prepared = _ordered_if_needed(operand, part)
         source, own = prepared.array, out if i == len(parts) else None
-        if own is not None and not _fits(own, source, source.shape, source.dtype, part):
+        if own is not None and not _can_write_into(own, source, source.shape, source.dtype, part):
             own = None
         if own is None and not prepared.owned:
             own = _target(source, source.shape, source.dtype, part)

@@ -93,15 +93,15 @@ def make(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
     If cuFFT has no memory for the plan, the thread releases its other plans, and tries once more.
     """
     try:
-        return _make(what, stream)
+        return _create_plan(what, stream)
     except CudaAPIError as problem:
         if problem.code != ALLOC_FAILED or not _core.thread_plans():
             raise
     _core.thread_plans_clear()
-    return _make(what, stream)
+    return _create_plan(what, stream)
 
 
-def _make(what, stream):
+def _create_plan(what, stream):
     lengths, batch, dtypes, layouts = what
     cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
     plan = cufft.make("Create", "Destroy", kind=ctypes.c_int)

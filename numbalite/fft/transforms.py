@@ -108,7 +108,7 @@ def _split_axes(name, axes):
     return axes[:-1], axes[-1]
 
 
-def _finish(name, result, factor, out):
+def _scale_result(name, result, factor, out):
     """Returns the scaled result, in `out` if it is passed."""
     if factor != 1 and result.size:
         scale(result, factor)
@@ -139,15 +139,17 @@ def _forward(name, a, s, axes, norm, out, direction):
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
     if not axes:  # there is nothing to do, and NumPy keeps the dtype
-        return _finish(name, a.copy(), 1, out)
+        return _scale_result(name, a.copy(), 1, out)
     operand = Operand(a).converted(_complex_of(a.dtype))
     if len(set(axes)) < len(axes):  # an axis twice is transformed twice, the last one first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
             operand = _transform(operand.fitted({x: n}), [x], direction)
-        return _finish(name, operand.array, factor, out)
+        return _scale_result(name, operand.array, factor, out)
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
     operand = _transform(operand, axes, direction, _usable_out(out))
-    return _finish(name, operand.array if operand.owned else operand.array.copy(), factor, out)
+    return _scale_result(
+        name, operand.array if operand.owned else operand.array.copy(), factor, out
+    )
 
 
 def _transform(operand, axes, direction, out=None):
@@ -178,11 +180,11 @@ def _rfft(name, a, s, axes, norm, out):
         shape[last] = shape[last] // 2 + 1
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
-        return _finish(name, empty_like(a, shape, complex_dtype), 1, out)
+        return _scale_result(name, empty_like(a, shape, complex_dtype), 1, out)
     operand = real_to_complex(operand, together, _usable_out(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
         operand = _transform(operand.fitted({x: n}), [x], FORWARD)
-    return _finish(name, operand.array, factor, out)
+    return _scale_result(name, operand.array, factor, out)
 
 
 def _irfft(name, a, s, axes, norm, out):
@@ -205,12 +207,12 @@ def _irfft(name, a, s, axes, norm, out):
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
         real = np.dtype(operand.array.dtype.char.lower())
-        made = _finish(name, empty_like(a, shape, real), 1, out)
+        made = _scale_result(name, empty_like(a, shape, real), 1, out)
     else:
         operand = complex_to_real(
             operand, axes if distinct else [last], sizes[-1], _usable_out(out)
         )
-        made = _finish(name, operand.array, factor, out)
+        made = _scale_result(name, operand.array, factor, out)
     return made if others or out is not None else made.astype(_real_of(a.dtype), copy=False)
 
 

@@ -106,7 +106,7 @@ def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
     return made
 
 
-def chosen(number: Any) -> Any:
+def use_device(number: Any) -> Any:
     """Returns a context manager that makes a device (a number or a Device) current; None: the
     current device."""
     return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
@@ -118,6 +118,6 @@ def reshape(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
     return array._reshaped(tuple(shape), "C", True) if view is None else view
 
 
-def flat(array: DeviceNDArray) -> DeviceNDArray:
+def as_1d(array: DeviceNDArray) -> DeviceNDArray:
     """Returns the array with one dimension: a view if possible, else a copy."""
     return array if array.ndim == 1 else reshape(array, (array.size,))

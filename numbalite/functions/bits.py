@@ -47,7 +47,7 @@ def _three_axes(a, axis):
     """Returns (the array as three axes with `axis` in the middle, the shape before the axis, the
     shape after it)"""
     if axis is None:
-        a, axis = arguments.flat(a), 0
+        a, axis = arguments.as_1d(a), 0
     elif a.ndim == 0:
         a = a.reshape(1)
     axis = shapes.axis_number(axis, a.ndim)

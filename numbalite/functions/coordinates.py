@@ -184,12 +184,12 @@ def ravel_multi_index(multi_index, dims, mode="raise", order: str = "C") -> Devi
     made: Any = 0
     each = list(zip(places, lengths, modes, strict=True))
     for place, n, one in each if order == "F" else reversed(each):
-        made = _inside(place, n, one) * step + made
+        made = _check_bounds(place, n, one) * step + made
         step *= n
     return made
 
 
-def _inside(place, n, mode):
+def _check_bounds(place, n, mode):
     if place.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     if place.size and not n:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _KEPT_BINS = 64
 
 
-def _flat(a):
+def _as_1d(a):
     return a.reshape(-1, copy=None if a.is_c_contiguous() else True)
 
 
@@ -35,7 +35,7 @@ def _weights(weights, a):
     weights = arguments.array(weights)
     if weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
-    return _flat(weights)
+    return _as_1d(weights)
 
 
 def _count_by_parts(count, weights):
@@ -44,7 +44,7 @@ def _count_by_parts(count, weights):
         return count(None)
     if weights.dtype.kind != "c":
         return count(weights).astype(weights.dtype, copy=False)
-    real, imag = (count(_flat(part)) for part in (weights.real, weights.imag))
+    real, imag = (count(_as_1d(part)) for part in (weights.real, weights.imag))
     made = arguments.empty(real.shape, weights.dtype, real)
     made.real[...] = real
     made.imag[...] = imag
@@ -78,12 +78,12 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
             raise TypeError(
                 f"Cannot cast array data from {weights.dtype!r} to {np.dtype(np.float64)!r} according to the rule 'safe'"
             )
-        weights = _flat(weights)
+        weights = _as_1d(weights)
     if not x.size:
         nothing = arguments.empty((minlength,), np.intp, x)
         nothing.fill(0)
         return nothing
-    x = _flat(x)
+    x = _as_1d(x)
     low, high = limits_of(x)
     if low < 0:
         raise ValueError("'list' argument must have no negative elements")
@@ -191,11 +191,13 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
         )
     edges, first, scale = _edges(a, bins, range)
     common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
-    x = _flat(a)
+    x = _as_1d(a)
     with arguments.on_device_of(a):
         on_device = arguments.array(edges)
         compared = on_device.astype(common, copy=False)
-        made = _count_by_parts(lambda w: counting.between(x, w, compared, first, scale), weights)
+        made = _count_by_parts(
+            lambda w: counting.count_between_edges(x, w, compared, first, scale), weights
+        )
         if density:
             width = np.diff(on_device).astype(float)
             made = made / width / np.sum(made)
@@ -228,7 +230,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
         raise ValueError("range argument must have one entry per dimension")
     count = columns[0].size
     if weights is not None:
-        weights = _flat(arguments.array(weights))
+        weights = _as_1d(arguments.array(weights))
         if weights.size != count:
             raise ValueError("The weights and list don't have the same length.")
     with arguments.on_device_of(columns[0]):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _new(shape, dtype, order, device):
     order = shapes.order_of(order, "C", "CF")
-    with arguments.chosen(device):
+    with arguments.use_device(device):
         return arrays.device_array(
             shape, float if dtype is None else _sized_dtype(dtype), order=order
         )
@@ -239,7 +239,7 @@ def _create_like(prototype, dtype, order, shape, device):
     if order == "K":
         dtype = _sized_dtype(dtype)
         strides = shapes.packed_like(shape, a.strides, dtype.itemsize)
-        with arguments.chosen(device):
+        with arguments.use_device(device):
             return arrays.device_array(shape, dtype, strides=strides)
     return _new(shape, dtype, "F" if order == "F" else "C", device)
 
@@ -465,7 +465,7 @@ def arange(
     if isinstance(length, complex):
         length = min(length.real, length.imag)
     count = max(math.ceil(length), 0)
-    with arguments.chosen(device):
+    with arguments.use_device(device):
         if dtype.kind not in "iufc":
             host: Any = np.arange(first, stop, step, dtype)  # type: ignore[call-overload]
             return arrays.to_device(host)
@@ -561,9 +561,9 @@ def linspace(
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     gaps = num - 1 if endpoint else num
-    with arguments.chosen(device):
+    with arguments.use_device(device):
         if shapes.ndim_of(start) == 0 and shapes.ndim_of(stop) == 0:
-            made, step = _between(start, stop, num, gaps, endpoint, dtype)
+            made, step = _evenly_spaced(start, stop, num, gaps, endpoint, dtype)
         else:
             made, step = _between_arrays(start, stop, num, gaps, endpoint, dtype)
             if axis != 0:
@@ -581,7 +581,7 @@ def _kind_between(*ends):
     return np.linspace(*given, 0).dtype
 
 
-def _between(start, stop, num, gaps, endpoint, dtype):
+def _evenly_spaced(start, stop, num, gaps, endpoint, dtype):
     kind = _kind_between(start, stop)
     start, stop = (one.item() if hasattr(one, "item") else one for one in (start, stop))
     dtype = kind if dtype is None else np.dtype(dtype)

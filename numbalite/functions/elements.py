@@ -382,7 +382,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=_NO_VALUE, append=_NO_VALUE) -> 
             given = arguments.array(given)
             if given.ndim == 0:
                 shape = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
-                given = assign.spread(given, shape)
+                given = assign.broadcast_view(given, shape)
             parts.insert(place, given)
     if len(parts) > 1:
         a = np.concatenate(parts, axis)

@@ -212,7 +212,7 @@ def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
             "operands could not be broadcast together with remapped shapes "
             f"[original->remapped]: {array.shape} and requested shape {shape}"
         )
-    strides = shapes.spread(array.shape, array.strides, shape)
+    strides = shapes.broadcast_strides(array.shape, array.strides, shape)
     return array._view(shape, strides, array.dtype, 0, True)
 
 
@@ -220,7 +220,7 @@ def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
 def broadcast_arrays(*args, subok: bool = False) -> tuple[DeviceNDArray, ...]:
     arrays = arguments.arrays_of(args)
     shape = np.broadcast_shapes(*(one.shape for one in arrays))
-    return tuple(assign.spread(one, shape) for one in arrays)
+    return tuple(assign.broadcast_view(one, shape) for one in arrays)
 
 
 def _at_least(arrays, shaped):

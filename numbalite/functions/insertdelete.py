@@ -26,7 +26,7 @@ def _line_or_axis(arr, axis):
     """Returns (array, axis number); for axis None, the flattened array and axis 0."""
     a = arguments.array(arr)
     if axis is None:
-        return arguments.flat(a), 0
+        return arguments.as_1d(a), 0
     return a, shapes.axis_number(axis, a.ndim)
 
 
@@ -184,7 +184,7 @@ def resize(a, new_shape) -> DeviceNDArray:
     if a.size == 0:
         return zeros_like(a, shape=shape)
     made = arguments.empty(shape, a.dtype, a)
-    line, flat = arguments.flat(a), made.reshape(made.size)
+    line, flat = arguments.as_1d(a), made.reshape(made.size)
     whole = made.size // a.size
     flat[: whole * a.size].reshape(whole, a.size)[...] = line
     flat[whole * a.size :] = line[: made.size - whole * a.size]

@@ -28,7 +28,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     if not parts:
         raise ValueError("need at least one array to concatenate")
     if axis is None:
-        parts, axis = [arguments.flat(one) for one in parts], 0
+        parts, axis = [arguments.as_1d(one) for one in parts], 0
     if out is None and dtype is None and type(axis) is int and parts[0].ndim:
         made = jointable.joined(parts, axis + parts[0].ndim * (axis < 0), False)
         if made is not None:
@@ -46,7 +46,9 @@ def _concatenate_parts(given, parts, axis, out, dtype, casting):
     wanted = dtypes.pop() if len(dtypes) == 1 else None
     if dtype is not None:
         target, is_same = np.dtype(dtype), wanted == dtype
-        wanted = np.result_type(*(assign.sized(target, one) for one in {p.dtype for p in parts}))
+        wanted = np.result_type(
+            *(assign.with_text_length(target, one) for one in {p.dtype for p in parts})
+        )
     elif wanted is not None and wanted.kind in "biufc" and wanted.isnative:
         is_same = True
     else:
@@ -192,7 +194,7 @@ def append(arr, values, axis=None) -> DeviceNDArray:
 def roll(a, shift, axis=None) -> DeviceNDArray:
     a = arguments.array(a)
     if axis is None:
-        flat = arguments.flat(a)
+        flat = arguments.as_1d(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
         made = _roll_in_parts(flat, [step] if type(step) is int else _shifts(flat, step, 0))
         return made if flat is a else made._reshaped(a.shape, "C", False)
@@ -256,7 +258,7 @@ def tile(A, reps) -> DeviceNDArray:
 def block(arrays) -> DeviceNDArray:
     """Joins the innermost lists along the last axis, the lists around them along the axis before it."""
     depth = _depth(arrays)
-    ndim = max(depth, *(one.ndim for one in _leaves(arrays)))
+    ndim = max(depth, *(one.ndim for one in _flatten(arrays)))
     return _join_nested(arrays, depth, ndim)
 
 
@@ -273,9 +275,9 @@ def _depth(arrays):
     return depths.pop() + 1
 
 
-def _leaves(arrays):
+def _flatten(arrays):
     if isinstance(arrays, list):
-        return [leaf for one in arrays for leaf in _leaves(one)]
+        return [leaf for one in arrays for leaf in _flatten(one)]
     return [arguments.array(arrays)]
 
 

@@ -40,7 +40,7 @@ def diag(v, k: int = 0) -> DeviceNDArray:
 @implements("diagflat")
 def diagflat(v, k: int = 0) -> DeviceNDArray:
     v = arguments.array(v)
-    line, k = arguments.flat(v), operator.index(k)
+    line, k = arguments.as_1d(v), operator.index(k)
     n = line.size + abs(k)
     made = arguments.empty((n, n), v.dtype, v)
     made.fill(0)
@@ -56,7 +56,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
     a = arguments.array(a)
-    val = indexing.like(val, a)
+    val = indexing.convert_like(val, a)
     rows, columns = a.shape[0], a.shape[-1]
     begins = range(0, rows, columns + 1) if wrap and a.ndim == 2 else (0,)
     done = 0
@@ -70,7 +70,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
 
 def _repeat_cyclically(values, first, count):
     """Returns ``count`` values, cyclically, from index ``first``."""
-    line = arguments.flat(values)
+    line = arguments.as_1d(values)
     return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
 
 
@@ -94,7 +94,7 @@ def is_below(rows: int, columns: int, k: Any, like: Any) -> Any:
 
 
 @fuse
-def _below(m, row, column):
+def _lower_triangle(m, row, column):
     return np.where(row >= column, m, np.False_)
 
 
@@ -106,12 +106,12 @@ def _mask_above(m, row, column):
 def _triangle(m, k, is_lower):
     m = arguments.array(m)
     if m.ndim == 1:  # as NumPy: each row is m
-        m = assign.spread(m, (m.size, m.size))
+        m = assign.broadcast_view(m, (m.size, m.size))
     elif m.ndim == 0:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
     k = k if is_lower else operator.index(k) - 1
     if assign.is_number(m.dtype):
-        kept = _below if is_lower else _mask_above
+        kept = _lower_triangle if is_lower else _mask_above
         return kept(m, *_coordinates(*m.shape[-2:], k, m))
     below, zero = is_below(*m.shape[-2:], k, m), m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
@@ -150,7 +150,7 @@ def meshgrid(
         lines.append(one.reshape([-1 if i == axis else 1 for i in range(count)]))
     if not sparse:
         shape = np.broadcast_shapes(*(one.shape for one in lines))
-        lines = [assign.spread(one, shape) for one in lines]
+        lines = [assign.broadcast_view(one, shape) for one in lines]
     return tuple(one.copy() if copy else one for one in lines)
 
 

@@ -73,7 +73,7 @@ def _mask_of(where):
     return arguments.array(where)
 
 
-def _total(ufunc, neutral, a, axis, wide, where):
+def _reduce_wide(ufunc, neutral, a, axis, wide, where):
     """Returns the result of the reduction in the dtype ``wide``, with the axes kept.
 
     NaN is replaced first if ``wide`` cannot represent it.
@@ -98,7 +98,7 @@ def _nan_reduction(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial,
         return reductions.reduce_axes(
             ufunc, _replace_nan(a, neutral), axis, dtype, out, keepdims, initial, where
         )
-    made = _total(ufunc, neutral, a, axis, wide, where)
+    made = _reduce_wide(ufunc, neutral, a, axis, wide, where)
     if initial is not _NO_VALUE:
         made = ufunc(made, wide.type(initial), out=made)
     return reductions.finish_result(name, made, a, axis, result, out, keepdims)
@@ -163,7 +163,7 @@ def nanargmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
 # ------------------------------------------------------------------------------ means and variances
 
 
-def _count(a, axis, where):
+def _count_not_nan(a, axis, where):
     return _counting_reduction(a.dtype)((a, _mask_of(where)), axis, True, None, 0)
 
 
@@ -195,9 +195,9 @@ def _check_dtypes(name, a, dtype, out):
 def _mean(a, axis, dtype, where, out=None):
     """Returns (mean with the axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
-    total = _total(np.add, 0, a, axis, wide, where)
+    total = _reduce_wide(np.add, 0, a, axis, wide, where)
     reductions.warn_of_complex(a.dtype, wide)
-    return reductions.divide_by_count(total, _count(a, axis, where), out), result
+    return reductions.divide_by_count(total, _count_not_nan(a, axis, where), out), result
 
 
 @functools.cache
@@ -221,7 +221,7 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
     mean = arguments.array(mean)
     squares = _squares(*reductions.square_dtypes(a, mean, wide))
     total = squares((a, mean, _mask_of(where)), axis, True, None, 0)
-    degrees = np.subtract(_count(a, axis, where), ddof)
+    degrees = np.subtract(_count_not_nan(a, axis, where), ddof)
     made = reductions.divide_by_count(total, np.maximum(degrees, 0), out)
     return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
 

@@ -31,7 +31,7 @@ def polyval(p, x) -> Any:
     return y
 
 
-def _line(p, name):
+def _coefficients(p, name):
     if isinstance(p, np.poly1d):
         raise TypeError(
             f"{name}: a poly1d is on the host: device arrays of coefficients are expected"
@@ -43,11 +43,11 @@ def _line(p, name):
 def _line_of_numbers(p, name):
     if np.ndim(p) == 0:
         raise TypeError(f"{name}: p has no dimensions, a line of coefficients is expected")
-    return _line(p, name)
+    return _coefficients(p, name)
 
 
-def _lines(name, *several):
-    lines = [_line(one, name) for one in several]
+def _all_coefficients(name, *several):
+    lines = [_coefficients(one, name) for one in several]
     return arguments.arrays_of(lines)
 
 
@@ -58,7 +58,7 @@ def _pad_coefficients(one, length):
 
 
 def _of_like_lengths(name, a1, a2):
-    one, other = _lines(name, a1, a2)
+    one, other = _all_coefficients(name, a1, a2)
     length = max(len(one), len(other))
     return _pad_coefficients(one, length), _pad_coefficients(other, length)
 
@@ -77,7 +77,7 @@ def polysub(a1, a2) -> DeviceNDArray:
 def polymul(a1, a2) -> DeviceNDArray:
     """Waits for the positions of the first nonzero coefficients, because NumPy drops leading zeros."""
     shortened = []
-    for one in _lines("polymul", a1, a2):
+    for one in _all_coefficients("polymul", a1, a2):
         if one.ndim > 1:
             raise ValueError("Polynomial must be 1d only.")
         trimmed = np.trim_zeros(one, "f")
@@ -104,7 +104,7 @@ def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     p = _line_of_numbers(p, "polyint")
-    constants = np.zeros(m, like=p) if k is None else _line(k, "polyint")
+    constants = np.zeros(m, like=p) if k is None else _coefficients(k, "polyint")
     if len(constants) == 1 and m > 1:
         constants = constants[0] * np.ones(m, like=p)
     if len(constants) < m:

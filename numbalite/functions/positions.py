@@ -49,7 +49,7 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     _check_mode(mode)
     a = arguments.array(a)
     if axis is None:
-        a, axis = arguments.flat(a), 0
+        a, axis = arguments.as_1d(a), 0
     else:
         if a.ndim == 0:
             a = a.reshape(1)
@@ -75,10 +75,10 @@ def put(a, ind, v, mode: str = "raise") -> None:
     a = arguments.array_to_modify("put", a)
     _check_mode(mode)
     ind = _indices(ind)
-    values = indexing.like(v, a)
+    values = indexing.convert_like(v, a)
     if not ind.size or not values.size:
         return
-    values = arguments.flat(values)
+    values = arguments.as_1d(values)
     if values.size < ind.size:  # they are repeated
         whole = -(-ind.size // values.size)
         values = np.tile(values, whole)
@@ -121,10 +121,10 @@ def _selection(a, indices, axis):
         ) from None
     shape.insert(axis, indices.shape[axis])
     whole = tuple(shape[i] if i == axis else n for i, n in enumerate(a.shape))
-    strides = shapes.spread(whole, a.strides, tuple(shape))
+    strides = shapes.broadcast_strides(whole, a.strides, tuple(shape))
     strides = tuple(0 if i == axis else step for i, step in enumerate(strides))
     checked = indexing._checked(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
-    own = shapes.spread(checked.shape, checked.strides, tuple(shape))
+    own = shapes.broadcast_strides(checked.shape, checked.strides, tuple(shape))
     return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
 
 
@@ -149,8 +149,8 @@ def put_along_axis(arr, indices, values, axis) -> None:
     indices = _as_index_array(indices)
     a, axis = _arguments_along_axis(arr, indices, axis)
     shape, strides, index = _selection(a, indices, axis)
-    values = indexing.like(values, a)
-    of = indexing._spread(values, shape)
+    values = indexing.convert_like(values, a)
+    of = indexing._broadcast_strides(values, shape)
     if 0 not in shape:
         values = values._geometry(shape, of)
         if assign.overlap(values, a):
@@ -187,7 +187,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
     for i, (number, one) in enumerate(zip(numbers, choices, strict=True)):
         joined[i, ...] = number if type(number) in arguments.WEAK else one
     checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, joined.device)
-    own = shapes.spread(checked.shape, checked.strides, shape)
+    own = shapes.broadcast_strides(checked.shape, checked.strides, shape)
     index = gather.Index(checked, own, len(choices), joined.strides[0])
     made = arguments.empty(shape, dtype, a)
     if made.size:
@@ -206,7 +206,7 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
     """Copies an array of repeats from the device to the host, because it determines the result's shape."""
     a = arguments.array(a)
     if axis is None:
-        a, axis = arguments.flat(a), 0
+        a, axis = arguments.as_1d(a), 0
     a = a if a.ndim else arguments.reshape(a, (1,))
     if type(repeats) is int:
         return _repeat_each(a, repeats, shapes.axis_number(axis, a.ndim))
@@ -455,7 +455,7 @@ def _padded_by_slabs(a, pairs, mode):
             if width:
                 target = region._part(_key_at_axis(axis, side))
                 source = region._part(_key_at_axis(axis, of))
-                assign.copy(assign.spread(source, target.shape), target, apart=True)
+                assign.copy(assign.broadcast_view(source, target.shape), target, apart=True)
     return made
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _closest(n, q):
+def _closest_index(n, q):
     """Returns the nearest index by Hyndman and Fan's third definition: ties go to the even position counted from 1,
     which is odd counted from 0."""
     place = n * q - 1 - 0.5
@@ -33,7 +33,7 @@ def _position_of_quantile(alpha, beta):
 
 _WHOLE = {
     "inverted_cdf": lambda n, q: np.ceil(n * q) - 1,
-    "closest_observation": _closest,
+    "closest_observation": _closest_index,
     "lower": lambda n, q: np.floor((n - 1) * q),
     "higher": lambda n, q: np.ceil((n - 1) * q),
     "nearest": lambda n, q: np.around((n - 1) * q),
@@ -176,7 +176,7 @@ def _between_two(rows, n, q, method, is_weak):
     return _interpolate(low, high, t)
 
 
-def _between(rows, n, q, method, is_weak):
+def _interpolate_rows(rows, n, q, method, is_weak):
     """Interpolates between neighbouring elements among the first n of each row."""
     place = _BETWEEN[method](n, q)
     if not isinstance(place, _core.DeviceArray):
@@ -238,7 +238,7 @@ def _take_from_rows(rows, indices):
 def _at_places(rows, n, q, method, is_weak):
     """Quantiles q of sorted rows. n: the number of valid elements, one for all rows or one per row on the device."""
     if method not in _WHOLE and (method != "linear" or q.dtype.kind not in "iu"):
-        return _between(rows, n, q, method, is_weak)
+        return _interpolate_rows(rows, n, q, method, is_weak)
     place = (_WHOLE.get(method) or _BETWEEN[method])(n, q)
     return _take_from_rows(rows, np.clip(place, 0, n - 1))
 
@@ -339,7 +339,7 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
         return _result("quantile", _or_nan(made, rows), a, axes, keepdims, out, "same_kind")
 
 
-def _numbers(a, q):
+def _read_arguments(a, q):
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
     q = arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
@@ -368,7 +368,7 @@ def _quantiles(passes_nan):
         weights: Any = None,
     ) -> Any:
         a = arguments.array(a)
-        given = _numbers(a, q)
+        given = _read_arguments(a, q)
         if not _are_within(given):
             raise ValueError("Quantiles must be in the range [0, 1]")
         is_weak = type(q) in (int, float)
@@ -390,7 +390,7 @@ def _percentiles(passes_nan):
         weights: Any = None,
     ) -> Any:
         a = arguments.array(a)
-        given = np.asarray(np.true_divide(_numbers(a, q), 100))
+        given = np.asarray(np.true_divide(_read_arguments(a, q), 100))
         if not _are_within(given):
             raise ValueError("Percentiles must be in the range [0, 100]")
         is_weak = type(q) in (int, float)

@@ -105,7 +105,7 @@ def _is_true(a):
 
 
 @functools.cache
-def _truths(is_all):
+def _truth_loops(is_all):
     name = "all" if is_all else "any"
     return own_loops(f"truth_of<{str(is_all).lower()}>", name, np.dtype(bool))
 
@@ -123,7 +123,7 @@ def _has_numbers(a):
 def _any_or_all(ufunc, a, axis, out, keepdims, where):
     a = arguments.array(a)
     if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
-        loops = _truths(ufunc is np.logical_and)
+        loops = _truth_loops(ufunc is np.logical_and)
         made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
         return made
     return reduce_axes(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
@@ -151,7 +151,7 @@ def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
 # ------------------------------------------------------------------------------ means and variances
 
 
-def _count(a, axis, where):
+def _elements_per_result(a, axis, where):
     """Returns the number of elements per result: an integer, or with where= an array that broadcasts to the result."""
     if where is _NO_VALUE or where is True:
         count = 1
@@ -164,7 +164,7 @@ def _count(a, axis, where):
 
 def _mean(a, axis, dtype, where, out):
     """Returns (sum / count, count), with the axes kept; `dtype` is the accumulator's."""
-    count = _count(a, axis, where)
+    count = _elements_per_result(a, axis, where)
     total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
     warn_of_complex(a.dtype, dtype)
     return divide_by_count(total, count, out), count
@@ -262,7 +262,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
             axis,
             keepdims,
             result,
-            float(_count(a, axis, where)),
+            float(_elements_per_result(a, axis, where)),
             True,
         )
         return made
@@ -378,7 +378,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
     if mean is _NO_VALUE:
         mean, count = _mean(a, axis, wide, where, None)
     else:
-        mean, count = arguments.array(mean), _count(a, axis, where)
+        mean, count = arguments.array(mean), _elements_per_result(a, axis, where)
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
     number, real = square_dtypes(a, mean, wide)
@@ -399,7 +399,7 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
     a = arguments.array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and mean is _NO_VALUE and is_in_one_pass(a, wide, dtype, where):
-        taken, count = degrees_taken(ddof, correction), _count(a, axis, where)
+        taken, count = degrees_taken(ddof, correction), _elements_per_result(a, axis, where)
         divisor = builtins.max(float(count - taken), 0.0)
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
@@ -467,7 +467,7 @@ def std(
 
 
 @functools.cache
-def _extremes(dtype, is_largest, nans_count):
+def _extreme_index_kernels(dtype, is_largest, nans_count):
     """Kernels that find the first index of the extreme, in C order."""
     number = np.dtype("f4") if dtype.char == "e" else dtype
     flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
@@ -495,10 +495,10 @@ def first_place(
     if (a.size if axis is None else shape[along]) == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if a.dtype.kind in "biufc" and a.size:
-        loops = _extremes(a.dtype, is_largest, nans_count)
+        loops = _extreme_index_kernels(a.dtype, is_largest, nans_count)
         found = run(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
         return outputs.into_wider(name, out, found)
-    flat = arguments.flat(a) if axis is None else a
+    flat = arguments.as_1d(a) if axis is None else a
     count = flat.shape[along]
     extreme = max if is_largest else min
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))

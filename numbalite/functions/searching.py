@@ -24,7 +24,7 @@ _TABLE, _BLOCKS_WITH_TABLE = 1024, 1 << 10
 _MAX_COPIED = 1 << 14  # bins: the host checks as many faster than two waits for the device
 
 
-def _line(a, dtype=None):
+def _as_contiguous(a, dtype=None):
     """Returns the array, or a contiguous and aligned copy with this dtype."""
     a = a if dtype is None else a.astype(dtype, copy=False)
     return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
@@ -44,7 +44,7 @@ def _run_search(name, dtype, a, v, option, sorters=()):
     """Returns the results of a kernel of search.cuh for the values `v` in the sorted array `a`."""
     common = np.promote_types(a.dtype, v.dtype)
     how = order.order_of(common)
-    a, v = _line(a, common), _line(v, common)
+    a, v = _as_contiguous(a, common), _as_contiguous(v, common)
     found = arguments.empty(v.shape, dtype, v)
     if v.size:
         most = _BLOCKS_WITH_TABLE if a.size <= _TABLE else _MAX_BLOCKS
@@ -80,7 +80,7 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
             raise TypeError("could not parse sorter argument")
         if sorter.size != a.size:
             raise ValueError("sorter.size must equal a.size")
-        sorter = _line(sorter, np.int64)
+        sorter = _as_contiguous(sorter, np.int64)
         if sorter.size and not (0 <= np.min(sorter).item() and np.max(sorter).item() < a.size):
             raise ValueError("Sorter index out of range.")
     with arguments.on_device_of(a):

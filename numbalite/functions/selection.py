@@ -41,13 +41,13 @@ def nonzero(a) -> tuple[DeviceNDArray, ...]:
     return tuple(found[i] for i in range(a.ndim))
 
 
-def _flat(a):
-    return arguments.flat(a)
+def _as_1d(a):
+    return arguments.as_1d(a)
 
 
 @implements("flatnonzero")
 def flatnonzero(a) -> DeviceNDArray:
-    return nonzero(_flat(arguments.array(a)))[0]
+    return nonzero(_as_1d(arguments.array(a)))[0]
 
 
 @implements("argwhere")
@@ -65,7 +65,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     if axis is None:
-        a, axis = _flat(a), 0
+        a, axis = _as_1d(a), 0
     else:
         axis = shapes.axis_number(axis, a.ndim)
     if condition.size > a.shape[axis]:
@@ -73,7 +73,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
             raise IndexError(f"index is out of bounds for axis {axis} with size {a.shape[axis]}")
         condition = condition[: a.shape[axis]]
     if a.ndim == 1:
-        made = masks.chosen(a[: condition.size], masks.flags(condition))
+        made = masks.select_by_mask(a[: condition.size], masks.flags(condition))
     else:
         made = np.take(a, np.flatnonzero(condition), axis)
     return outputs.into_wider("compress", out, made)
@@ -82,7 +82,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
 @implements("extract")
 def extract(condition, arr) -> DeviceNDArray:
     condition, arr = arguments.arrays_of((condition, arr))
-    return compress(_flat(condition), arr)
+    return compress(_as_1d(condition), arr)
 
 
 def _values(values, a):
@@ -92,7 +92,7 @@ def _values(values, a):
         raise TypeError(
             f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"
         )
-    return _flat(indexing.like(values, a))
+    return _as_1d(indexing.convert_like(values, a))
 
 
 @implements("place")

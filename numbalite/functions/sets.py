@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _line(a):
-    return arguments.flat(a)
+def _as_1d(a):
+    return arguments.as_1d(a)
 
 
 def _lines_of(*given):
     """Returns the arguments as 1-dimensional device arrays with a common dtype."""
     arrays = arguments.arrays_of(given)
     dtype = np.result_type(*(one.dtype for one in arrays))
-    return [_line(one).astype(dtype, copy=False) for one in arrays]
+    return [_as_1d(one).astype(dtype, copy=False) for one in arrays]
 
 
 @implements("isin", "in1d")
@@ -56,7 +56,7 @@ def union1d(ar1, ar2) -> DeviceNDArray:
 @implements("setdiff1d")
 def setdiff1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
     ar1, ar2 = arguments.arrays_of((ar1, ar2))
-    ar1 = _line(ar1) if assume_unique else unique(ar1)
+    ar1 = _as_1d(ar1) if assume_unique else unique(ar1)
     return ar1[isin(ar1, ar2, invert=True)]
 
 

@@ -184,7 +184,7 @@ def unique(
         if axis is not None:
             axis = shapes.axis_number(axis, ar.ndim)
         if axis is None or ar.ndim == 1:
-            found = _unique(arguments.flat(ar), *needs, equal_nan)
+            found = _unique(arguments.as_1d(ar), *needs, equal_nan)
             values, inverse_shape = found.values, ar.shape
         else:
             moved = np.moveaxis(ar, axis, 0)

@@ -195,7 +195,8 @@ def _of_arrays(described, vmap_method, numbers):
         found = _call(gradients, vmap_method, *arguments(arrays), *_as_tuple(cotangents))
         by = dict(zip(described.differentiated(dtypes), _as_tuple(found), strict=True))
         return tuple(
-            _fitted(by[i], x) if i in by else None for i, x in zip(places, arrays, strict=True)
+            _sum_to_shape(by[i], x) if i in by else None
+            for i, x in zip(places, arrays, strict=True)
         )
 
     function.defvjp(forward, backward)
@@ -206,7 +207,7 @@ def _as_tuple(found):
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def _fitted(gradient, x):
+def _sum_to_shape(gradient, x):
     """Returns the gradient with respect to x. If x was broadcast, the gradient is summed to x's
     shape; it has x's dtype."""
     ahead = gradient.ndim - x.ndim

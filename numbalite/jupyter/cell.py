@@ -88,7 +88,7 @@ class CudaCell(Magics):
         if given.module is not None and not given.module.isidentifier():
             raise UsageError(f"--module {given.module}: that is no name for a Python variable")
         text = linemap.consecutive_text(cell, *_origin(self.shell, cell))
-        made = self._make(text, wanted, given)
+        made = self._make_objects(text, wanted, given)
         for name in made:
             if not name.isidentifier():
                 raise UsageError(f"{name!r} is no name for a Python variable")
@@ -99,7 +99,7 @@ class CudaCell(Magics):
             exec(compile(_unquoted(given.profile), "<--profile>", "exec"), self.shell.user_ns)
         return profiled
 
-    def _make(self, text, wanted, given):
+    def _make_objects(self, text, wanted, given):
         """Python name -> kernel, device function or module."""
         parsed = _options(given)
         text, parsed, left_out = device_part(text, parsed, [name for _, name in wanted])
@@ -120,7 +120,7 @@ class CudaCell(Magics):
             chosen += [name for name in functions if name not in chosen]
         instances = [(name, e) for name, e in wanted if e not in functions]
         if not (instances or chosen):
-            _refuse(kernels)
+            _refuse_templates(kernels)
         scope = capture.Scope({}, self.shell.user_ns)
         made = {}
         if kernels:
@@ -225,7 +225,7 @@ def _base(expression):
     return scanner.last_name(expression)
 
 
-def _refuse(kernels):
+def _refuse_templates(kernels):
     templates = [k.name for k in kernels if k.template]
     if templates:
         one = templates[0]

@@ -42,7 +42,7 @@ class Pipe:
         os.close(end)
         self._lock, self._depth = stream._buffer_lock, 0
         stream._buffer_lock = self
-        threading.Thread(target=self._watch, name="numbalite-printf", daemon=True).start()
+        threading.Thread(target=self._copy_output, name="numbalite-printf", daemon=True).start()
 
     def acquire(self, *arguments):
         got = self._lock.acquire(*arguments)
@@ -79,7 +79,7 @@ class Pipe:
         if hasattr(cell, "set") and hasattr(self._stream, "_parent_header_global"):
             cell.set(self._stream._parent_header_global)
 
-    def _watch(self):
+    def _copy_output(self):
         waiting = select.poll()
         waiting.register(self._end, select.POLLIN)
         while not self._stream.closed:

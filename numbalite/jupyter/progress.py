@@ -24,7 +24,7 @@ KERNEL_DELAY = 2.0
 """The same for kernels."""
 
 
-def place(target) -> str:
+def describe_target(target) -> str:
     """Returns a text for the target of a compilation, such as "sm_90"."""
     if target[0] == "cuda":
         return f"sm_{target[1]}{target[2]}"
@@ -42,7 +42,12 @@ def watch(source, target):
     context = contextvars.copy_context()
     thread = threading.Thread(
         target=context.run,
-        args=(_tell, session.shell(), f"compiling {name} for {place(target)}", done),
+        args=(
+            _update_line,
+            session.shell(),
+            f"compiling {name} for {describe_target(target)}",
+            done,
+        ),
         daemon=True,
     )
     thread.start()
@@ -118,7 +123,7 @@ def describe(kernel: str, done: int, blocks: int, seconds: float) -> str:
     return f"{kernel} on the simulator: {done:,} of {blocks:,} blocks … {seconds:.0f} s"
 
 
-def _tell(shell, text, done):
+def _update_line(shell, text, done):
     start = time.monotonic()
     if done.wait(DELAY):
         return

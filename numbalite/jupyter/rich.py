@@ -44,7 +44,7 @@ def _two_column_table(rows):
     return f"<table>{''.join(lines)}</table>"
 
 
-def _line(facts):
+def _one_row_table(facts):
     """Returns the HTML of a table with one row of short values. Values that are None are omitted."""
     known = [(name, str(value)) for name, value in facts if value is not None]
     return _table([name for name, _ in known], [[value for _, value in known]])
@@ -63,7 +63,7 @@ def _table(heads, rows):
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _note(text):
+def _note_html(text):
     return _NOTE.format(escape(text)) if text else ""
 
 
@@ -86,7 +86,7 @@ def _simulated() -> str:
 _HEADS = ("parameters", "registers", "shared", "local", "constant", "most threads")
 
 
-def _asked(question, overload, *more):
+def _ask_if_compiled(question, overload, *more):
     """Returns question(overload); None if the kernel is not compiled for the current device."""
     if not _core.is_open() or target_of(current_device()) not in overload.images.compiled:
         return None
@@ -98,10 +98,10 @@ def _asked(question, overload, *more):
 
 def _resource_row(overload, name):
     """Returns a table row with a kernel's resources, in the columns of _HEADS; dashes if they are not available."""
-    return name, *(_asked(_numbers, overload) or ("—" for _ in _HEADS[1:]))
+    return name, *(_ask_if_compiled(_resource_columns, overload) or ("—" for _ in _HEADS[1:]))
 
 
-def _numbers(overload):
+def _resource_columns(overload):
     return (
         overload.regs_per_thread,
         _bytes(overload.shared_mem_per_block),
@@ -113,7 +113,7 @@ def _numbers(overload):
 
 def occupancy(overload, block, shared=0):
     """Returns (blocks of a multiprocessor, the part of its threads that they are), or None."""
-    return _asked(_occupancy, overload, block, shared)
+    return _ask_if_compiled(_occupancy, overload, block, shared)
 
 
 def _occupancy(overload, block, shared):
@@ -170,19 +170,19 @@ def kernel(dispatcher) -> str:
         return _page(
             head,
             "CUDA kernel",
-            _note("not compiled yet: the first call will tell its types"),
+            _note_html("not compiled yet: the first call will tell its types"),
             source,
         )
     table = _table(_HEADS, [_resource_row(o, _types(dispatcher, o)) for o in overloads])
     one = _occupancies(overloads[0]) if len(overloads) == 1 else ""
-    return _page(head, "CUDA kernel", table, one, _note(_simulated()), source)
+    return _page(head, "CUDA kernel", table, one, _note_html(_simulated()), source)
 
 
 def overload(made) -> str:
     """One compiled kernel."""
     name = str(made.signature or made.expression)
     table = _table(_HEADS, [_resource_row(made, name)])
-    return _page(made.name, "compiled kernel", table, _occupancies(made), _note(_simulated()))
+    return _page(made.name, "compiled kernel", table, _occupancies(made), _note_html(_simulated()))
 
 
 def launcher(made) -> str:
@@ -199,7 +199,11 @@ def launcher(made) -> str:
     rows = [(_types(dispatcher, one), known[0], f"{known[1]:.0%}") for one, known in found if known]
     heads = ("parameters", "blocks at once in a multiprocessor", "of its threads in use")
     name = f"{dispatcher.__name__}[{_dims(made.griddim)}, {_dims(made.blockdim)}]"
-    parts = [_line(facts), _table(heads, rows), _note(_simulated())] if rows else [_line(facts)]
+    parts = (
+        [_one_row_table(facts), _table(heads, rows), _note_html(_simulated())]
+        if rows
+        else [_one_row_table(facts)]
+    )
     return _page(name, "kernel with its grid", *parts)
 
 
@@ -227,9 +231,11 @@ def ufunc(made) -> str:
     for signature, kernels in made.overloads.items():
         for one in kernels:
             rows.append(_resource_row(one, str(signature)))
-    parts = [_line([("signature", made.signature), ("types", ", ".join(made.types) or "any")])]
+    parts = [
+        _one_row_table([("signature", made.signature), ("types", ", ".join(made.types) or "any")])
+    ]
     if rows:
-        parts += [_table(_HEADS, rows), _note(_simulated())]
+        parts += [_table(_HEADS, rows), _note_html(_simulated())]
     source = made._function.definition.text.value
     return _page(made.__name__, kind, *parts, _source(source) if source else "")
 
@@ -257,7 +263,7 @@ def array(d) -> str:
         ("access", "read-only" if d.readonly else None),
     ]
     values = f'<pre style="text-align: left">{escape(printing.displayed(d))}</pre>'
-    return _page(type(d).__name__, "array in device memory", _line(facts), values)
+    return _page(type(d).__name__, "array in device memory", _one_row_table(facts), values)
 
 
 def _available(question):
@@ -292,12 +298,12 @@ def stream(made) -> str:
         ("handle", f"{made.handle:#x}"),
         ("priority", made.priority if is_own else None),
         ("non-blocking", ("no", "yes")[made.non_blocking] if is_own else None),
-        ("state", _state(made)),
+        ("state", _stream_state(made)),
     ]
-    return _page("Stream", "CUDA stream", _line(facts))
+    return _page("Stream", "CUDA stream", _one_row_table(facts))
 
 
-def _state(made):
+def _stream_state(made):
     if made.is_capturing:
         return "being captured"
     return "idle" if _true_or_false(made.query) else "at work"
@@ -310,7 +316,7 @@ def event(made) -> str:
         ("handle", f"{made.handle:#x}"),
         ("happened", "yes" if _true_or_false(made.query) else "no"),
     ]
-    return _page("Event", "CUDA event", _line(facts))
+    return _page("Event", "CUDA event", _one_row_table(facts))
 
 
 def _true_or_false(question):
@@ -323,8 +329,8 @@ def _true_or_false(question):
 def graph(made) -> str:
     """A graph: its launches."""
     if made.is_capturing:
-        return _page("Graph", "CUDA graph", _note("being captured"))
-    return _page("Graph", "CUDA graph", _line([("kernel launches", len(made.launches))]))
+        return _page("Graph", "CUDA graph", _note_html("being captured"))
+    return _page("Graph", "CUDA graph", _one_row_table([("kernel launches", len(made.launches))]))
 
 
 def pool(made) -> str:
@@ -336,4 +342,4 @@ def pool(made) -> str:
     number = getattr(made, "device", None)
     title = "memory pool" if number is not None else "host memory pool"
     kind = f"of device {number}" if number is not None else "for results and pinned arrays"
-    return _page(title, kind, _line(facts))
+    return _page(title, kind, _one_row_table(facts))

@@ -124,9 +124,9 @@ class GpuTimeit(Magics):
             raise UsageError("%gpu_timeit: give a statement to time")
         loops = self._number(given, "n", 0)
         repeat = self._number(given, "r", 7)
-        size = self._value(given, "b")
+        size = self._evaluate_option(given, "b")
         run = self._compile(setup, cell)
-        result = measure(run, loops, repeat, size, self._value(given, "s"))
+        result = measure(run, loops, repeat, size, self._evaluate_option(given, "s"))
         if "q" not in given:
             print(result)
         return result if "o" in given else None
@@ -139,7 +139,7 @@ class GpuTimeit(Magics):
             raise UsageError(f"%gpu_timeit -{letter} {text}: a whole number from 1 up is wanted")
         return int(text)
 
-    def _value(self, given, letter):
+    def _evaluate_option(self, given, letter):
         text = getattr(given, letter, None)
         return None if text is None else self.shell.ev(text.strip("\"'"))
 
@@ -178,17 +178,17 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
 
     simulated = cuda.is_simulated()
     clock = _Clock if simulated else _Events
-    run(1, _nothing, _nothing)  # compiles what is to be compiled
+    run(1, _empty_statement, _empty_statement)  # compiles what is to be compiled
     cuda.synchronize()
     _core.trace(True)
     try:
-        run(1, _nothing, _nothing)
+        run(1, _empty_statement, _empty_statement)
         calls = _core.traced()
     finally:
         _core.trace(False)
     if not loops:
-        loops = _choose_loops(lambda loops: _once(run, loops, clock(stream))[2])
-    found = [_once(run, loops, clock(stream)) for _ in range(repeat)]
+        loops = _choose_loops(lambda loops: _measure_once(run, loops, clock(stream))[2])
+    found = [_measure_once(run, loops, clock(stream)) for _ in range(repeat)]
     return GpuTiming(
         [device / loops for device, _, _ in found],
         statistics.median(host for _, host, _ in found) / loops,
@@ -211,11 +211,11 @@ def _choose_loops(took):
     return loops
 
 
-def _nothing():
+def _empty_statement():
     pass
 
 
-def _once(run, loops, clock):
+def _measure_once(run, loops, clock):
     """Returns (time on the device, of the host until all was enqueued, of both) in seconds"""
     run(loops, clock.begin, clock.end)
     return clock.device, clock.host, max(clock.device, clock.host)

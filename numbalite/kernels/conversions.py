@@ -35,7 +35,7 @@ def cheapest(
     return best[0].args
 
 
-def closest(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
+def closest_signature(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
     """Returns the signature for a call in a kernel, where conversions may lose digits, as in numba.
     Of several signatures with equal cost, returns the first; if none fits, None."""
     rated = [(_forced(wanted, s.args), s) for s in given]

@@ -29,7 +29,7 @@ def source(
         raise NotImplementedError(
             "cuda.compile links nothing: link= is for kernels that are launched"
         )
-    text, result = _text(function, signature, exported, options)
+    text, result = _generate_source(function, signature, exported, options)
     fields = options.source_fields()
     fields["stoppable"] = False  # programs that link the code have no stop flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
@@ -46,7 +46,7 @@ def source(
     return made, result, explain
 
 
-def _text(function, signature, exported, options):
+def _generate_source(function, signature, exported, options):
     """Returns (the C++ text, the return type). A Python body that is in the disk cache is not
     translated."""
     definition = function.definition

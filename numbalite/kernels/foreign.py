@@ -126,7 +126,7 @@ def _check(name, signature):
             raise SignatureError(f"{name}: a foreign function {what}, not {t}")
 
 
-def _flat(t, name):
+def _split_parameter(t, name):
     """Returns (C++ types, C++ expressions): the scalar parameters into which one parameter is split, and the values
     passed for them."""
     if not t.is_array:
@@ -144,7 +144,7 @@ def _flat(t, name):
 def _call(name, signature, first=()):
     kinds, values = [kind for kind, _ in first], [value for _, value in first]
     for i, t in enumerate(signature.args):
-        more = _flat(t, f"nl_{i}")
+        more = _split_parameter(t, f"nl_{i}")
         kinds += more[0]
         values += more[1]
     return ", ".join(kinds), f"::{name}({', '.join(values)})"

@@ -51,10 +51,10 @@ class Images:
         with self.lock:
             image = self.compiled.get(target)
             if image is None:
-                image = self.compiled[target] = self._first(target)
+                image = self.compiled[target] = self._compile_first(target)
             return image
 
-    def _first(self, target, again=False):
+    def _compile_first(self, target, again=False):
         """Returns the Image to load. On the simulator, it is compiled with the checks of this thread, which will
         probably launch it.
 
@@ -63,12 +63,12 @@ class Images:
         chosen = image_target(target, self.source.debug)
         if chosen != target:
             try:
-                return self._warned(compile_source(self.source, chosen, again), chosen)
+                return self._warn_of_slips(compile_source(self.source, chosen, again), chosen)
             except CompileError:
                 pass
         return self.compile(target, again=again)
 
-    def _warned(self, image, target):
+    def _warn_of_slips(self, image, target):
         """Issues warnings for the slips of an image, which a filter may turn into exceptions. Returns the image."""
         if image.slips:
             warn_of(image, target, self.others, self.reported)
@@ -84,7 +84,7 @@ class Images:
                 raise
             explained = self.explain(problem)
         else:
-            return self._warned(image, target)
+            return self._warn_of_slips(image, target)
         raise explained
 
     def module(self, device):
@@ -111,7 +111,7 @@ class Images:
                 raise
             where = origin(self.source, image_target(target, self.source.debug))
             refused = self.compiled.pop(target)
-            fresh = self._first(target, again=True)
+            fresh = self._compile_first(target, again=True)
             if fresh.data == refused.data:
                 raise type(problem)(
                     *_named_arguments(problem, f"{self.source.name}, from {where}")

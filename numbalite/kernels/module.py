@@ -120,7 +120,7 @@ class Module:
             raise AttributeError(
                 f"{name} is a variable: module.get_global({name!r}) is its device array"
             )
-        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
+        raise AttributeError(f"{self!r} has no kernel {name!r}; it has {self._list_kernels()}")
 
     def __getitem__(self, name: str) -> Dispatcher:
         if not isinstance(name, str):
@@ -143,7 +143,7 @@ class Module:
                 if scanned is not None or self._is_mentioned(expression):
                     raise
             if scanned is None:
-                raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._listing()}")
+                raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._list_kernels()}")
             kind = ExtendedDispatcher if self._options.extensions else Dispatcher
             kernel = kind(ModuleSource(self, expression)).compile_given()
             self._dispatchers[expression] = kernel
@@ -160,7 +160,7 @@ class Module:
 
     def _overloads(self, name):
         """Returns the list of name expressions of the overloaded kernels with this name."""
-        return [full for full in self._kernels if "(" in full and _fits(full, name)]
+        return [full for full in self._kernels if "(" in full and _matches_name(full, name)]
 
     def _expression(self, name):
         """Returns the name expression with its namespaces, in its canonical spelling."""
@@ -291,7 +291,7 @@ class Module:
         device = current_device()
         image = self._images.image(target_of(device))
         if builder.STAND_IN in image.descriptions[found]:
-            raise self._absent(name)
+            raise self._missing_variable(name)
         kind, shape = describe.variable(image.descriptions[found])
         if dtype is not None:
             dtype = np.dtype(dtype)
@@ -330,9 +330,9 @@ class Module:
                 variable = self._variables.get(expression)
                 if variable is None or not variable.conditional:
                     raise
-                raise self._absent(expression) from None
+                raise self._missing_variable(expression) from None
 
-    def _absent(self, name):
+    def _missing_variable(self, name):
         return KeyError(f"{self!r} has no variable {name!r}: the #if that it stands in is false")
 
     def _refuse_late(self, expression, lost):
@@ -360,7 +360,7 @@ class Module:
 
         return inspection.sass(self._images)
 
-    def _listing(self):
+    def _list_kernels(self):
         shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
         return (
             ", ".join(shown)
@@ -381,7 +381,7 @@ class Module:
         )
 
     def __repr__(self) -> str:
-        return f"<CUDA module {self._label}: {self._listing()}>"
+        return f"<CUDA module {self._label}: {self._list_kernels()}>"
 
     _repr_html_ = frontend.picture("module")
 
@@ -426,7 +426,7 @@ def _without_namespaces(expression):
     return expression[base.rfind("::") + 2 :] if "::" in base else expression
 
 
-def _fits(overload, name):
+def _matches_name(overload, name):
     base = scanner.base_name(overload)
     return name in (base, base.rpartition("::")[2])
 

@@ -99,7 +99,7 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
         if name in ("argtypes", "restype", "bind"):
             raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
         if name not in known:
-            raise TypeError(f"{what}() has no option {name!r}{_nearest(name, known)}")
+            raise TypeError(f"{what}() has no option {name!r}{_suggest_option(name, known)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
     _defaults(values, given)
     pieces = values.get("link", ())
@@ -128,7 +128,7 @@ def check_names(what, given, known):
             )
 
 
-def _nearest(name, known):
+def _suggest_option(name, known):
     import difflib
 
     aliases = {"maxrregcount": "max_registers", "sharedmem": "shared_memory_carveout",

@@ -69,7 +69,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     A file without host code whose headers are all available stays unchanged.
     """
     reader = _Reader(text.value, folder, options, given)
-    before = _before("\n".join(header.file.text for header in reader.headers))
+    before = _implicit_declarations("\n".join(header.file.text for header in reader.headers))
     if not reader.has_host_code:
         return Project(_prepend_lines(before, text), (), ())
     chosen = hostcode.declarations_to_compile([h.file for h in reader.headers], _names(names))
@@ -81,7 +81,10 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
         gone = [*header.file.members, *((d.title, d.line) for d in dropped if d.title)]
         left_out += [f"{title} ({label}:{line + 1})" for title, line in gone]
     whole = "\n".join(made)
-    before = [*_before(whole), *(_brought(whole) if reader.has_missing else ())]
+    before = [
+        *_implicit_declarations(whole),
+        *(_implicit_includes(whole) if reader.has_missing else ()),
+    ]
     main = _prepend_lines(before, text.replace(made[0]))
     inner = [
         (header.name, f'#line 1 "{quote(header.path)}"\n{value}')
@@ -96,7 +99,7 @@ def _names(expressions):
     return [name for expression in expressions for name in re.findall(r"\w+", expression)]
 
 
-def _before(text):
+def _implicit_declarations(text):
     """Returns declarations that nvcc's implicit headers would have contained, for the names that
     occur."""
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
@@ -104,7 +107,7 @@ def _before(text):
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
 
 
-def _brought(text):
+def _implicit_includes(text):
     named = [name for name, mentioned in _BROUGHT if mentioned.search(text) and name not in text]
     return [f"#include <{name}>" for name in named if not _OWN_HALF.search(text)]
 
@@ -120,11 +123,11 @@ def _parts_of_cub(text):
     for group, name, thread, what in _OF_CUB.findall(text):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or what).lower()
         found.add(f"{(group or thread).lower()}/{(group or thread).lower()}_{words}.cuh")
-    wanted = [name for name in sorted(found) if _exists(f"cub/{name}")]
+    wanted = [name for name in sorted(found) if _is_available_header(f"cub/{name}")]
     return "#pragma once\n" + "".join(f"#include <cub/{name}>\n" for name in wanted)
 
 
-def _exists(name):
+def _is_available_header(name):
     own = os.path.join(headers.cuda_src(), "sim", "include")
     return headers.find(name, [own, *toolkit.include_directories()]) is not None
 
@@ -204,4 +207,4 @@ class _Reader:
             return True
         if toolkit.is_for_host_code(name) or toolkit.is_for_nvcc(name):
             return False
-        return name == _CUB or _exists(name)
+        return name == _CUB or _is_available_header(name)

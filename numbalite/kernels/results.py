@@ -32,7 +32,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     function = function.of(arg_types)
     if function.definition.is_python:
         (instance,) = function.definition.instances(function)
-        return _listed(function, instance.result, arg_types)
+        return _result_types(function, instance.result, arg_types)
     builder = Builder(function.name, f"the results of {function!r}")
     builder.use_types(*arg_types)
     builder.names.add("tuple")
@@ -52,7 +52,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     return tuple(found)
 
 
-def _listed(function, result, arg_types):
+def _result_types(function, result, arg_types):
     found = result.types if isinstance(result, types.Tuple) else (result,)
     for t in found:
         if not isinstance(t, (types.Scalar, types.Void)):

@@ -46,12 +46,12 @@ class BodySource:
         key, found = translations.find(contents)
         if found is not None:
             return self._kernel_of(found, args)
-        definition, builder, found = self._translated(args)
+        definition, builder, found = self._translate(args)
         if not builder.pointers:
             translations.keep(key, contents, found, definition.warnings)
         return self._kernel_of(found, args, (definition, builder))
 
-    def _translated(self, args):
+    def _translate(self, args):
         """Returns (the Definition in C++, the Builder, the Translated) for these argument types."""
         options = self.options
         definition = self.definition.typed(args, options.debug and not options.fastmath)
@@ -83,7 +83,7 @@ class BodySource:
         def explain(problem):
             from numbalite.compilers import hints
 
-            definition, builder = made or self._translated(args)[:2]
+            definition, builder = made or self._translate(args)[:2]
             arrays = [(name, t) for name, t in pairs if isinstance(t, Array)]
             others = device_texts(definition)
             return hints.explain(

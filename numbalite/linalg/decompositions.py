@@ -22,7 +22,7 @@ from numbalite.linalg.arguments import (
     stack,
     transposed,
 )
-from numbalite.linalg.results import identities, joined_pairs, named, triangle
+from numbalite.linalg.results import as_named_tuple, identities, joined_pairs, triangle
 from numbalite.missingnames import WAYS_OUT
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
@@ -66,7 +66,7 @@ def qr(a, mode: str = "reduced") -> Any:
         upper = upper.reshape((*batch, columns, n))
         if mode == "r":
             return upper
-        return named("qr", _q(factors, scales, columns, batch), upper)
+        return as_named_tuple("qr", _q(factors, scales, columns, batch), upper)
 
 
 def _q(factors, scales, columns, batch):
@@ -118,7 +118,7 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
     with on_device_of(a):
         a = square("svd", a) if hermitian else matrices("svd", a)
         u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
-        return named("svd", u, values, vh) if compute_uv else values
+        return as_named_tuple("svd", u, values, vh) if compute_uv else values
 
 
 @implements("linalg.svdvals")
@@ -251,7 +251,7 @@ def _hermitian(name, a, UPLO, vectors):
         return values
     made = factors.swapaxes(1, 2)
     made = (np.conjugate(made) if dtype.kind == "c" else made).copy("C")
-    return named("eigh", values, made.reshape(a.shape))
+    return as_named_tuple("eigh", values, made.reshape(a.shape))
 
 
 @implements("linalg.eigh")
@@ -310,7 +310,7 @@ def eig(a) -> Any:
     Waits: checks for non-finite elements and convergence, and whether all eigenvalues of a real matrix are real.
     """
     with on_device_of(a):
-        return named("eig", *_general("eig", a, True))
+        return as_named_tuple("eig", *_general("eig", a, True))
 
 
 @implements("linalg.eigvals")

@@ -124,14 +124,14 @@ def _labels(word):
 def _read_lists(operands):
     """Parses the form einsum(a, [0, 1], b, [1, 2], [0, 2])."""
 
-    def named(sublist):
+    def labels_of(sublist):
         return tuple("..." if one is Ellipsis else _label_of(one) for one in sublist)
 
     pairs = list(itertools.zip_longest(operands[::2], operands[1::2], fillvalue=None))
-    output = named(operands[-1]) if len(operands) % 2 else None
+    output = labels_of(operands[-1]) if len(operands) % 2 else None
     if len(operands) % 2:
         pairs.pop()
-    return [(one, named(labels)) for one, labels in pairs], output
+    return [(one, labels_of(labels)) for one, labels in pairs], output
 
 
 def _label_of(number):
@@ -237,7 +237,7 @@ def _contracted(terms, result, lengths, optimize):
     shape = tuple(lengths[one] for one in result)
     if len(order) < len(result):  # a label of length 1 was dropped in a contraction
         made = made.reshape([lengths[one] if one in labels else 1 for one in result])
-    return made if made.shape == shape else assign.spread(made, shape).copy()
+    return made if made.shape == shape else assign.broadcast_view(made, shape).copy()
 
 
 def _path(terms, result, optimize):
@@ -293,7 +293,10 @@ def _product(a, b, kept):
     labels = (*stacked, *rows, *columns)
     if not contracted:
         return _Term(
-            np.multiply(_ordered(a, stacked, rows, columns), _ordered(b, stacked, rows, columns)),
+            np.multiply(
+                _transpose_to_labels(a, stacked, rows, columns),
+                _transpose_to_labels(b, stacked, rows, columns),
+            ),
             labels,
         )
     length = {
@@ -319,7 +322,7 @@ def _sum_of_products(a, b, kept):
     every = [*left, *(one for one in labels if one not in kept)]
     dtype = a.array.dtype
     wide = np.dtype("f4") if dtype.char == "e" else dtype
-    pair = tuple(_ordered(one, every) for one in (a, b))
+    pair = tuple(_transpose_to_labels(one, every) for one in (a, b))
     axes = tuple(range(len(left), len(every)))
     made = reductions.sum_of_products(wide, "a * b")(pair, axes, False, None, 0)
     return _Term(made.astype(dtype, copy=False), left)
@@ -339,7 +342,7 @@ def _without_ones(a, b):
     return _Term(a.array.squeeze(tuple(gone)), labels)
 
 
-def _ordered(term, *groups):
+def _transpose_to_labels(term, *groups):
     """Transposes a term to the label order of the groups; missing labels get axes of length 1."""
     key = []
     order = []

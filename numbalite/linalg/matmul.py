@@ -249,7 +249,10 @@ def _by_tiles(a, b, out, stacked, stream):
     """Computes products of integers and booleans. A few deep products are split along their depth."""
     rows, columns, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     count = math.prod(stacked)
-    flat = [_flat(assign.spread(one, stacked + one.shape[-2:]), count) for one in (a, b)]
+    flat = [
+        _merge_batch_axes(assign.broadcast_view(one, stacked + one.shape[-2:]), count)
+        for one in (a, b)
+    ]
     tiles = count * -(-rows // _BLOCK[0]) * -(-columns // _BLOCK[1])
     blocks = _BLOCKS * _core.device_attribute(out.device, MULTIPROCESSOR_COUNT)
     parts = max(1, min(blocks // tiles, depth // _PART_DEPTH))
@@ -277,13 +280,13 @@ def _is_narrow(a, b, out):
     return narrow and out.dtype in (a.dtype, np.dtype("f"))
 
 
-def _bits(array):
+def _as_bits(array):
     """Returns a view of the bits of a bfloat16 array; other arrays unchanged."""
     is_one = _is_bfloat16(array.dtype)
     return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
 
 
-def _flat(array, count):
+def _merge_batch_axes(array, count):
     """Merges all axes but the last two; a copy if the strides require it."""
     shape = (count, *array.shape[-2:])
     view = array._reshaped(shape, "C", False)
@@ -301,13 +304,13 @@ def _by_cublas(a, b, out, stacked, stream):
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()
     bfloat16 = _is_bfloat16(a.dtype)
-    a, b, out = map(_bits, (a, b, out))
+    a, b, out = map(_as_bits, (a, b, out))
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (
             one._reshaped(one.shape[-2:], "C", False)
             if math.prod(one.shape[:-2]) == 1
-            else _flat(assign.spread(one, stacked + one.shape[-2:]), count)
+            else _merge_batch_axes(assign.broadcast_view(one, stacked + one.shape[-2:]), count)
             for one in (a, b)
         )
     target = out._reshaped(

@@ -73,7 +73,7 @@ def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None)
     for i in of_a:
         depth *= a.shape[i]
     shape = [a.shape[i] for i in free_a] + [b.shape[j] for j in free_b]
-    rows, columns = _count(a, free_a), _count(b, free_b)
+    rows, columns = _number_of_elements(a, free_a), _number_of_elements(b, free_b)
     left = arguments.reshape(a.transpose([*free_a, *of_a]), (rows, depth))
     right = arguments.reshape(b.transpose([*of_b, *free_b]), (depth, columns))
     if out is None:
@@ -82,7 +82,7 @@ def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None)
     return out
 
 
-def _count(array, axes):
+def _number_of_elements(array, axes):
     count = 1
     for axis in axes:
         count *= array.shape[axis]
@@ -91,7 +91,7 @@ def _count(array, axes):
 
 @implements("vdot")
 def vdot(a, b, /) -> DeviceNDArray:
-    a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
+    a, b = (arguments.as_1d(one) for one in arguments.arrays_of((a, b)))
     if a.size != b.size:
         raise ValueError(f"cannot reshape array of size {a.size} into shape ({b.size},)")
     if a.dtype.kind == "c":
@@ -109,7 +109,7 @@ def inner(a, b, /) -> DeviceNDArray:
 
 @implements("outer")
 def outer(a, b, out=None) -> DeviceNDArray:
-    a, b = (arguments.flat(one) for one in arguments.arrays_of((a, b)))
+    a, b = (arguments.as_1d(one) for one in arguments.arrays_of((a, b)))
     return np.multiply(a[:, None], b[None, :], out=out)
 
 

@@ -25,7 +25,7 @@ def _tuple_of(name):
     return made if hasattr(made, "_fields") else lambda *values: values
 
 
-def named(name: str, *values: Any) -> Any:
+def as_named_tuple(name: str, *values: Any) -> Any:
     """The values as the tuple that NumPy's function of this name returns."""
     return _tuple_of(name)(*values)
 

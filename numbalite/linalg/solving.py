@@ -23,7 +23,7 @@ from numbalite.linalg.arguments import (
     stack,
     transposed,
 )
-from numbalite.linalg.results import identities, named, triangle
+from numbalite.linalg.results import as_named_tuple, identities, triangle
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
@@ -64,9 +64,9 @@ def solve(a, b) -> Any:
                 "cannot be broadcast together"
             ) from None
         shape = batch + b.shape[-2:]
-        b = operands.spread(b, shape)
+        b = operands.broadcast_view(b, shape)
         if math.prod(a.shape[:-2]) != 1:
-            a = operands.spread(a, batch + a.shape[-2:])
+            a = operands.broadcast_view(a, batch + a.shape[-2:])
         right = transposed(b, dtype)
         if right.size or a.size:
             lus = stack(a, dtype)
@@ -169,13 +169,13 @@ def slogdet(a) -> Any:
         dtype = computed_in("slogdet", a)
         real = real_of(dtype)
         if not a.size:
-            return named("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
+            return as_named_tuple("slogdet", _ones(a, dtype), np.log(_ones(a, real)))
         diagonals, pivots, indices, infos = _diagonals(a, dtype)
         phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, indices))
         sign = elementwise.ufunc("otherwise")(reductions.prod(phases, 1), infos, dtype.type(0))
         size = reductions.sum(np.log(np.abs(diagonals)), 1)
         size = elementwise.ufunc("otherwise")(size, infos, real.type(-np.inf))
-        return named("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
+        return as_named_tuple("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
 
 
 # -------------------------------------------------------------------------------------------- Cholesky

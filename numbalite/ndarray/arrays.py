@@ -648,7 +648,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         >>> print(d.astype(np.int32))
         [1 2]
         """
-        dtype = _assign.sized(np.dtype(dtype), self.dtype)
+        dtype = _assign.with_text_length(np.dtype(dtype), self.dtype)
         order = shapes.order_of(order)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(
@@ -785,7 +785,7 @@ def _to_device(obj, stream, copy, number):
     if not copy:
         with _devices.gpus[number]:
             return device_array_like(array, stream)
-    array = _assign.moved(array, number, stream)
+    array = _assign.copy_to_device_number(array, number, stream)
     return array.bind(stream) if stream else array
 
 

@@ -152,7 +152,7 @@ def _from_object(target, value, stream):
     _from_host(target, np.asarray(value, dtype=target.dtype), stream)
 
 
-def sized(dtype: np.dtype, source: np.dtype) -> np.dtype:
+def with_text_length(dtype: np.dtype, source: np.dtype) -> np.dtype:
     """Returns the dtype; for text of no stated length ("U"), that which all elements of `source` fit into."""
     if dtype.itemsize or dtype.kind not in "SU":
         return dtype
@@ -179,7 +179,7 @@ def _from_host(target, host, stream):
         if host.shape == target.shape:
             target._write(host, stream)
             return
-        split = _words(host, target) if host.size * 4 < target.size else None
+        split = _as_integers(host, target) if host.size * 4 < target.size else None
         if split is None:
             target._write(np.broadcast_to(host, target.shape), stream)
             return
@@ -207,9 +207,9 @@ def _from_device(target, source, stream):
     if 0 in target.shape:
         return
     if source.device != target.device:
-        source = moved(source, target.device, stream, target.stream)
+        source = copy_to_device_number(source, target.device, stream, target.stream)
     if source.dtype == target.dtype:
-        copy(spread(source, target.shape), target, stream)
+        copy(broadcast_view(source, target.shape), target, stream)
     elif is_number(source.dtype) and is_number(target.dtype):
         warn_of_complex(source.dtype, target.dtype)
         convert(source, target, stream)
@@ -267,7 +267,7 @@ def _between_gaps(target, value, stream):
     if not source.dtype.names:
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
     if source.device != target.device:
-        source = moved(source, target.device, stream, target.stream)
+        source = copy_to_device_number(source, target.device, stream, target.stream)
     _fields(target, source, stream)
 
 
@@ -326,7 +326,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
     share no memory."""
     if source.device != target.device:
         if not stream and not _have_same_order(source, target):
-            source = moved(source._dense(), target.device, own=target.stream)
+            source = copy_to_device_number(source._dense(), target.device, own=target.stream)
             copy(source, target)
         else:
             target._copy(source, stream)  # without a stream: ordered with both arrays' own streams
@@ -340,7 +340,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
     else:
         if target.nbytes >= transposing.MIN_BYTES:
             with on_device(target.device):
-                if transposing.copied(*words, stream):
+                if transposing.copy_transposed(*words, stream):
                     return
         convert(*words, stream)
 
@@ -352,7 +352,7 @@ def _have_same_order(source, target):
     )
 
 
-def _words(host, target):
+def _as_integers(host, target):
     """Returns views of a small host array and a device array as integers with the bits of their
     elements; None for too many axes."""
     shape, size = target.shape, target.itemsize
@@ -367,14 +367,16 @@ def _words(host, target):
     ), target._view(*made, word)
 
 
-def spread(array: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_view(array: Any, shape: tuple[int, ...]) -> Any:
     """Returns a view of a device array, broadcast to a larger shape by zero strides."""
     if array.shape == shape:
         return array
-    return array._view(shape, shapes.spread(array.shape, array.strides, shape), array.dtype)
+    return array._view(
+        shape, shapes.broadcast_strides(array.shape, array.strides, shape), array.dtype
+    )
 
 
-def moved(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
+def copy_to_device_number(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
     """Returns a copy on another device with the same axis order, bound to the stream `own` there.
 
     The copy is ordered with `stream`; by default with the array's own stream and with `own`.

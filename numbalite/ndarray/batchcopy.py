@@ -41,7 +41,7 @@ def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
     parts = [part for part in parts if 0 not in part.shape]
     is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
     for some in [parts] if is_one_launch else _for_launches(parts, target.itemsize):
-        if not _copied(target, some):
+        if not _copy_by_one_launch(target, some):
             for source, shape, of, to, begin, at in some:
                 into = target._view(shape, to, target.dtype, at)
                 assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
@@ -61,7 +61,7 @@ def _for_launches(parts, itemsize):
         yield group
 
 
-def _copied(target, parts):
+def _copy_by_one_launch(target, parts):
     """Copies the parts by one launch if there are several small ones. Returns whether it did."""
     if len(parts) < 2:
         return False
@@ -71,7 +71,9 @@ def _copied(target, parts):
     size, ndim, blocks, given = plan
     if ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
         half = len(parts) // 2
-        return _copied(target, parts[:half]) and _copied(target, parts[half:])
+        return _copy_by_one_launch(target, parts[:half]) and _copy_by_one_launch(
+            target, parts[half:]
+        )
     count = len(parts)
     if count not in _COUNTS:
         count = next(n for n in _COUNTS if n > count)

@@ -68,7 +68,7 @@ class Flat:
         line = self.base.ravel() if view is None else view
         value = value if isinstance(value, _core.DeviceArray) else np.asarray(value)
         if value.size != 1:
-            value = np.resize(value, _count(line, key)) if value.size else None
+            value = np.resize(value, _count_selected(line, key)) if value.size else None
         if value is not None:
             line[key] = value.reshape(-1) if value.ndim > 1 else value
         if view is None:
@@ -84,7 +84,7 @@ def _check(key):
         )
 
 
-def _count(line, key):
+def _count_selected(line, key):
     """Returns the number of elements that a key selects."""
     if isinstance(key, slice):
         return len(range(*key.indices(line.size)))

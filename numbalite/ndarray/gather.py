@@ -37,7 +37,7 @@ def gather(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
     """target = source[indices]; `of` and `to` are the strides of source and target in this shape."""
-    _move(source, of, target, to, shape, indices, mode, False, stream)
+    _gather_or_scatter(source, of, target, to, shape, indices, mode, False, stream)
 
 
 def scatter(
@@ -45,7 +45,7 @@ def scatter(
 ) -> None:
     """target[indices] = source. If an index occurs twice, which value remains is undefined; the simulator reports it."""
     try:
-        _move(source, of, target, to, shape, indices, mode, True, stream)
+        _gather_or_scatter(source, of, target, to, shape, indices, mode, True, stream)
     except KernelError as error:
         if error.kind != "race":
             raise
@@ -56,7 +56,7 @@ def scatter(
         ) from error
 
 
-def _move(source, of, target, to, shape, indices, mode, scatters, stream):
+def _gather_or_scatter(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
         assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
         return

@@ -47,7 +47,7 @@ def _extent(shape, strides, itemsize):
     return sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + itemsize
 
 
-def _over(cls, shape, dtype, strides, order, allocate):
+def _array_in_buffer(cls, shape, dtype, strides, order, allocate):
     """An array of class cls in the buffer that allocate(nbytes) returns."""
     dtype = np.dtype(dtype)
     if dtype.hasobject:
@@ -86,7 +86,7 @@ def _stream_or_none(stream):
     return stream
 
 
-def _like(ary, make, **options):
+def _call_with_layout(ary, make, **options):
     """Calls make() with the shape, dtype and axis order of an array."""
     required.require_array(ary, f"{make.__name__}_like")
     strides = shapes.packed_like(ary.shape, ary.strides, ary.dtype.itemsize)
@@ -245,7 +245,7 @@ class ManagedNDArray(_ReachableArray):
             The stream of the work.
         """
         if self.size:
-            _core.prefetch(*self._range(), _place(device), stream)  # type: ignore[call-arg]
+            _core.prefetch(*self._range(), _location_number(device), stream)  # type: ignore[call-arg]
 
     def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
         """Passes a hint about the future use of the memory to the driver.
@@ -267,10 +267,10 @@ class ManagedNDArray(_ReachableArray):
         if number is None:
             raise ValueError(f"advice must be one of {', '.join(_ADVICE)}, not {advice!r}")
         if self.size:
-            _core.advise(*self._range(), number, _place(device))  # type: ignore[call-arg]
+            _core.advise(*self._range(), number, _location_number(device))  # type: ignore[call-arg]
 
 
-def _place(device):
+def _location_number(device):
     if isinstance(device, str):
         if device.lower() not in ("cpu", "host"):
             raise ValueError(f'a place is a device, None or "cpu", not {device!r}')
@@ -327,7 +327,7 @@ def pinned_array(
     >>> d = cuda.to_device(host, stream=stream)
     >>> stream.synchronize()                    # before host may be changed
     """
-    return _over(
+    return _array_in_buffer(
         np.ndarray,
         shape,
         dtype,
@@ -355,7 +355,7 @@ def pinned_array_like(ary: Any) -> np.ndarray:
     >>> cuda.pinned_array_like(np.zeros((2, 3), np.int16, order="F")).strides
     (2, 4)
     """
-    return _like(ary, pinned_array)
+    return _call_with_layout(ary, pinned_array)
 
 
 def mapped_array(
@@ -416,7 +416,7 @@ def mapped_array(
     >>> x.tolist()
     [0, 1, 2, 3]
     """
-    array = _over(
+    array = _array_in_buffer(
         MappedNDArray,
         shape,
         dtype,
@@ -450,7 +450,7 @@ def mapped_array_like(
     >>> cuda.mapped_array_like(np.zeros((2, 3), np.int16, order="F")).strides
     (2, 4)
     """
-    return _like(ary, mapped_array, stream=stream, portable=portable, wc=wc)
+    return _call_with_layout(ary, mapped_array, stream=stream, portable=portable, wc=wc)
 
 
 def managed_array(
@@ -505,7 +505,7 @@ def managed_array(
     >>> float(x.sum())
     4.0
     """
-    array = _over(
+    array = _array_in_buffer(
         ManagedNDArray,
         shape,
         dtype,

@@ -74,7 +74,7 @@ def _library(frame: FrameType) -> str:
         frame = frame.f_back
     if _is_library(frame):
         return f"{frame.f_code.co_name}() of {_module(frame)}"
-    return f"{_called(frame) or 'a function'}()"
+    return f"{_called_name(frame) or 'a function'}()"
 
 
 def _is_library(frame: FrameType) -> bool:
@@ -87,11 +87,11 @@ def _is_explicit(frame: FrameType) -> bool:
         return True
     if _is_library(frame):
         return False
-    called = _called(frame)
+    called = _called_name(frame)
     return called is None or called in _CONVERSIONS
 
 
-def _called(frame: FrameType) -> str | None:
+def _called_name(frame: FrameType) -> str | None:
     """Returns the name of the function that the frame is calling; None for an assignment, and if
     the source is not available."""
     positions = getattr(frame.f_code, "co_positions", None)

@@ -58,7 +58,7 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
     if chosen is None:
         mask = _whole_mask(array, key) if out is None else None
         if mask is not None:
-            return above.masks().chosen(array, mask, stream)
+            return above.masks().select_by_mask(array, mask, stream)
         chosen = _select(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
@@ -81,13 +81,13 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
         _put_mask(array, mask, value, stream)
         return
     chosen = _select(array, key, mode)
-    value = like(value, array)
+    value = convert_like(value, array)
     if 0 in chosen.shape:
-        _spread(value, chosen.shape)
+        _broadcast_strides(value, chosen.shape)
         return
     if assign.overlap(value, array):
         value = value.copy(stream=stream or array.stream)
-    strides = _spread(value, chosen.shape)
+    strides = _broadcast_strides(value, chosen.shape)
     indices = [
         index._replace(array=index.array.copy()) if assign.overlap(index.array, array) else index
         for index in chosen.indices
@@ -123,7 +123,7 @@ def _whole_mask(array, key):
 
 def _put_mask(array, mask, value, stream):
     """array[mask] = value"""
-    value = like(value, array)
+    value = convert_like(value, array)
     if value.size == 1 and value.ndim <= 1:
         above.masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
         return
@@ -141,15 +141,15 @@ def _put_mask(array, mask, value, stream):
     above.masks().assign(array, mask, value, stream)
 
 
-def like(value: Any, array: Any) -> Any:
+def convert_like(value: Any, array: Any) -> Any:
     """Converts a value to a device array with the dtype and device of `array`."""
     found = foreign.if_cuda_array(value)
     if found is not None:
         if found.device != array.device:
-            found = assign.moved(found, array.device)
+            found = assign.copy_to_device_number(found, array.device)
         return found if found.dtype == array.dtype else found.astype(array.dtype)
     if assign.holds_device_arrays(value):
-        return like(assign.stacked(value), array)
+        return convert_like(assign.stacked(value), array)
     host = _host_values(value, array.dtype)
     with assign.on_device(array.device):
         made = _core.device_empty(host.shape, array.dtype, "C")
@@ -174,9 +174,9 @@ def _host_values(value, dtype):
     return host
 
 
-def _spread(value, shape):
+def _broadcast_strides(value, shape):
     try:
-        return shapes.spread(value.shape, value.strides, shape)
+        return shapes.broadcast_strides(value.shape, value.strides, shape)
     except ValueError:
         raise ValueError(
             f"shape mismatch: value array of shape {shapes._brief(value.shape)} could not be "
@@ -217,7 +217,7 @@ def _along_first_axis(array, key):
 
 
 def _select(array, key, mode):
-    items = _expanded(array, key)
+    items = _expand_key(array, key)
     basic: list = []
     indices, flags, axis, dim = [], [], 0, 0  # dim: of the view
     for item in items:
@@ -263,7 +263,7 @@ def _select(array, key, mode):
         arrays = [one.astype(np.int64, copy=False) for one in arrays]
     made = []
     for found, (_, dim, _) in zip(arrays, indices, strict=True):
-        own = shapes.spread(found.shape, found.strides, shape)
+        own = shapes.broadcast_strides(found.shape, found.strides, shape)
         own = (*(0 for _ in head), *own, *(0 for _ in tail))
         made.append(gather.Index(found, own, view.shape[dim], view.strides[dim]))
     return _Selection(view, result, strides, made)
@@ -284,7 +284,7 @@ def _front(items):
     return first
 
 
-def _expanded(array, key):
+def _expand_key(array, key):
     """Returns the items of a key, one per axis: None, slices, integers, and index arrays on the
     host or the device.
 
@@ -371,7 +371,7 @@ def _checked(indices, length, axis, mode, nothing, device):
         if length == 0 and indices.size and not nothing:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
         if indices.device != device:
-            indices = assign.moved(indices, device)
+            indices = assign.copy_to_device_number(indices, device)
         if indices.dtype not in _INDEX_DTYPES:
             return indices.astype(np.int64)
         return indices.copy() if indices._low_bits & (indices.itemsize - 1) else indices

@@ -84,7 +84,7 @@ def _printable(array, while_copied):
         with while_copied():
             return None, *_printed(array)
     except errors.CudaDriverError as error:
-        return _explain(error), None, {}
+        return _device_state(error), None, {}
 
 
 def _torch_captures():
@@ -95,7 +95,7 @@ def _torch_captures():
     return torch.cuda.is_current_stream_capturing()
 
 
-def _explain(error):
+def _device_state(error):
     """Returns the state of a device that a driver call reported, as one sentence."""
     return str(error).partition(". ")[0]
 

@@ -25,7 +25,9 @@ def compare(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
     with assign.on_device_of(array):
         if not isinstance(other, _core.DeviceArray):
             other = _to_device(other)
-        equal = _equal(assign.spread(array, shape), assign.spread(other, shape), len(shape))
+        equal = _equal(
+            assign.broadcast_view(array, shape), assign.broadcast_view(other, shape), len(shape)
+        )
         return np.logical_not(equal) if is_unequal else equal
 
 

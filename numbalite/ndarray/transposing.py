@@ -24,7 +24,7 @@ _WIDE = {1: 2, 2: 2, 4: 2, 8: 1, 16: 1}
 """Elements of a tile's side, and of one access, by their bytes."""
 
 
-def copied(source: Any, target: Any, stream: Any) -> bool:
+def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
     """Copies elements of 1 to 16 bytes if the two layouts are transposed. Returns whether it did.
 
     Both arrays have equal shape and dtype, and share no memory."""

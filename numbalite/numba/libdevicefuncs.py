@@ -11,7 +11,7 @@ from numbalite.types.libdevice import SIGNATURES
 arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 
 
-def _described(name):
+def _signature_of(name):
     """Returns (result type, all parameters). The first output is the result, except for sincos; the
     other outputs are written through pointers."""
     returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
@@ -21,7 +21,7 @@ def _described(name):
     return (void if pointers == returns else returns[0]), args
 
 
-functions = {f"__nv_{name}": _described(name) for name in SIGNATURES}
+functions = {f"__nv_{name}": _signature_of(name) for name in SIGNATURES}
 
 
 def create_signature(retty: Type, args: Sequence[arg]) -> Signature:

@@ -48,7 +48,7 @@ def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
     """
     if isinstance(f, Dispatcher):
         return Launched(f, launch, out_shapes)
-    kind = _kind(f)
+    kind = _operator_class(f)
     if kind is None:
         raise TypeError(
             "an operator is made from a ufunc (vectorize), a generalized ufunc (guvectorize) or a kernel (cuda.jit, "
@@ -59,7 +59,7 @@ def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
     return kind(f)
 
 
-def _kind(f):
+def _operator_class(f):
     if isinstance(f, CudaUfunc):
         return Elementwise
     if isinstance(f, CudaGUfunc):

@@ -106,7 +106,7 @@ class Launched(Operation):
             return ()
         found = self.out_shapes
         if callable(found):
-            found = found(*map(_sized, inputs))
+            found = found(*map(_with_shape, inputs))
         shapes = tuple(map(_shape, found)) if _are_several(found) else (_shape(found),)
         if len(shapes) != self.nout:
             raise ValueError(
@@ -159,7 +159,7 @@ class Launched(Operation):
         """Returns the launch configuration for arguments of these shapes."""
         found = self.launch
         if callable(found):
-            found = found(*map(_sized, self._arguments(inputs, results)))
+            found = found(*map(_with_shape, self._arguments(inputs, results)))
         if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
             raise TypeError(f"{self.name}: launch is (grid, block), not {found!r}")
         return found if stream is None else (*found[:2], stream, *found[3:])
@@ -219,7 +219,7 @@ def _needs_contiguous(t):
     return isinstance(t, types.Pointer) or (isinstance(t, types.Array) and t.layout == "C")
 
 
-def _sized(value):
+def _with_shape(value):
     """Returns an argument as the user's functions of shapes receive it: an array as an object with its shape, a number
     as it is."""
     shape = getattr(value, "shape", None)

@@ -199,7 +199,7 @@ class Line(Counters):
     @property
     def text(self) -> str:
         """The line in the file, or the notebook's cell, as it is now; "" if it cannot be read."""
-        return source.line(self.file, self.number)
+        return source.source_line(self.file, self.number)
 
     @property
     def place(self) -> str:

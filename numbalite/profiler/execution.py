@@ -40,7 +40,7 @@ def counts(code: MachineCode, lines, warps: int) -> tuple:
             if block not in counted:
                 counted[block], lanes_of[block] = iterations, lanes
     numbers = range(len(code.blocks))
-    found = [_count(block, code, counted, warps) for block in numbers]
+    found = [_count_block(block, code, counted, warps) for block in numbers]
     _count_calls(code, found)
     return found, [lanes_of.get(block) for block in numbers]
 
@@ -219,7 +219,7 @@ def _filled(lanes, full):
     return found
 
 
-def _count(block, code, counted, warps):
+def _count_block(block, code, counted, warps):
     if block in counted:
         return counted[block]
     for loop in reversed(code.blocks[block].loops):

@@ -70,14 +70,14 @@ def find(gpu: str | GPU | None) -> GPU:
         gpu = DEFAULT
     if not isinstance(gpu, str):
         raise TypeError(f"gpu is the name of a GPU, one of {', '.join(names())}, not {gpu!r}")
-    wanted = _plain(gpu)
+    wanted = _normalize_name(gpu)
     for name in sorted(os.listdir(_FOLDER)):
-        if name.endswith(".json") and _plain(name[:-5]) == wanted:
+        if name.endswith(".json") and _normalize_name(name[:-5]) == wanted:
             return _read(name)
     raise ValueError(f"there are no data for the GPU {gpu!r}; there are for {', '.join(names())}")
 
 
-def _plain(name):
+def _normalize_name(name):
     return name.lower().replace(" ", "").replace("-", "").replace("_", "")
 
 

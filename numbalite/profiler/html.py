@@ -87,7 +87,7 @@ def _table(kernel):
             cells = "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in values)
             share = text.weight(line) / most if line and most else 0
             shade = f" style='background: rgba(230, 80, 40, {0.45 * share:.2f})'" if share else ""
-            shown = source.line(file, number)
+            shown = source.source_line(file, number)
             rows.append(
                 f"<tr{shade}><td style='{_CELL}'>{number or ''}</td>"
                 f"<td style='{_SOURCE}'>{escape(shown)}</td>{cells}</tr>"

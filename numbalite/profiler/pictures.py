@@ -214,7 +214,7 @@ def roofline(launches: list) -> Picture:
     gpu = launches[0].gpu
     peak = 2 * gpu.float32_per_clock * gpu.multiprocessors * gpu.clock_mhz * 1e6
     bandwidth = gpu.dram_bytes_per_second
-    points = [(name, *_point(launch)) for name, launch in _named(launches)]
+    points = [(name, *_point(launch)) for name, launch in _last_launches(launches)]
     points = [(name, x, y) for name, x, y in points if x > 0 and y > 0]
     ridge = peak / bandwidth
     low_x = 10 ** math.floor(math.log10(min([x for _, x, _ in points] + [ridge / 100])))
@@ -223,24 +223,24 @@ def roofline(launches: list) -> Picture:
     low_y = 10 ** math.floor(math.log10(min([y for _, _, y in points] + [low_x * bandwidth])))
     left, top, width, height = _PLOT
 
-    def place(x, y):
+    def position_of(x, y):
         return (
             left + width * math.log(x / low_x) / math.log(high_x / low_x),
             top + height * (1 - math.log(y / low_y) / math.log(high_y / low_y)),
         )
 
     parts = [_text(10, 18, f"Roofline of the {gpu.name}: predicted, not measured", size=12)]
-    parts += _axes(place, low_x, high_x, low_y, high_y)
+    parts += _axes(position_of, low_x, high_x, low_y, high_y)
     corners = [(low_x, low_x * bandwidth), (ridge, peak), (high_x, peak)]
-    path = " ".join("{:.1f},{:.1f}".format(*place(*corner)) for corner in corners)
+    path = " ".join("{:.1f},{:.1f}".format(*position_of(*corner)) for corner in corners)
     parts.append(f'<polyline points="{path}" fill="none" stroke="{_INK}" stroke-width="2"/>')
-    x, y = place(high_x, peak)
+    x, y = position_of(high_x, peak)
     parts.append(_text(x - 6, y + 16, f"float32: {peak / 1e12:.3g} Tflop/s", _INK, "end"))
-    x, y = place(low_x * 1.5, low_x * 1.5 * bandwidth)
+    x, y = position_of(low_x * 1.5, low_x * 1.5 * bandwidth)
     parts.append(_text(x + 8, y + 16, f"DRAM: {bandwidth / 1e12:.3g} TB/s"))
     labels: list = []
     for name, across, up in points:
-        x, y = place(across, up)
+        x, y = position_of(across, up)
         label = y + 4
         while any(abs(label - other) < 12 for other in labels):
             label += 12
@@ -260,7 +260,7 @@ def roofline(launches: list) -> Picture:
     return Picture(left + width + 30, top + height + 50, parts)
 
 
-def _named(launches):
+def _last_launches(launches):
     """Returns pairs (kernel's name, its last launch)."""
     return {launch.kernel: launch for launch in launches}.items()
 

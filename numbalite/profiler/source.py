@@ -9,7 +9,7 @@ import sys
 _CELL = re.compile(r"In\[(\d+)\]|ipython-input-(\d+)")
 
 
-def line(file: str, number: int) -> str:
+def source_line(file: str, number: int) -> str:
     """Returns the text of a source line without its line end; "" if it cannot be read."""
     text = linecache.getline(file, number)
     if not text and (cell := _CELL.search(file)):

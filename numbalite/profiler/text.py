@@ -50,19 +50,19 @@ def cells(counters: Counters) -> tuple:
     shared = counters.shared_load_requests + counters.shared_store_requests
     wavefronts = counters.shared_load_wavefronts + counters.shared_store_wavefronts
     return (
-        _count(counters.global_load_requests),
+        _number_or_empty(counters.global_load_requests),
         _ratio(counters.load_sectors_per_request),
-        _count(counters.global_store_requests),
+        _number_or_empty(counters.global_store_requests),
         _ratio(counters.store_sectors_per_request),
-        _count(shared),
+        _number_or_empty(shared),
         _ratio(wavefronts / shared if shared else 0),
-        _count(counters.atomic_requests),
+        _number_or_empty(counters.atomic_requests),
         _ratio(counters.active_lanes),
-        _count(counters.barrier_waits),
+        _number_or_empty(counters.barrier_waits),
     )
 
 
-def _count(value):
+def _number_or_empty(value):
     return str(value) if value else ""
 
 

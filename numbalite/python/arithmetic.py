@@ -194,13 +194,13 @@ def _sum(symbol, compute):
         text = f"{x.at(level)} {symbol} {y.at(level + 1)}"
         limits = None
         if is_whole(t):
-            limits = exact if fits_range(exact, t) else _limited(symbol, a, b, exact, t)
+            limits = exact if fits_range(exact, t) else _range_of_result(symbol, a, b, exact, t)
         return Value(t, text, level, cxx, limits, **_join_effects(a, b))
 
     return rule
 
 
-def _limited(symbol, a, b, exact, t):
+def _range_of_result(symbol, a, b, exact, t):
     """Returns the range (lowest, highest) of a result that might overflow its type. Sums and doublings of signed
     numbers are assumed not to overflow, as in C++; products may, because hashes are computed from them."""
     is_doubling = any(
@@ -390,7 +390,7 @@ _UNARY: dict[type, Callable[[int], int]] = {
 SIGNS: dict[type, str] = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
-def plain(left: Value, symbol: str, right: Value) -> tuple[str, str]:
+def operand_texts(left: Value, symbol: str, right: Value) -> tuple[str, str]:
     """Returns two C++ texts of ``left op right`` without conversions: as it is, and with the right operand in
     parentheses."""
     return f"{left.text} {symbol} {right.text}", f"{left.text} {symbol} ({right.text})"
@@ -409,7 +409,7 @@ def unary(op: type, a: Value) -> Value | None:
     if t in (types.uint8, types.uint16, types.uint32) and op is not ast.UAdd:
         return _unsigned(op, a)
     if is_whole(t):
-        t = rules.widened(t)
+        t = rules.widened_integer(t)
         low, high = a.range or full_range(t)
         ends = [_UNARY[op](low), _UNARY[op](high)]
         exact = min(ends), max(ends)
@@ -432,7 +432,7 @@ def _unsigned(op, a):
     limits = full_range(a.type)
     constant = _UNARY[op](int(a.constant)) % (limits[1] + 1) if a.is_constant else NOTHING
     text = f"{spelled(a.type)}({SIGNS[op]}{a.at(PRIMARY)})"
-    return Value(rules.widened(a.type), text, PRIMARY, a.type, limits, constant, calls=a.calls,
+    return Value(rules.widened_integer(a.type), text, PRIMARY, a.type, limits, constant, calls=a.calls,
                  loads=a.loads)  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from numbalite import types
 from numbalite.python.arithmetic import COMPARE, SYMBOLS, converted, spelled
 from numbalite.python.calls import Call, Rule
-from numbalite.python.rules import described
+from numbalite.python.rules import describe_type
 from numbalite.python.values import (
     EQUAL,
     PRIMARY,
@@ -40,7 +40,7 @@ def make_bfloat(call: Call, value: Value) -> Value:
     if is_bfloat(value):
         return value
     if not is_number(value.type) or not (is_whole(value.type) or is_real(value.type)):
-        call.fail(f"a real number is wanted, not {described(value.type)}")
+        call.fail(f"a real number is wanted, not {describe_type(value.type)}")
     t = value.type
     if t is types.float16:
         t = types.float32
@@ -96,11 +96,11 @@ def _argument_text(call, value, t):
     if is_bfloat(value):
         return as_number(value, t).text
     if not is_number(value.type):
-        call.fail(f"takes numbers, not {described(value.type)}")
+        call.fail(f"takes numbers, not {describe_type(value.type)}")
     return converted(value, t).text
 
 
-def _taken(call: Any) -> Value:
+def _bfloat_argument(call: Any) -> Value:
     return make_bfloat(call, *call.take("x"))
 
 
@@ -137,7 +137,7 @@ def _functions() -> dict[str, Rule]:
     found["float64_to_bfloat16"] = _rule("__double2bfloat16", b, types.float64)
     for way in ("rn", "rz", "rd", "ru"):
         found[f"float32_to_bfloat16_{way}"] = _rule(f"__float2bfloat16_{way}", b, types.float32)
-    found["bfloat16"] = _taken
+    found["bfloat16"] = _bfloat_argument
     found["nv_bfloat16"] = found["bfloat16"]
     return found
 

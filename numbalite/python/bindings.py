@@ -215,13 +215,15 @@ class Bindings(Expressions):
             at = starred[0]
             behind = len(target.elts) - at - 1
             if len(items) < len(target.elts) - 1:
-                self.fail(target, f"{counted(items, 'value')} for {counted(target.elts, 'target')}")
+                self.fail(
+                    target, f"{number_of(items, 'value')} for {number_of(target.elts, 'target')}"
+                )
             middle = tuple_of(items[at : len(items) - behind])
             items = (*items[:at], middle, *items[len(items) - behind :])
             names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
             return list(zip(names, items, strict=True))
         if len(items) != len(target.elts):
-            self.fail(target, f"{counted(items, 'value')} for {counted(target.elts, 'target')}")
+            self.fail(target, f"{number_of(items, 'value')} for {number_of(target.elts, 'target')}")
         return list(zip(target.elts, items, strict=True))
 
     def _with_temporaries(self, pairs):
@@ -258,7 +260,7 @@ class Bindings(Expressions):
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
             self.fail(
-                target, f"{counted(value.type, 'value')} for {counted(target.elts, 'target')}"
+                target, f"{number_of(value.type, 'value')} for {number_of(target.elts, 'target')}"
             )
         if self.is_final and all(self._is_new(t, v) for t, v in pairs):
             names = []
@@ -304,11 +306,13 @@ class Bindings(Expressions):
             value = bfloat.as_number(value, t)
         if isinstance(t, (types.Record, types.Vector)):
             if value.type != t:
-                self.fail(target, f"{rules.described(value.type)} is no {rules.described(t)}")
+                self.fail(
+                    target, f"{rules.describe_type(value.type)} is no {rules.describe_type(t)}"
+                )
         elif isinstance(t, Known):
-            self.fail(target, f"{rules.described(t)} cannot be assigned to")
+            self.fail(target, f"{rules.describe_type(t)} cannot be assigned to")
         elif not _is_stored_as_number(value.type):
-            stored, element_type = rules.described(value.type), rules.described(t)
+            stored, element_type = rules.describe_type(value.type), rules.describe_type(t)
             remedy = remedies.of_stored(value.type)
             self.fail(target, f"{stored} cannot be stored into {element_type}", remedy)
         self.emit(f"{element.text} = {self.text_as(value, t)};")
@@ -331,7 +335,7 @@ class Bindings(Expressions):
             texts = [self.text_as(i, view.type.dtype) for i in self.items(target, value)]
             self.emit(f"py::assign_items({', '.join([view.text, *texts])});")
         else:
-            self.fail(target, f"{rules.described(value.type)} cannot be stored into an array")
+            self.fail(target, f"{rules.describe_type(value.type)} cannot be stored into an array")
 
     def _check_shapes(self, target, view, stored):
         """Checks the element type and the number of dimensions of an array that is stored into a view of a second
@@ -345,7 +349,7 @@ class Bindings(Expressions):
         if is_number(stored.dtype) != is_number(view.dtype) or (
             not is_number(view.dtype) and stored.dtype != view.dtype
         ):
-            elements = rules.described(stored.dtype), rules.described(view.dtype)
+            elements = rules.describe_type(stored.dtype), rules.describe_type(view.dtype)
             self.fail(target, "{} cannot be stored into {}".format(*elements))
 
 
@@ -367,7 +371,7 @@ def _bound_alone(statement):
     return value.elts if both_tuples else (value,)
 
 
-def counted(items: Any, noun: str) -> str:
+def number_of(items: Any, noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 

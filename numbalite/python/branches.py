@@ -18,17 +18,17 @@ def pruned(body: list, decided: Decided) -> list:
     found: list = []
     for statement in body:
         if statement in decided:
-            found += pruned(_taken(statement, decided[statement]), decided)
+            found += pruned(_selected_branch(statement, decided[statement]), decided)
             continue
-        found.append(_inside(statement, decided))
+        found.append(_prune_blocks(statement, decided))
     return found
 
 
-def _taken(node: Any, test: bool) -> list:
+def _selected_branch(node: Any, test: bool) -> list:
     return node.body if test else node.orelse
 
 
-def _inside(statement, decided):
+def _prune_blocks(statement, decided):
     """Returns a statement with pruned blocks; the same statement if types decide none of its branches."""
     if not any(node in decided for node in tree.walk(statement)):
         return statement

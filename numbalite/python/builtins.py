@@ -43,12 +43,12 @@ from numbalite.python.calls import (
     operation,
     predicate,
     quoted,
+    rule_of_several_results,
     same_type,
     select_rule,
-    several,
     spelled,
 )
-from numbalite.python.intrinsics import NAMED, WORDS, bits
+from numbalite.python.intrinsics import NAMED, WORDS, bit_count_rule
 from numbalite.python.unroll import literal_unroll
 from numbalite.python.values import (
     EQUAL,
@@ -104,10 +104,10 @@ def _sum(call):
             total = call.of.binary(call.node, ast.Add, total, item)
         return total
     if not isinstance(values.type, types.Array) or values.type.ndim == 0:
-        call.fail(f"a tuple or an array is required, not {rules.described(values.type)}")
+        call.fail(f"a tuple or an array is required, not {rules.describe_type(values.type)}")
     if not is_number(total.type):
-        call.fail(f"the start is a number, not {rules.described(total.type)}")
-    summed = reductions.added(call, values, total.type)
+        call.fail(f"the start is a number, not {rules.describe_type(total.type)}")
+    summed = reductions.sum_from(call, values, total.type)
     return summed if start is None else call.of.binary(call.node, ast.Add, start, summed)
 
 
@@ -152,9 +152,9 @@ def _abs(call):
 def _round(call):
     value, digits = call.take("number", "ndigits", optional=1)
     if not is_number(value.type) or is_complex(value.type):
-        call.fail(f"takes a real number, not {rules.described(value.type)}")
+        call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
     if digits is not None and not is_whole(digits.type):
-        call.fail(f"the number of digits is an integer, not {rules.described(digits.type)}")
+        call.fail(f"the number of digits is an integer, not {rules.describe_type(digits.type)}")
     if digits is not None:
         return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
     if is_whole(value.type):
@@ -200,7 +200,7 @@ def _len(call):
     if isinstance(value.type, types.Tuple):
         return number(len(value.type))
     if not isinstance(value.type, types.Array) or value.type.ndim == 0:
-        call.fail(f"{rules.described(value.type)} has no length")
+        call.fail(f"{rules.describe_type(value.type)} has no length")
     return subscripts.extent(value, 0)
 
 
@@ -210,7 +210,7 @@ def cast(call: Any, t: Any) -> Value:
     if bfloat.is_bfloat(value):
         return bfloat.as_number(value, t)
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
-        call.fail(f"a number is wanted, not {rules.described(value.type)}")
+        call.fail(f"a number is wanted, not {rules.describe_type(value.type)}")
     return _as(value, t)
 
 
@@ -270,7 +270,7 @@ def _tuple(call):
     (value,) = call.take("iterable")
     if isinstance(value.type, types.Tuple):
         return value
-    call.fail(f"a tuple can be made of a tuple, not of {rules.described(value.type)}")
+    call.fail(f"a tuple can be made of a tuple, not of {rules.describe_type(value.type)}")
 
 
 def _isinstance(call):
@@ -302,7 +302,7 @@ def _complex(call):
     a, b = call.take("real", "imag", optional=1)
     for given in (a, b):
         if given is not None and not is_number(given.type):
-            call.fail(f"takes numbers, not {rules.described(given.type)}")
+            call.fail(f"takes numbers, not {rules.describe_type(given.type)}")
     if b is None:
         return _as(a, a.type if is_complex(a.type) else types.complex128)
     t = rules.common(a.type, b.type)
@@ -341,7 +341,7 @@ def _log_of(call):
         return complex_function("log")(call)
     for given in (value, base):
         if not is_number(given.type):
-            call.fail(f"takes numbers, not {rules.described(given.type)}")
+            call.fail(f"takes numbers, not {rules.describe_type(given.type)}")
     z, of = _as_complex(value), _as_complex(base)
     return call.of.binary(
         call.node,
@@ -482,7 +482,7 @@ def _format(call, value, values) -> str:
         value = bfloat.as_number(value, types.float32)
     if not is_number(value.type):
         call.fail(
-            f"numbers and texts can be printed in a kernel, not {rules.described(value.type)}"
+            f"numbers and texts can be printed in a kernel, not {rules.describe_type(value.type)}"
         )
     kind = value.type.dtype.kind
     if kind == "c":
@@ -559,8 +559,8 @@ FUNCTIONS: dict[Any, Rule] = {
     cmath.phase: _phase,
     cmath.polar: _polar,
     cmath.rect: _rect,
-    math.frexp: several("py::frexp", None, types.int32),
-    math.modf: several("py::modf", None, None),
+    math.frexp: rule_of_several_results("py::frexp", None, types.int32),
+    math.modf: rule_of_several_results("py::modf", None, None),
     math.ldexp: _ldexp,
     np.isnan: predicate("isnan"),
     np.isinf: predicate("isinf"),
@@ -607,7 +607,7 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-def _ordered(op: type, name: str, swap: bool) -> Rule:
+def _comparison_rule(op: type, name: str, swap: bool) -> Rule:
     """Returns the rule for a comparison. Complex numbers are compared as in NumPy: by their real parts, then their
     imaginary parts."""
 
@@ -623,10 +623,10 @@ def _ordered(op: type, name: str, swap: bool) -> Rule:
 
 
 _ORDERS = {
-    "less": _ordered(ast.Lt, "less", False),
-    "less_equal": _ordered(ast.LtE, "less_equal", False),
-    "greater": _ordered(ast.Gt, "less", True),
-    "greater_equal": _ordered(ast.GtE, "less_equal", True),
+    "less": _comparison_rule(ast.Lt, "less", False),
+    "less_equal": _comparison_rule(ast.LtE, "less_equal", False),
+    "greater": _comparison_rule(ast.Gt, "less", True),
+    "greater_equal": _comparison_rule(ast.GtE, "less_equal", True),
 }
 
 _NUMPY: dict[str, Rule] = {
@@ -735,7 +735,7 @@ def _conjugate(call, value):
     return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
 
 
-def _dense(call, array: Value) -> Value:
+def _require_contiguous(call, array: Value) -> Value:
     if array.type.layout != "C":
         call.fail(
             "the elements do not lie one behind the other",
@@ -745,7 +745,7 @@ def _dense(call, array: Value) -> Value:
 
 
 def _flat(call):
-    return subscripts.reshaped(_dense(call, call.args[0]), [number(-1)])
+    return subscripts.reshaped(_require_contiguous(call, call.args[0]), [number(-1)])
 
 
 def _reshape(call):
@@ -754,7 +754,7 @@ def _reshape(call):
         shape = list(call.of.items(call.node, shape[0]))
     if not shape or not all(is_whole(item.type) for item in shape):
         call.fail("a shape is made of integers")
-    return subscripts.reshaped(_dense(call, array), shape)
+    return subscripts.reshaped(_require_contiguous(call, array), shape)
 
 
 def _view(call):
@@ -794,7 +794,7 @@ _OF_ARRAYS: dict[str, Rule] = {
 _OF_NUMBERS: dict[str, Rule] = {"real": _complex_part("real"), "imag": _complex_part("imag")}
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
     "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
-    "bit_count": bits("__popc", "__popcll"),
+    "bit_count": bit_count_rule("__popc", "__popcll"),
 }
 # 0-d arrays of numbers; the rules receive the element.
 _OF_ELEMENTS: dict[str, Rule] = {

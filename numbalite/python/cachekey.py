@@ -103,7 +103,7 @@ class Contents:
         self._file = function.file
         captured = [
             (name, self._captured(scope, name, chains))
-            for name, chains in sorted(_used(function).items())
+            for name, chains in sorted(_names_read(function).items())
         ]
         self._file = before
         return (
@@ -263,10 +263,10 @@ class Contents:
             return "plain", self.function(plain.definition.function)
         if isinstance(value, np.ufunc) and getattr(np, value.__name__, None) is value:
             return "ufunc", value.__name__
-        return _named(value)
+        return _key_by_name(value)
 
 
-def _named(value):
+def _key_by_name(value):
     """Returns the key of a function or class of a stable module: its name."""
     if getattr(type(value), "is_numpys", False):
         return "NumPy's", value.__name__
@@ -300,7 +300,7 @@ def _dtype(dtype):
     return *head, dtype.isalignedstruct, fields
 
 
-def _used(function: Function) -> dict[str, set]:
+def _names_read(function: Function) -> dict[str, set]:
     """Returns the names that the body reads -> the attribute chains that it reads of each; () is
     the value itself."""
     if function.used is None:

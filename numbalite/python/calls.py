@@ -66,7 +66,7 @@ class Call:
             self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
         for value in self.args:
             if not is_number(value.type):
-                self.fail(f"takes numbers, not {rules.described(value.type)}")
+                self.fail(f"takes numbers, not {rules.describe_type(value.type)}")
         return self.args
 
     def check_real(self, t: Any) -> None:
@@ -200,7 +200,7 @@ def integral_rule(name: str) -> Rule:
     return rule
 
 
-def several(name: str, *results: types.Type | None) -> Rule:
+def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
     """Returns the rule for a function of a float with several results. None as a result's type stands for the
     argument's type."""
 
@@ -232,7 +232,7 @@ def operation(op: type) -> Rule:
         if issubclass(op, ast.unaryop):
             found = arithmetic.unary(op, *call.take("x"))
             if found is None:
-                call.fail(f"has no meaning for {rules.described(call.args[0].type)}")
+                call.fail(f"has no meaning for {rules.describe_type(call.args[0].type)}")
             return found
         a, b = call.take("a", "b")
         if op in arithmetic.COMPARE:
@@ -262,7 +262,7 @@ def intrinsic(
         given = []
         for value, t in zip(call.args, parameters, strict=True):
             if not is_number(value.type):
-                call.fail(f"takes numbers, not {rules.described(value.type)}")
+                call.fail(f"takes numbers, not {rules.describe_type(value.type)}")
             if t is None or (is_whole(t) and not is_complex(value.type)):
                 given.append(value.text)
             else:

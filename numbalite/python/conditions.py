@@ -55,7 +55,7 @@ class Told:
         return value.replace(range=(low, high)) if low <= high else value
 
 
-def leaves(statement: ast.stmt) -> bool:
+def is_leaving(statement: ast.stmt) -> bool:
     """Is the code after this ``if`` reached only if its test is false?"""
     return (
         isinstance(statement, ast.If)

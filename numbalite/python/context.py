@@ -145,7 +145,7 @@ class Session:
         except Problem as problem:
             raise_for(problem, python.name)
         except NotYet as unknown:
-            raise_for(_untold(unknown), python.name)
+            raise_for(_runaway_recursion(unknown), python.name)
 
     def _defined(self, python, translator):
         function = translator.function
@@ -215,7 +215,7 @@ class Session:
         except Problem as problem:
             raise_for(problem, function.name)
         except NotYet as unknown:
-            raise_for(_untold(unknown), function.name)
+            raise_for(_runaway_recursion(unknown), function.name)
 
     # --- nested functions
 
@@ -263,7 +263,7 @@ class Session:
     def _check_reduced(self, of, node, args):
         """Raises an error unless a ufunc's reduce method is called with a 1-D array."""
         if len(args) != 1 or getattr(args[0].type, "ndim", 0) != 1:
-            given = ", ".join(rules.described(value.type) for value in args)
+            given = ", ".join(rules.describe_type(value.type) for value in args)
             of.fail(
                 node,
                 f"{spelled_function(node, 'reduce')}: an array with one dimension is required, not {given or 'nothing'}",
@@ -394,7 +394,7 @@ class Session:
                 texts.append(arithmetic.converted(value, t).text)
             else:
                 texts.append(subscripts.as_view(value).text)
-        name = of.take(_plain(function.name), taken)
+        name = of.take(_name_without_template(function.name), taken)
         return Value(result, f"{name}({', '.join(texts)})", calls=True)
 
     # --- warnings
@@ -473,7 +473,7 @@ def _with_parameters(node, names):
     return found
 
 
-def _untold(unknown):
+def _runaway_recursion(unknown):
     if isinstance(unknown.node, ast.Call):
         message = "cannot type infer runaway recursion: the call's result is only told by itself"
         remedy = "A recursive function needs a return without a call, which ends it."
@@ -516,7 +516,7 @@ def _has_double(t):
     return t in (types.float64, types.complex128)
 
 
-def _plain(name):
+def _name_without_template(name):
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
@@ -528,13 +528,13 @@ def _declared(of, node, function, given):
     for signature in function.signatures:
         if list(signature.args) == given:
             return signature.args, signature.return_type
-    found = conversions.closest(given, function.signatures)
+    found = conversions.closest_signature(given, function.signatures)
     if found is None and len(function.signatures) == 1:
         (found,) = function.signatures  # the compiler reports the mismatch
     if found is None:
         of.fail(
             node,
-            f"Invalid use of type({function.name}) with parameters ({', '.join(map(rules.described, given))})",
+            f"Invalid use of type({function.name}) with parameters ({', '.join(map(rules.describe_type, given))})",
             f"It has the signatures {', '.join(map(str, function.signatures))}.",
         )
     return found.args, found.return_type

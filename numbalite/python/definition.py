@@ -15,7 +15,7 @@ from numbalite.python import rules, tree
 from numbalite.python.cachekey import Contents, Uncacheable
 from numbalite.python.context import Instance, Session
 from numbalite.python.problem import Problem, raise_for
-from numbalite.python.read import Function, fixed, read, reread
+from numbalite.python.read import Function, read, refuse_variadic, reread
 
 
 class PythonDefinition(Definition):
@@ -166,7 +166,7 @@ def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
     try:
         found = read(function)
         if is_fixed:
-            fixed(found, "vararg")
+            refuse_variadic(found, "vararg")
         return PythonDefinition(
             found, qualname=function.__qualname__, module=function.__module__,
             doc=function.__doc__,

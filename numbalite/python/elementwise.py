@@ -9,7 +9,7 @@ from numbalite import types
 from numbalite.python import subscripts
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule, spelled
-from numbalite.python.rules import described
+from numbalite.python.rules import describe_type
 from numbalite.python.values import Value, is_complex, is_number
 
 _NAMES = ("v", "w", "u")
@@ -30,7 +30,7 @@ def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
         )
     (out,) = outputs
     if not is_number(out.type.dtype):
-        call.fail(f"the array for the result has numbers, not {described(out.type.dtype)}")
+        call.fail(f"the array for the result has numbers, not {describe_type(out.type.dtype)}")
     if out.type.readonly:
         call.fail("the array for the result is read-only in this kernel")
     names = dict(zip(_NAMES, inputs, strict=False))

@@ -31,7 +31,7 @@ from numbalite.python.calls import Call, spelled
 from numbalite.python.conditions import Told
 from numbalite.python.problem import Problem
 from numbalite.python.read import lookup
-from numbalite.python.rules import described, unified
+from numbalite.python.rules import describe_type, unified
 from numbalite.python.values import (
     AND,
     CHOICE,
@@ -42,11 +42,11 @@ from numbalite.python.values import (
     Fixed,
     Known,
     Value,
-    hull,
     is_complex,
     is_number,
     is_whole,
     number,
+    range_of_both,
     tuple_of,
 )
 from numbalite.types.inkernel import Word
@@ -143,7 +143,7 @@ class Expressions:
             return self.told.narrowed(self.variable(node), node.id)
         found, value = lookup(self.scope, node.id)
         if not found:
-            remedy = remedies.near(node.id, [*self.scope.locals, *self.scope.globals])
+            remedy = remedies.similar_name(node.id, [*self.scope.locals, *self.scope.globals])
             self.fail(node, f"the name {node.id!r} is not defined", remedy)
         return self.captured(node, node.id, value)
 
@@ -216,8 +216,8 @@ class Expressions:
         if rule is not None:
             return rule(Call(self, node, node.attr, [subscripts.element(base)]))
         self.fail(
-            node, f"{described(base.type)} has no attribute {node.attr!r} in a kernel",
-            remedies.near(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr, node.value),
+            node, f"{describe_type(base.type)} has no attribute {node.attr!r} in a kernel",
+            remedies.similar_name(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr, node.value),
         )  # fmt: skip
 
     def _member(self, node, owner):
@@ -226,7 +226,7 @@ class Expressions:
         try:
             value = getattr(owner, node.attr)
         except AttributeError as problem:
-            remedy = remedies.near(node.attr, remedies.names_of(owner))
+            remedy = remedies.similar_name(node.attr, remedies.names_of(owner))
             self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}", remedy)
         rule = builtins.builtin_value(value)
         if rule is not None:
@@ -275,7 +275,7 @@ class Expressions:
         if value.items is not None:
             return value.items
         if not isinstance(value.type, types.Tuple):
-            self.fail(node, f"{described(value.type)} is no tuple")
+            self.fail(node, f"{describe_type(value.type)} is no tuple")
         if value.is_constant:
             return tuple(map(_literal, value.constant))
         return tuple(
@@ -302,7 +302,7 @@ class Expressions:
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
-                node, f"{described(left.type)} {symbol} {described(right.type)} has no meaning in a kernel",
+                node, f"{describe_type(left.type)} {symbol} {describe_type(right.type)} has no meaning in a kernel",
                 remedies.of_arrays(left, right),
             )  # fmt: skip
         return found
@@ -320,7 +320,7 @@ class Expressions:
         operand = subscripts.element(self.value(node.operand))
         found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:
-            self.fail(node, f"the operator has no meaning for {described(operand.type)}")
+            self.fail(node, f"the operator has no meaning for {describe_type(operand.type)}")
         return found
 
     # --- truth values
@@ -342,7 +342,7 @@ class Expressions:
             return value.replace(type=types.boolean, range=(0, 1))
         if isinstance(value.type, types.Tuple):
             return number(len(value.type) > 0)
-        self.fail(node, f"{described(value.type)} is neither true nor false in a kernel",
+        self.fail(node, f"{describe_type(value.type)} is neither true nor false in a kernel",
                   remedies.of_arrays(value))  # fmt: skip
 
     def _until_decided(self, node, value_of) -> list[Value]:
@@ -395,7 +395,7 @@ class Expressions:
         *front, result = values
         items = node.values[: len(front)]
         for value, item in zip(reversed(front), reversed(items), strict=True):
-            result = self._once(value, functools.partial(self._decided, node, item, result))
+            result = self._use_once(value, functools.partial(self._decided, node, item, result))
         return result
 
     def _decided(self, node, item, rest, value):
@@ -403,7 +403,7 @@ class Expressions:
         first, second = (rest, value) if isinstance(node.op, ast.And) else (value, rest)
         return self.choice(node, self.as_truth(item, value), first, second)
 
-    def _once(self, value, use) -> Value:
+    def _use_once(self, value, use) -> Value:
         """Calls `use` with a value that it writes more than once: a variable, if the value's text contains a
         call."""
         if not value.calls:
@@ -432,9 +432,9 @@ class Expressions:
         if t is None:
             self.fail(
                 node,
-                f"the value is {described(a.type)} or {described(b.type)}, which are no one type",
+                f"the value is {describe_type(a.type)} or {describe_type(b.type)}, which are no one type",
             )
-        limits = hull(a.range, b.range) if is_whole(t) else None
+        limits = range_of_both(a.range, b.range) if is_whole(t) else None
         cxx = t
         if is_number(t):
             a, b, cxx = arithmetic.convert_branches(a, b, t)
@@ -457,7 +457,7 @@ class Expressions:
         first, rest = self.value(node.left), [self.value(one) for one in node.comparators]
         if len(rest) > 1 and any(value.calls for value in rest[:-1]):
             first = first.replace(calls=first.calls or first.loads)
-            return self._once(first, lambda value: self._chained(node, node.ops, value, rest))
+            return self._use_once(first, lambda value: self._chained(node, node.ops, value, rest))
         return self._chained(node, node.ops, first, rest)
 
     def _chained(self, node, ops, left, values) -> Value:
@@ -471,7 +471,7 @@ class Expressions:
             rest = self._chained(node, ops[1:], middle, values[1:])
             return self.joined(ast.BoolOp(ast.And(), [node, node]), [first, rest])
 
-        return self._once(values[0], hold)
+        return self._use_once(values[0], hold)
 
     def compare(self, node: ast.AST, op: type, a: Value, b: Value) -> Value:
         if op in (ast.Is, ast.IsNot):
@@ -487,7 +487,7 @@ class Expressions:
         found = _arithmetic_of(a, b).compare(op, a, b)
         if found is None:
             self.fail(
-                node, f"{described(a.type)} and {described(b.type)} cannot be compared",
+                node, f"{describe_type(a.type)} and {describe_type(b.type)} cannot be compared",
                 remedies.of_arrays(a, b),
             )  # fmt: skip
         return found
@@ -556,7 +556,7 @@ class Expressions:
                 rule = builtins.method(base.type, node.func.attr)
                 if rule is None:
                     self.fail(
-                        node, f"{described(base.type)} has no method {node.func.attr!r} in a kernel",
+                        node, f"{describe_type(base.type)} has no method {node.func.attr!r} in a kernel",
                         remedies.of_method(node.func.attr, node.func.value),
                     )  # fmt: skip
                 args = [base, *self._arguments(node)]
@@ -568,7 +568,7 @@ class Expressions:
             dtype = getattr(function.type, "dtype", None)
             if isinstance(function.type, types.Empty) and dtype is not None:
                 return builtins.cast(Call(self, node, str(dtype), self._arguments(node)), dtype)
-            self.fail(node.func, f"{described(function.type)} cannot be called")
+            self.fail(node.func, f"{describe_type(function.type)} cannot be called")
         return self._called(node, function.type.value)
 
     def _arguments(self, node):

@@ -137,7 +137,7 @@ class Flow:
             if isinstance(part, ast.NamedExpr):
                 state = self._bind(part.target, state)
             else:
-                self._use(part, state)
+                self._record_use(part, state)
         return state
 
     def _parts_of(self, node):
@@ -164,7 +164,7 @@ class Flow:
             found = self._bound[loop] = frozenset(_bound_in([loop]))
         return found
 
-    def _use(self, node, state):
+    def _record_use(self, node, state):
         found = state.get(node.id, frozenset())
         if not any(isinstance(d, Definition) for d in found):
             self.maybe_unbound.add(node)
@@ -200,7 +200,7 @@ class Flow:
     def _augassign(self, node, state):
         state = self._uses(node.value, state)
         if isinstance(node.target, ast.Name):
-            self._use(node.target, state)
+            self._record_use(node.target, state)
         return self._bind(node.target, state)
 
     def _return(self, node, state):
@@ -211,7 +211,9 @@ class Flow:
 
     def _if(self, node, state):
         state = self._uses(node.test, state)
-        return _joined(self._state_after(node.body, state), self._state_after(node.orelse, state))
+        return _merge_states(
+            self._state_after(node.body, state), self._state_after(node.orelse, state)
+        )
 
     def _while(self, node, state):
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
@@ -236,7 +238,7 @@ class Flow:
             self._loops.pop()
             again = head
             for other in (end, *continues):
-                again = _joined(again, other)
+                again = _merge_states(again, other)
             if again == head:
                 break
             head = again
@@ -244,7 +246,7 @@ class Flow:
             here.inside |= head[name] - before.get(name, frozenset()) - mark
         done = None if endless else self._state_after(node.orelse, tested)
         for other in breaks:
-            done = _joined(done, other)
+            done = _merge_states(done, other)
         return done
 
     def _break(self, node, state):
@@ -263,7 +265,7 @@ class Flow:
         return {**state, node.name: frozenset([self._define(node.name, node)])}
 
 
-def _joined(a, b):
+def _merge_states(a, b):
     if a is None or b is None:
         return b if a is None else a
     return {name: a.get(name, frozenset()) | b.get(name, frozenset()) for name in {**a, **b}}

@@ -40,7 +40,7 @@ def _grid(name: str, most: int) -> Rule:
     return rule
 
 
-def special(text: str, low: int, high: int) -> Rule:
+def special_register(text: str, low: int, high: int) -> Rule:
     """Returns the rule for a special register: an int32 in numba, unsigned in C++."""
     return lambda call: Value(types.int32, text, cxx=types.uint32, range=(low, high))
 
@@ -82,7 +82,7 @@ def _atomic_on(call, name, target, index, given):
         what = (
             "a read-only array"
             if isinstance(target.type, types.Array)
-            else rules.described(target.type)
+            else rules.describe_type(target.type)
         )
         call.fail(f"an array is wanted that can be written to, not {what}")
     indices = call.of.items(call.node, index) if isinstance(index.type, types.Tuple) else [index]
@@ -101,12 +101,12 @@ def _check_numbers(call, name, element, given):
     """Raises an error for values of an atomic operation that C++ cannot convert to the element type."""
     for value in given:
         if not is_number(value.type) and not bfloat.is_bfloat(value) and value.type != element:
-            what = rules.described(value.type)
-            call.fail(f"{what} is no value for an element of type {rules.described(element)}")
+            what = rules.describe_type(value.type)
+            call.fail(f"{what} is no value for an element of type {rules.describe_type(element)}")
         if is_complex(value.type) and not is_complex(element):
             call.fail(f"{value.type} does not fit into {element}", "z.real is its real part.")
     if name in _OF_BITS and not is_whole(element):
-        call.fail(f"takes arrays of integers, not of {rules.described(element)}")
+        call.fail(f"takes arrays of integers, not of {rules.describe_type(element)}")
 
 
 _OF_BITS = ("atomic_and", "atomic_or", "atomic_xor", "atomic_inc", "atomic_dec")
@@ -137,7 +137,7 @@ def _cached(call: Call, target: Value, index: Value) -> Value:
     dtype = getattr(t, "dtype", None)
     if not isinstance(t, (types.Array, types.Pointer)) or not is_number(dtype) or is_complex(dtype):
         call.fail(
-            f"{call.name} requires array of integer or float type, not {rules.described(t)}".removeprefix(
+            f"{call.name} requires array of integer or float type, not {rules.describe_type(t)}".removeprefix(
                 "cuda."
             )
         )
@@ -206,10 +206,10 @@ def _vote(text: str, result: Any) -> Rule:
     def rule(call):
         mask, predicate = call.numbers(2)
         if not is_whole(mask.type) or mask.type is types.boolean:
-            call.fail(f"Mask type must be an integer, not {rules.described(mask.type)}")
+            call.fail(f"Mask type must be an integer, not {rules.describe_type(mask.type)}")
         if not is_whole(predicate.type):
             call.fail(
-                f"Predicate must be an integer or boolean, not {rules.described(predicate.type)}"
+                f"Predicate must be an integer or boolean, not {rules.describe_type(predicate.type)}"
             )
         return call.made(result, text.format(_mask(mask), predicate.text), calls=True)
 
@@ -227,7 +227,7 @@ def _match_all(call):
 def _syncwarp(call):
     (mask,) = call.take("mask", optional=1)
     if mask is not None and not is_whole(mask.type):
-        call.fail(f"the mask is an integer, not {rules.described(mask.type)}")
+        call.fail(f"the mask is an integer, not {rules.describe_type(mask.type)}")
     return Value(types.void, f"__syncwarp({'' if mask is None else _mask(mask)})", calls=True)
 
 
@@ -236,7 +236,7 @@ def _random(name: str, t) -> Rule:
         states, index = call.take("states", "index")
         if not getattr(getattr(states.type, "dtype", None), "is_predefined", False):
             call.fail(
-                f"the first argument is an array of states, not {rules.described(states.type)}",
+                f"the first argument is an array of states, not {rules.describe_type(states.type)}",
                 "cuda.random.create_xoroshiro128p_states(n, seed) makes it, outside of kernels.",
             )
         where = subscripts.load(call.of, call.node, states, [index])
@@ -245,7 +245,7 @@ def _random(name: str, t) -> Rule:
     return rule
 
 
-def bits(narrow: str, wide: str) -> Rule:
+def bit_count_rule(narrow: str, wide: str) -> Rule:
     """Returns the rule for a bit-counting function with separate names for 32 and 64 bits."""
 
     def rule(call):
@@ -281,10 +281,10 @@ _MOST = (2**31 - 1) * _BLOCK
 WORDS: dict[str, Rule] = {
     "grid": _grid("grid", _MOST),
     "gridsize": _grid("gridsize", _MOST),
-    **{f"threadIdx.{x}": special(f"threadIdx.{x}", 0, _BLOCK - 1) for x in "xyz"},
-    **{f"blockIdx.{x}": special(f"blockIdx.{x}", 0, 2**31 - 2) for x in "xyz"},
-    **{f"blockDim.{x}": special(f"blockDim.{x}", 1, _BLOCK) for x in "xyz"},
-    **{f"gridDim.{x}": special(f"gridDim.{x}", 1, 2**31 - 1) for x in "xyz"},
+    **{f"threadIdx.{x}": special_register(f"threadIdx.{x}", 0, _BLOCK - 1) for x in "xyz"},
+    **{f"blockIdx.{x}": special_register(f"blockIdx.{x}", 0, 2**31 - 2) for x in "xyz"},
+    **{f"blockDim.{x}": special_register(f"blockDim.{x}", 1, _BLOCK) for x in "xyz"},
+    **{f"gridDim.{x}": special_register(f"gridDim.{x}", 1, 2**31 - 1) for x in "xyz"},
     "laneid": lambda call: Value(types.int32, "laneid()", range=(0, 31)),
     "warpsize": lambda call: Value(types.int32, "warpSize", range=(32, 32)),
     "syncthreads": intrinsic("__syncthreads()"),
@@ -323,9 +323,9 @@ WORDS: dict[str, Rule] = {
     "match_all_sync": _match_all,
     "activemask": intrinsic("int32(__activemask())", types.int32),
     "lanemask_lt": intrinsic("int32(lanemask_lt())", types.int32),
-    "popc": bits("__popc", "__popcll"),
-    "clz": bits("__clz", "__clzll"),
-    "ffs": bits("__ffs", "__ffsll"),
+    "popc": bit_count_rule("__popc", "__popcll"),
+    "clz": bit_count_rule("__clz", "__clzll"),
+    "ffs": bit_count_rule("__ffs", "__ffsll"),
     "brev": _brev,
     "fma": _fma,
     "cbrt": floating("cbrt"),

@@ -24,16 +24,16 @@ _BINARY: dict[type, Callable] = {
 def folded(node: ast.expr) -> int | float | None:
     """Returns the value of a constant expression if C++ would compute it differently, or only by a call; else None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, exponent = _value(node.left), _value(node.right)
+        base, exponent = _integer_value(node.left), _integer_value(node.right)
         if base and exponent is not None and -_MAX_BITS <= exponent < 0:
             return base**exponent
-    value = _value(node)
+    value = _integer_value(node)
     if value is None:
         return None
     parts = [part for part in tree.walk(node) if isinstance(part, ast.BinOp)]
     return (
         value
-        if any(isinstance(part.op, ast.Pow) or _is_wide(_value(part)) for part in parts)
+        if any(isinstance(part.op, ast.Pow) or _is_wide(_integer_value(part)) for part in parts)
         else None
     )
 
@@ -42,15 +42,15 @@ def _is_wide(value):
     return not -(2**63) <= value < 2**63
 
 
-def _value(node: Any) -> int | None:
+def _integer_value(node: Any) -> int | None:
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        operand = _value(node.operand)
+        operand = _integer_value(node.operand)
         return None if operand is None else _UNARY[type(node.op)](operand)
     if not isinstance(node, ast.BinOp) or type(node.op) not in _BINARY:
         return None
-    left, right = _value(node.left), _value(node.right)
+    left, right = _integer_value(node.left), _integer_value(node.right)
     if left is None or right is None:
         return None
     if isinstance(node.op, (ast.Pow, ast.LShift)):

@@ -18,10 +18,10 @@ from numbalite.python.values import (
     Sequence,
     Value,
     fits_range,
-    hull,
     is_number,
     is_whole,
     number,
+    range_of_both,
     tuple_of,
 )
 
@@ -39,7 +39,7 @@ def translate_while(of: Any, node: Any) -> None:
         of.bare(node.orelse)
         return
     of.emit(f"while ({'true' if test.is_constant else test.text}) {{")
-    _body(of, node, flag, test=node.test)
+    _emit_body(of, node, flag, test=node.test)
 
 
 def translate_for(of: Any, node: Any) -> None:
@@ -75,7 +75,7 @@ def _breaks(body):
     return False
 
 
-def _body(of, node, flag, first=(), test=None):
+def _emit_body(of, node, flag, first=(), test=None):
     """Writes the body of a loop, its closing brace and its ``else`` block."""
     of.loops.append(Loop(flag))
     of.depth += 1
@@ -105,12 +105,12 @@ def _over_range(of, node, over):
     if step.is_constant and step.constant == 0:
         of.fail(node.iter, "the step of a range is not zero")
     up, down = step.is_natural, step.range[1] <= 0
-    item = Value(t, "", range=_counted(start, stop, t, up, down))
+    item = Value(t, "", range=_counter_range(start, stop, t, up, down))
     if not isinstance(node.target, ast.Name):
         of.fail(node.target, "the items of a range are single numbers")
     definition = of.variables.record(node.target, item)
     if not of.is_final:
-        _body(of, node, flag)
+        _emit_body(of, node, flag)
         return
     variable = of.variables.variable(definition)
     bound = of.flow.bound(node)
@@ -132,7 +132,7 @@ def _over_range(of, node, over):
     kind = "int" if cxx is types.int32 and t is types.int64 else spelled(cxx)
     of.emit(f"for ({kind} {name} = {start.text}; {test}; {_advance(name, step)}) {{")
     first = [] if is_counter else [lambda: of.bind(node.target, counter)]
-    _body(of, node, flag, first)
+    _emit_body(of, node, flag, first)
 
 
 def _advance(name, step):
@@ -143,7 +143,7 @@ def _advance(name, step):
     return f"{name} += {step.text}"
 
 
-def _counted(start, stop, t, up, down):
+def _counter_range(start, stop, t, up, down):
     """Returns the range (lowest, highest) of the counter in the body; None if it may exceed its type."""
     if up:
         found = (start.range[0], max(stop.range[1] - 1, start.range[0]))
@@ -181,7 +181,7 @@ def _over_items(of, node, over):
             name = of.fresh("items")
             of.emit(f"const {spelled(element)} {name}[] = {{{texts}}};")
             ranges = [item.range for item in over.items]
-            found = functools.reduce(hull, ranges) if is_whole(element) else None
+            found = functools.reduce(range_of_both, ranges) if is_whole(element) else None
             _over_elements(of, node, Value(element, "", range=found), name, flag)
             return
     index = of.fresh("k")
@@ -191,7 +191,7 @@ def _over_items(of, node, over):
     count, item = _nth(of, node.iter, over, counter)
     limit = _steady(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
-    _body(of, node, flag, [lambda: of.bind(node.target, item)])
+    _emit_body(of, node, flag, [lambda: of.bind(node.target, item)])
 
 
 def _over_elements(of, node, item, text, flag):
@@ -199,7 +199,7 @@ def _over_elements(of, node, item, text, flag):
     element = item.type
     definition = of.variables.record(node.target, item)
     if not of.is_final:
-        _body(of, node, flag)
+        _emit_body(of, node, flag)
         return
     variable = of.variables.variable(definition)
     is_own = variable.place.node is node.target and of.variables.web_type(definition.web) == element
@@ -209,7 +209,7 @@ def _over_elements(of, node, item, text, flag):
     kind = f"{element.cxx} &" if isinstance(element, types.Record) else f"{spelled(element)} "
     of.emit(f"for ({kind}{name} : {text}) {{")
     first = [] if is_own else [lambda: of.bind(node.target, Value(element, name))]
-    _body(of, node, flag, first)
+    _emit_body(of, node, flag, first)
 
 
 def _type_of_items(over):
@@ -278,7 +278,7 @@ def _nth(of, node, over, k):
     remedy = "Loops go over range(n), arrays and tuples."
     if isinstance(t, types.Tuple) and t.types:
         remedy = "Its items are of several types: for x in literal_unroll(t) (from numba) writes the body once for each."
-    of.fail(node, f"there is no loop over {rules.described(t)}", remedy)
+    of.fail(node, f"there is no loop over {rules.describe_type(t)}", remedy)
 
 
 def _nth_of_steps(node, start, stop, step, k):

@@ -86,7 +86,7 @@ def from_buffer(call: Any) -> Value:
     t = array.type
     if not isinstance(t, types.Array) or not _is_dense(call, t):
         call.fail(
-            f"takes an array whose elements lie one behind the other, not {rules.described(t)}"
+            f"takes an array whose elements lie one behind the other, not {rules.describe_type(t)}"
         )
     pointer = types.Pointer(t.dtype, t.readonly)
     return Value(pointer, f"{array.at(PRIMARY)}.data()", loads=True)

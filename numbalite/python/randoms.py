@@ -29,7 +29,7 @@ def _on_cpu(rule: Rule) -> Rule:
     return checked
 
 
-def _drawn(function: str, *names: str, defaults: Any = ()) -> Rule:
+def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
     """Returns the rule for a CPU function that draws a float64 from a distribution. `defaults` are the values of the last
     parameters, used if the call omits them."""
 
@@ -66,19 +66,19 @@ def _seed(call) -> Value:
     return call.made(types.void, f"random_seed({value.text})", calls=True)
 
 
-_UNIFORM = _drawn("random_uniform")
-_NORMAL = _drawn("random_normal")
+_UNIFORM = _distribution_rule("random_uniform")
+_NORMAL = _distribution_rule("random_normal")
 RULES: dict[Any, Rule] = {
     **dict.fromkeys((random.random, np.random.random, np.random.rand), _UNIFORM),
     **dict.fromkeys((np.random.random_sample, np.random.ranf, np.random.sample), _UNIFORM),
     **dict.fromkeys((np.random.randn, np.random.standard_normal), _NORMAL),
-    random.uniform: _drawn("random_uniform", "a", "b"),
-    np.random.uniform: _drawn("random_uniform", "low", "high", defaults=(0, 1)),
+    random.uniform: _distribution_rule("random_uniform", "a", "b"),
+    np.random.uniform: _distribution_rule("random_uniform", "low", "high", defaults=(0, 1)),
     **dict.fromkeys(
         (random.gauss, random.normalvariate),
-        _drawn("random_normal", "mu", "sigma", defaults=(0, 1)),
+        _distribution_rule("random_normal", "mu", "sigma", defaults=(0, 1)),
     ),
-    np.random.normal: _drawn("random_normal", "loc", "scale", defaults=(0, 1)),
+    np.random.normal: _distribution_rule("random_normal", "loc", "scale", defaults=(0, 1)),
     random.randint: _integer(True, "a", "b"),
     np.random.randint: _integer(False, "low", "high"),
     random.randrange: _integer(False, "start", "stop"),

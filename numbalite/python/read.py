@@ -41,7 +41,7 @@ class Function:
         self.parameters = tuple(arg.arg for arg in tree.parameters(node.args))
         self.rest = node.args.vararg.arg if node.args.vararg else ""
         """The parameter that is a tuple of all arguments that no other one takes."""
-        self.body = _body(node)
+        self.body = _body_statements(node)
         if source is None:
             source = "".join(linecache.getlines(file)[self.first_line - 1 : node.end_lineno])
         self.source = source
@@ -141,7 +141,7 @@ def _in_a_line(node):
     return getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
 
 
-def fixed(function: Function, *which: str) -> None:
+def refuse_variadic(function: Function, *which: str) -> None:
     """Raises Problem for a parameter of this kind: "vararg" (*a), "kwarg" (**a)."""
     for extra in (getattr(function.node.args, name) for name in which):
         if extra is not None:
@@ -158,7 +158,7 @@ def _defaults(function):
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def _body(node):
+def _body_statements(node):
     if isinstance(node, ast.Lambda):
         returned = ast.Return(node.body)
         ast.copy_location(returned, node.body)

@@ -15,7 +15,7 @@ from numbalite.python.values import Value, is_complex, is_number, is_whole
 
 def _sums(t: Any) -> Any:
     """Returns the type of the sum of elements of this type: a 64-bit integer for integers."""
-    return rules.widened(t) if is_whole(t) else t
+    return rules.widened_integer(t) if is_whole(t) else t
 
 
 def _averages(t: Any) -> Any:
@@ -58,7 +58,7 @@ def _reduction(name: str) -> Rule:
         is_one = is_number(array.type)  # a number, or an array without dimensions
         dtype = array.type if is_one else getattr(array.type, "dtype", None)
         if not is_one and not (isinstance(array.type, types.Array) and is_number(dtype)):
-            call.fail(f"takes an array of numbers, not {rules.described(array.type)}")
+            call.fail(f"takes an array of numbers, not {rules.describe_type(array.type)}")
         if is_complex(dtype) and not complex_too:
             call.fail(f"takes real numbers, not {dtype}")
         if name.removeprefix("nan").removeprefix("arg") in ("min", "max"):
@@ -71,12 +71,12 @@ def _reduction(name: str) -> Rule:
     return rule
 
 
-def added(call: Call, array: Value, start: Any) -> Value:
+def sum_from(call: Call, array: Value, start: Any) -> Value:
     """Python's sum of an array, with a start value of this type."""
     dtype = getattr(array.type, "dtype", None)
     if not isinstance(array.type, types.Array) or array.type.ndim != 1 or not is_number(dtype):
         call.fail(
-            f"takes a tuple, or an array of numbers with one dimension, not {rules.described(array.type)}"
+            f"takes a tuple, or an array of numbers with one dimension, not {rules.describe_type(array.type)}"
         )
     t = rules.common(start, dtype)
     text = f"np_sum<{spelled(t)}>({subscripts.as_view(array).text})"

@@ -143,7 +143,7 @@ def names_of(owner: Any) -> list[str]:
     return [*dir(owner), *words]
 
 
-def near(name: str, names: Iterable[str]) -> str:
+def similar_name(name: str, names: Iterable[str]) -> str:
     """Returns a name that the user may have meant."""
     names = [n for n in names if not n.startswith("_")]
     if max(map(len, names), default=9) == 1:

@@ -19,7 +19,7 @@ from numbalite.types.inkernel import Word
 _SIGNED, _UNSIGNED = types.int64, types.uint64
 
 
-def widened(t: Any) -> Any:
+def widened_integer(t: Any) -> Any:
     """Returns the result type of arithmetic on this integer type."""
     return _UNSIGNED if t.dtype.kind == "u" and t.size == 8 else _signed_or_unsigned(t)
 
@@ -105,7 +105,7 @@ def stored(t: Any) -> Any:
     return t.view if isinstance(t, Fixed) else t
 
 
-def described(t: Any) -> str:
+def describe_type(t: Any) -> str:
     """Returns a description of a type, for messages."""
     if isinstance(t, Known):
         return _described_object(t.value)
@@ -144,7 +144,9 @@ def _described_object(value):
 def promoted(a: Any, b: Any) -> Any:
     """Returns the type of an operation on these two numbers by C++'s arithmetic conversions."""
     if is_complex(a) or is_complex(b):
-        return types.scalar(np.promote_types(a.dtype, b.dtype)) if not _mixed(a, b) else None
+        return (
+            types.scalar(np.promote_types(a.dtype, b.dtype)) if not _is_any_integer(a, b) else None
+        )
     for real in (types.float64, types.float32, types.float16):
         if real in (a, b):
             return real
@@ -156,5 +158,5 @@ def promoted(a: Any, b: Any) -> Any:
     return a if a.size > b.size else b
 
 
-def _mixed(a, b):
+def _is_any_integer(a, b):
     return is_whole(a) or is_whole(b)

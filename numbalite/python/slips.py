@@ -121,8 +121,8 @@ class _Branches:
                 self._reads(
                     statement.iter if isinstance(statement, ast.For) else statement.test, partly
                 )
-                inside = _bound([statement])
-                for name in _named([statement]):
+                inside = _assigned_names([statement])
+                for name in _used_names([statement]):
                     partly.pop(name, None)
                 known |= inside
                 continue
@@ -130,12 +130,12 @@ class _Branches:
                 self._reads(statement, partly)
                 return True
             if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
-                for name in _named([statement]):
+                for name in _used_names([statement]):
                     partly.pop(name, None)
-                known |= _bound([statement])
+                known |= _assigned_names([statement])
                 continue
             self._reads(statement, partly)
-            for name in _bound([statement]):
+            for name in _assigned_names([statement]):
                 partly.pop(name, None)
                 known.add(name)
         return False
@@ -144,7 +144,7 @@ class _Branches:
         self._reads(statement.test, partly)
         sides, gone = [], []
         for body in (statement.body, statement.orelse):
-            for name in _named(body):
+            for name in _used_names(body):
                 partly.pop(name, None)  # perhaps under the same condition
             inside, unsure = set(known), {}
             gone.append(self._block(body, inside, unsure))
@@ -174,7 +174,7 @@ class _Branches:
         return any(name in self._local_names() for name in names)
 
     def _local_names(self):
-        return _bound(self.function.body) | set(self.function.parameters)
+        return _assigned_names(self.function.body) | set(self.function.parameters)
 
     def _reads(self, node, partly):
         for part in _unconditional(node):
@@ -209,7 +209,7 @@ def _unconditional(node) -> list[Any]:
     return found
 
 
-def _bound(body) -> set[str]:
+def _assigned_names(body) -> set[str]:
     """Returns the names of the variables that statements assign."""
     found = set()
     for statement in body:
@@ -221,7 +221,7 @@ def _bound(body) -> set[str]:
     return found
 
 
-def _named(body) -> set[str]:
+def _used_names(body) -> set[str]:
     """Returns the names of the variables that statements read or assign."""
     return {
         node.id for statement in body for node in tree.walk(statement) if isinstance(node, ast.Name)

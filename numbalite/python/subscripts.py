@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numbalite import types
 from numbalite.python import arithmetic, remedies
 from numbalite.python.problem import Problem
-from numbalite.python.rules import described
+from numbalite.python.rules import describe_type
 from numbalite.python.values import (
     PRIMARY,
     UNARY,
@@ -166,7 +166,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
                 return field(of, node, base, named.value)
             if has_fields(t, named.value):
                 return fields(base, named.value)
-            of.fail(node, f"{described(t)} has no field {named.value!r}")
+            of.fail(node, f"{describe_type(t)} has no field {named.value!r}")
     if isinstance(t, types.Record) and len(items) == 1 and _is_place(t, items[0]):
         names: Any = t.dtype.names
         return field(of, node, base, names[items[0].constant])
@@ -176,7 +176,7 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
         return _pointer_element(of, node, base, items)
     if not isinstance(t, types.Array):
         remedy = remedies.of_value(t.value) if isinstance(t, Known) else ""
-        of.fail(node, f"{described(t)} has no elements", remedy)
+        of.fail(node, f"{describe_type(t)} has no elements", remedy)
     if Ellipsis in items:
         at = items.index(Ellipsis)
         missing = t.ndim - len(items) + 1
@@ -208,7 +208,7 @@ def _index(of, node, base, axis, item: Value) -> str:
     if not is_whole(item.type):
         of.fail(
             node,
-            f"{described(item.type)} is not a valid index: an index is an integer",
+            f"{describe_type(item.type)} is not a valid index: an index is an integer",
             _integer(node, item),
         )
     if item.is_natural:
@@ -222,7 +222,7 @@ def _index(of, node, base, axis, item: Value) -> str:
 def _integer(node, item):
     """Returns a hint how to convert an object to an integer; "" if there is none."""
     if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
-        return f"{described(item.type)}.x is one."
+        return f"{describe_type(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
         names = ", ".join("ijklmn"[: len(item.type)])
         return f"A tuple is unpacked first: {names} = ..."
@@ -258,7 +258,7 @@ def _sliced(of, node, base, items):
         kept += 1
         for part in item:
             if part is not None and not is_whole(part.type) and not _is_none(part):
-                of.fail(node, f"the parts of a slice are integers, not {described(part.type)}")
+                of.fail(node, f"the parts of a slice are integers, not {describe_type(part.type)}")
         texts = ["none_type()" if p is None or _is_none(p) else p.text for p in item]
         while texts and texts[-1] == "none_type()":
             texts.pop()
@@ -342,7 +342,7 @@ def field(of: Any, node: ast.AST, value: Value, name: str) -> Value:
     """``r.x``, ``r["x"]``"""
     record = value.type.dtype if isinstance(value.type, types.Array) else value.type
     if not isinstance(record, types.Record) or name not in (record.dtype.names or ()):
-        of.fail(node, f"{described(record)} has no field {name!r}")
+        of.fail(node, f"{describe_type(record)} has no field {name!r}")
     dtype = record.dtype[name]
     text = f"{value.at(PRIMARY)}.{name}"
     if dtype.subdtype is not None:

@@ -16,12 +16,12 @@ from numbalite.python import arithmetic, loops, rules, subscripts, tree
 from numbalite.python.bindings import INDENT, Bindings, Line, mentions
 from numbalite.python.branches import Decided, pruned
 from numbalite.python.calls import quoted, spelled
-from numbalite.python.conditions import leaves
+from numbalite.python.conditions import is_leaving
 from numbalite.python.declarations import Blocks
 from numbalite.python.doubles import Doubles
 from numbalite.python.flow import Flow, free_names
 from numbalite.python.problem import Problem
-from numbalite.python.read import Function, fixed, lookup
+from numbalite.python.read import Function, lookup, refuse_variadic
 from numbalite.python.unroll import literal_unroll, unrolled
 from numbalite.python.values import (
     AND,
@@ -82,7 +82,7 @@ class Translator(Bindings):
         self.arguments = {name: t for name, t in given.items() if name not in self.fixed}
         self.parameters = tuple(cxx_name(name) for name in self.arguments)
         self.decided: Decided = {}
-        self._begin(unrolled(function.body, self._is_unroll, self._count))
+        self._begin(unrolled(function.body, self._is_unroll, self._tuple_length))
         self.lines: list[Line] = []
         self.depth = 1
         self.at: Any = None
@@ -118,7 +118,7 @@ class Translator(Bindings):
             return getattr(module, node.attr, None) is literal_unroll
         return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
 
-    def _count(self, node: ast.expr) -> int | None:
+    def _tuple_length(self, node: ast.expr) -> int | None:
         """Returns the number of items of a tuple: an argument, one of the Python scope, or a tuple
         display."""
         if isinstance(node, ast.Tuple):
@@ -135,7 +135,7 @@ class Translator(Bindings):
 
     def run(self) -> Translation:
         """Raises Problem; NotYet if a type depends only on itself."""
-        fixed(self.function, "kwarg")
+        refuse_variadic(self.function, "kwarg")
         try:
             return self._run()
         except NotYet as unknown:
@@ -161,7 +161,7 @@ class Translator(Bindings):
 
     def _run(self) -> Translation:
         is_new = self._round()
-        if not is_new or not self._finished():
+        if not is_new or not self._is_converged():
             self._find_types(is_new)
             self._emit()
         self._drop_unused()
@@ -185,10 +185,10 @@ class Translator(Bindings):
         not happen."""
         self.variables.settle()
         self.is_final = True
-        self._narrow()
+        self._narrow_counters()
         return self._round()
 
-    def _finished(self) -> bool:
+    def _is_converged(self) -> bool:
         """Was one round enough? Then the last one changes no type, and no other one is needed."""
         try:
             if not self._emit():
@@ -247,7 +247,7 @@ class Translator(Bindings):
             if len(said) == 1 and said[0].number == self.function.node.lineno:
                 self.lines.remove(said[0])
 
-    def _narrow(self):
+    def _narrow_counters(self):
         """Counters of loops with small constant bounds are ints, as in handwritten C++."""
         for definition in (self.flow.definition(n) for n in self._counters()):
             variable = self.variables.variable(definition)
@@ -268,7 +268,7 @@ class Translator(Bindings):
             if self.declared_result is None and not isinstance(self.result, types.Empty):
                 raise Problem(
                     self.function.node,
-                    f"{self.function.name} returns {rules.described(self.result)} on one way, and nothing "
+                    f"{self.function.name} returns {rules.describe_type(self.result)} on one way, and nothing "
                     "on another",
                     "Return a value at the end, too.",
                 )
@@ -324,7 +324,7 @@ class Translator(Bindings):
             if statement not in self.flow.reached:
                 break
             self.statement(statement)
-            if leaves(statement):
+            if is_leaving(statement):
                 self.told.add(self, statement.test, False)
         self.told.back(before)
 
@@ -386,7 +386,7 @@ class Translator(Bindings):
         if isinstance(value.type, Sequence):
             self.fail(
                 node.value,
-                f"{rules.described(value.type)} cannot be assigned in a kernel",
+                f"{rules.describe_type(value.type)} cannot be assigned in a kernel",
                 f"Write it in a loop: for ... in {ast.unparse(node.value)}: ...",
             )
         if (
@@ -450,7 +450,7 @@ class Translator(Bindings):
             return None
         if is_complex(right.type) and not is_complex(left.type):
             return None
-        expected = arithmetic.plain(left, symbol, right)
+        expected = arithmetic.operand_texts(left, symbol, right)
         if result.text not in expected and not (is_whole(left.type) and is_whole(right.type)):
             return None
         if symbol == "/" and is_whole(left.type):
@@ -520,14 +520,14 @@ class Translator(Bindings):
             value = Value(types.void)
         t = rules.stored(value.type)
         if isinstance(t, Known):
-            self.fail(node, f"{rules.described(t)} cannot be returned")
+            self.fail(node, f"{rules.describe_type(t)} cannot be returned")
         if value.type is types.void and value.calls:
             self.emit(f"{value.text};")
         if self.declared_result is None and self.result is not None and self.result != t:
             joined = rules.unified(self.result, t)
             if joined is None:
                 here, there = (
-                    "None" if r is types.void else rules.described(r) for r in (t, self.result)
+                    "None" if r is types.void else rules.describe_type(r) for r in (t, self.result)
                 )
                 self.fail(
                     node, f"{self.function.name} returns {here} here, and {there} elsewhere: the two have no "

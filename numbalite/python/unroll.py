@@ -26,12 +26,15 @@ def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) ->
     tuple.
     """
     marked = [
-        n for s in body for n in tree.walk(s) if isinstance(n, ast.For) and _marked(n, is_marker)
+        n
+        for s in body
+        for n in tree.walk(s)
+        if isinstance(n, ast.For) and _is_marked_loop(n, is_marker)
     ]
     return _Unroll(is_marker, count).block(copy.deepcopy(body)) if marked else body
 
 
-def _marked(node, is_marker):
+def _is_marked_loop(node, is_marker):
     return isinstance(node.iter, ast.Call) and is_marker(node.iter.func)
 
 
@@ -48,7 +51,7 @@ class _Unroll(ast.NodeTransformer):
         return found
 
     def visit_For(self, node):
-        if not _marked(node, self.is_marker):
+        if not _is_marked_loop(node, self.is_marker):
             return self.generic_visit(node)
         of = node.iter.args[0] if node.iter.args else node.iter
         n = self.count(of)

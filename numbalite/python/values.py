@@ -158,7 +158,7 @@ def fits_range(inner: Range | None, t: Any) -> bool:
     return inner is not None and low <= inner[0] and inner[1] <= high
 
 
-def hull(a: Range | None, b: Range | None) -> Range | None:
+def range_of_both(a: Range | None, b: Range | None) -> Range | None:
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 

@@ -28,9 +28,9 @@ from numbalite.python.values import (
     Value,
     fits_range,
     full_range,
-    hull,
     is_number,
     is_whole,
+    range_of_both,
 )
 
 _ROUNDS_UNTIL_WIDENED = 2
@@ -86,7 +86,7 @@ class Variables:
             if new is None:
                 raise Problem(
                     node,
-                    f"{definition.name} is {rules.described(old)} and {rules.described(value.type)}",
+                    f"{definition.name} is {rules.describe_type(old)} and {rules.describe_type(value.type)}",
                 )
         if old != new:
             self.types[definition] = new
@@ -106,7 +106,7 @@ class Variables:
     def _record_range(self, definition, found, t):
         if definition in self.ranges:
             old = self.ranges[definition]
-            found = hull(old, found)
+            found = range_of_both(old, found)
             if found == old:
                 return
             if self.round > _ROUNDS_UNTIL_WIDENED and found is not None:
@@ -135,10 +135,10 @@ class Variables:
             if joined is None:
                 raise Problem(
                     definition.node,
-                    f"{definition.name} is {rules.described(t)} here, and {rules.described(result)} "
+                    f"{definition.name} is {rules.describe_type(t)} here, and {rules.describe_type(result)} "
                     "elsewhere: the two have no type in common",
                     "Give one of the two another name.",
-                    [(first.node, f"{first.name} is {rules.described(self.types[first])}")],
+                    [(first.node, f"{first.name} is {rules.describe_type(self.types[first])}")],
                 )
             result = joined
         return result
@@ -171,7 +171,7 @@ class Variables:
         if is_whole(t):
             limits = self.ranges.get(known[0])
             for d in known[1:]:
-                limits = hull(limits, self.ranges.get(d))
+                limits = range_of_both(limits, self.ranges.get(d))
         constant = self.constants.get(known[0], NOTHING) if len(web.definitions) == 1 else NOTHING
         cxx = (variable and variable.cxx) or stored
         if is_number(t) and not is_whole(t) and constant is not NOTHING:

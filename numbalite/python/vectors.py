@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbalite import types
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call
-from numbalite.python.rules import described
+from numbalite.python.rules import describe_type
 from numbalite.python.values import PRIMARY, Value, is_number
 
 
@@ -24,7 +24,7 @@ def _components(call, value):
     if is_number(value.type):
         return [value]
     if not isinstance(value.type, types.Vector):
-        call.fail(f"is made of numbers and vectors, not of {described(value.type)}")
+        call.fail(f"is made of numbers and vectors, not of {describe_type(value.type)}")
     if value.calls:
         call.fail(
             "the vector would be computed once for each of its numbers",

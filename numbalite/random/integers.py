@@ -83,12 +83,12 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
     result = parameters.result("integers", shape, dtype, out, stream)
     arrays = [
         parameters.spread("integers", name, values, parameters.REAL, values.dtype, shape, stream)
-        for name, values in (("low", _wrapped(first).view(np.int64)), ("high", _wrapped(width)))
+        for name, values in (("low", _as_uint64(first).view(np.int64)), ("high", _as_uint64(width)))
     ]
     made(result, bits, stream, arrays)
     return result if out is None else out
 
 
-def _wrapped(values):
+def _as_uint64(values):
     """Returns Python ints in an array as 64 bits each."""
     return np.asarray(np.asarray(values) % 2**64).astype(np.uint64)

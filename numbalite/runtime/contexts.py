@@ -52,7 +52,7 @@ def forget_order() -> None:
     _stacks.__dict__.clear()
 
 
-def forget(number: int) -> None:
+def reset_manager(number: int) -> None:
     """Resets the device's memory manager, before its context is destroyed."""
     from numbalite.runtime import managers
 
@@ -61,8 +61,8 @@ def forget(number: int) -> None:
 
 def close(number: int) -> None:
     """Closes a device: resets its memory manager, drops all traces and closes its context."""
-    forget(number)
-    traced.forget()
+    reset_manager(number)
+    traced.drop_traces()
     _core.close_device(number)
 
 

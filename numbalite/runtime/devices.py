@@ -71,7 +71,7 @@ def cuda_error() -> str | None:
     return _core.probe()
 
 
-def _kind():
+def _driver_kind():
     """Returns the kind of the driver that is open, or would be opened."""
     if _core.is_open():
         return _core.driver_kind()
@@ -99,7 +99,7 @@ def is_simulated() -> bool:
     >>> cuda.is_simulated() in (True, False)
     True
     """
-    return _kind() == "sim"
+    return _driver_kind() == "sim"
 
 
 simulator_is_available = False
@@ -127,7 +127,7 @@ def is_available() -> bool:
 
         if _simulator_counts():
             return True
-        return _kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
+        return _driver_kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
     except Exception:
         return False
 
@@ -230,7 +230,7 @@ class Device:
         RuntimeError while host arrays use its memory (managed or write-combined arrays; on the simulator also
         results of np.from_dlpack): reading them afterwards would crash.
         """
-        contexts.forget(self.id)
+        contexts.reset_manager(self.id)
         _core.reset_device(self.id)
 
     def synchronize(self) -> None:

@@ -154,10 +154,10 @@ class IpcHandle:
         steps = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
         low = sum(step for step in steps if step < 0)
         high = sum(step for step in steps if step > 0) + dtype.itemsize
-        if 0 not in shape and (self.offset + low < 0 or high > self._reach()):
+        if 0 not in shape and (self.offset + low < 0 or high > self._bytes_past_offset()):
             raise ValueError(f"an array of shape {shape} and {dtype} is larger than the memory")
 
-    def _reach(self):
+    def _bytes_past_offset(self):
         memory = self._opened
         offset = self.offset if isinstance(memory, _core.IpcMemory) else 0
         return memory.nbytes - offset

@@ -79,7 +79,7 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
     return short
 
 
-def spread(
+def broadcast_strides(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Strides that broadcast an array of this shape and these strides to the shape `wanted`."""

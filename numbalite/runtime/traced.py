@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def forget() -> None:
+def drop_traces() -> None:
     """Drops all traces, so that their kernels can be unloaded."""
     for one in tuple(_all):
         one._traces.clear()

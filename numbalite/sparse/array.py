@@ -310,7 +310,9 @@ class SparseArray(construct.Sparse, abc.ABC):
         return products.matmul(self, other, out)
 
     def __matmul__(self, other: Any) -> Any:
-        made = products.warm(self, other) if isinstance(other, _core.DeviceArray) else None
+        made = (
+            products.multiply_by_plan(self, other) if isinstance(other, _core.DeviceArray) else None
+        )
         return products.matmul(self, other, None) if made is None else made
 
     def __rmatmul__(self, other: Any) -> Any:

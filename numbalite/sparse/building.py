@@ -128,7 +128,8 @@ def diags_array(
     dtype = np.result_type(*diagonals) if dtype is None else dtype
     dtype = construct.stored_dtype("diags_array", dtype)
     diagonals = [
-        _fitted(one.astype(dtype, copy=False), k, shape) for one, k in zip(diagonals, offsets)
+        _diagonal_of_length(one.astype(dtype, copy=False), k, shape)
+        for one, k in zip(diagonals, offsets)
     ]
     return _with_diagonals(diagonals, offsets, shape).asformat(format)
 
@@ -142,7 +143,7 @@ def _length(rows, columns, k):
     return min(rows + k, columns - k, rows, columns)
 
 
-def _fitted(diagonal, k, shape):
+def _diagonal_of_length(diagonal, k, shape):
     length = _length(*shape, k)
     if length < 0:
         raise ValueError(f"diags_array: offset {k} is outside of shape {shape}")

@@ -44,7 +44,7 @@ class dia_array(SparseArray):
             dtype = construct.stored_dtype(name, dtype)
         is_pair = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
         with construct.on_device_of(arg1):
-            made = self._read(name, arg1, shape, dtype) if is_pair else _converted(arg1, dtype)
+            made = self._read(name, arg1, shape, dtype) if is_pair else _as_dia_array(arg1, dtype)
         if shape is not None and construct.shape_of(name, shape) != made.shape:
             raise ValueError(f"{name}: shape is {shape!r}, the array has shape {made.shape}")
         self._set(made.data.copy() if copy else made.data, made._offsets, made.shape)
@@ -181,7 +181,7 @@ class dia_array(SparseArray):
 
     # ---- operations on diagonals
 
-    def _combined(self, other, ufunc):
+    def _combine_diagonals(self, other, ufunc):
         """ufunc(self, other) of two dia_arrays of equal shape, for add, subtract and multiply.
 
         The result has the diagonals that both arrays have (multiply), or that one of them has."""
@@ -241,7 +241,7 @@ class dia_array(SparseArray):
         return self.tocsr()[key]
 
 
-def _converted(given, dtype):
+def _as_dia_array(given, dtype):
     """Returns a dia_array from a sparse array of any format, a dense array or a shape."""
     if construct.is_shape(given):
         shape = construct.shape_of("dia_array", given)

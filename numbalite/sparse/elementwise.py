@@ -140,30 +140,30 @@ def _broadcast(a, shape):
 # --------------------------------------------------------------------------------- two sparse arrays
 
 
-def merged(a: Any, b: Any, ufunc: Any) -> Any:
+def apply_binary(a: Any, b: Any, ufunc: Any) -> Any:
     """ufunc(a, b) of two sparse arrays of equal shape, for the ufuncs of `_MERGES`; stores no zeros. Waits."""
     if a.shape != b.shape:
         raise ValueError(f"sparse arrays of shapes {a.shape} and {b.shape} do not fit")
     products.same_device(a, b)
     if a.ndim == 1:
         left, right = (one.reshape((1, -1)).tocsr() for one in (a, b))
-        return merged(left, right, ufunc).reshape(a.shape)
+        return apply_binary(left, right, ufunc).reshape(a.shape)
     if a.format == "dia":
         if b.format == "dia" and ufunc in _BY_DIAGONALS:
-            return a._combined(b, ufunc)
+            return a._combine_diagonals(b, ufunc)
         a = a.tocsc() if b.format == "csc" and ufunc is np.add else a.tocsr()
     if a.format == "csc":
-        return merged(a.T, b.tocsc().T, ufunc).T
+        return apply_binary(a.T, b.tocsc().T, ufunc).T
     dtype = np.result_type(a.dtype, b.dtype)
     if ufunc is np.subtract and dtype.kind == "b":
         raise TypeError("sparse arrays of booleans are not subtracted: use A != B")
     with arguments.on_device_of(a.data):
         left, right = (products.canonical_rows(one, dtype) for one in (a, b))
-        made = _merged(*products.same_indices(left, right), _MERGES[ufunc])
+        made = _merge_patterns(*products.same_indices(left, right), _MERGES[ufunc])
     return made.astype(bool) if ufunc in _COMPARISONS else made
 
 
-def _merged(left, right, operation):
+def _merge_patterns(left, right, operation):
     rows, kind = left.shape[0], left.indices.dtype
     stored = left.data.size + right.data.size
     data, indices = left.data[:0], left.indices[:0]
@@ -199,7 +199,7 @@ def subtract(a: Any, b: Any) -> Any:
 
 def _sum(a, b, ufunc):
     if issparse(b):
-        return merged(a, b, ufunc)
+        return apply_binary(a, b, ufunc)
     if _is_number(b):
         if _read(b) != 0:
             raise NotImplementedError(
@@ -214,7 +214,7 @@ def multiply(a: Any, b: Any) -> Any:
     b = construct.operand(b)
     if issparse(b):
         shape = np.broadcast_shapes(a.shape, b.shape)
-        return merged(_broadcast(a, shape), _broadcast(b, shape), np.multiply)
+        return apply_binary(_broadcast(a, shape), _broadcast(b, shape), np.multiply)
     if _is_number(b):
         return a.map(lambda data: np.multiply(data, b))
     return _with_dense(a, b, np.multiply) if _is_dense(b) else NotImplemented
@@ -275,7 +275,7 @@ _COMPARISONS = (
 )  # fmt: skip
 
 
-def _filled(a, ufunc, *both):
+def _apply_dense(a, ufunc, *both):
     """ufunc(...) of dense arrays, as a sparse array, for results of which nearly all elements are nonzero."""
     warn(
         f"{ufunc.__name__} is not 0 where nothing is stored: the result stores all elements",
@@ -300,7 +300,7 @@ def compare(a: Any, b: Any, ufunc: Any) -> Any:
     if issparse(b):
         if a.shape != b.shape and ufunc in (np.equal, np.not_equal):
             return ufunc is np.not_equal
-        return merged(a, b, ufunc) if ufunc in _MERGES else _filled(a, ufunc, a, b)
+        return apply_binary(a, b, ufunc) if ufunc in _MERGES else _apply_dense(a, ufunc, a, b)
     if _is_dense(b):
         return ufunc(a.toarray(), arguments.array(b))
     return _with_number(a, b, ufunc) if _is_number(b) else NotImplemented
@@ -310,7 +310,7 @@ def extreme(a: Any, b: Any, ufunc: Any) -> Any:
     """Returns the element-wise maximum or minimum of a sparse array and another operand."""
     b = construct.operand(b)
     if issparse(b):
-        return merged(a, b, ufunc)
+        return apply_binary(a, b, ufunc)
     if _is_dense(b):
         return ufunc(a.toarray(), arguments.array(b))
     if not _is_number(b):
@@ -321,7 +321,7 @@ def extreme(a: Any, b: Any, ufunc: Any) -> Any:
 def _with_number(a, number, ufunc):
     number = _read(number)
     if not _is_zero(ufunc, a.dtype, number):
-        return _filled(a, ufunc, a, number)
+        return _apply_dense(a, ufunc, a, number)
     a = a._listed() if a.format != "coo" or a.ndim == 1 else a.tocsr()
     made = mapped(a, lambda data: ufunc(data, number))
     return made._elements_where(np.not_equal(made.data, 0))

@@ -132,8 +132,12 @@ class Compressed(SparseArray):
         if self.nnz:
             np.cumsum(mask, dtype=counts.dtype, out=counts[1:])
         places = np.flatnonzero(mask)
-        indptr = products.taken(counts, self.indptr)
-        parts = products.taken(self.data, places), products.taken(self.indices, places), indptr
+        indptr = products.take_unchecked(counts, self.indptr)
+        parts = (
+            products.take_unchecked(self.data, places),
+            products.take_unchecked(self.indices, places),
+            indptr,
+        )
         return self._from_parts(parts, self.shape, self._is_sorted)
 
     def copy(self) -> Any:
@@ -172,7 +176,7 @@ class Compressed(SparseArray):
         )
         return made.copy() if copy else made
 
-    def _turned(self):
+    def _convert_csr_csc(self):
         """Returns the array converted between csr and csc."""
         return products.transposed(self)
 
@@ -211,7 +215,7 @@ class csr_array(Compressed):
         return self.copy() if copy else self
 
     def tocsc(self, copy: bool = False) -> csc_array:
-        return csc_array._from_parts(self._turned(), self.shape, self._is_sorted)
+        return csc_array._from_parts(self._convert_csr_csc(), self.shape, self._is_sorted)
 
 
 class csc_array(Compressed):
@@ -225,7 +229,7 @@ class csc_array(Compressed):
         return self.copy() if copy else self
 
     def tocsr(self, copy: bool = False) -> csr_array:
-        return csr_array._from_parts(self._turned(), self.shape, self._is_sorted)
+        return csr_array._from_parts(self._convert_csr_csc(), self.shape, self._is_sorted)
 
 
 class coo_array(SparseArray):
@@ -248,14 +252,14 @@ class coo_array(SparseArray):
         if is_triplet:
             data, coords, found = self._read(name, arg1, shape, dtype)
         else:
-            made = self._converted(arg1, shape, dtype)
+            made = self._as_coo_array(arg1, shape, dtype)
             data, coords, found = made.data, made.coords, made.shape
         if copy:
             data, coords = data.copy(), tuple(one.copy() for one in coords)
         self._set(data, coords, found)
 
     @staticmethod
-    def _converted(given, shape, dtype):
+    def _as_coo_array(given, shape, dtype):
         """Returns a coo_array from a sparse array of any format, a dense array or a shape."""
         is_line = not isinstance(given, tuple) and np.ndim(given) == 1
         if is_line and issparse(given):
@@ -340,7 +344,7 @@ class coo_array(SparseArray):
 
     def _elements_where(self, mask):
         places = np.flatnonzero(mask)
-        data, *coords = (products.taken(one, places) for one in self._parts())
+        data, *coords = (products.take_unchecked(one, places) for one in self._parts())
         return self._from_parts(data, coords, self.shape, self._is_sorted)
 
     def _grown(self, shape):

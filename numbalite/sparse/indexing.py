@@ -38,7 +38,9 @@ def get(a: Any, key: Any) -> Any:
             return _of_line(a, keys[0])
         if all(isinstance(one, DeviceNDArray) for one in keys) and not _is_outer(*keys):
             return _elements(a, *keys)
-        keys = tuple(arguments.flat(one) if isinstance(one, DeviceNDArray) else one for one in keys)
+        keys = tuple(
+            arguments.as_1d(one) if isinstance(one, DeviceNDArray) else one for one in keys
+        )
         if a.format == "csc":
             return _transposed(_select(a.T, *keys[::-1]))
         made = _select(a.tocsr(), *keys)
@@ -84,7 +86,7 @@ def _of_axis(key, length):
     try:
         return _number(operator.index(key), length)
     except TypeError:
-        return arguments.array(_numbers(np.asarray(key), length))
+        return arguments.array(_index_numbers(np.asarray(key), length))
 
 
 def _number(number, length):
@@ -103,7 +105,7 @@ def _check_numbers(array):
         raise IndexError(f"an index of dtype {array.dtype}: integers, slices, lists and masks are")
 
 
-def _numbers(array, length):
+def _index_numbers(array, length):
     if array.dtype.kind == "b":
         _check_mask(array, length)
         return np.flatnonzero(array)
@@ -152,13 +154,13 @@ def _select(rows, row_key, column_key):
     row_key, column_key = (
         Span(one, 1, 1) if isinstance(one, int) else one for one in (row_key, column_key)
     )
-    made = _columns(_lines(rows, row_key), column_key)
+    made = _columns(_select_rows(rows, row_key), column_key)
     if is_line:
         return made.tocoo().reshape((-1,))
     return made if made is not rows else rows.copy()
 
 
-def _lines(rows, key):
+def _select_rows(rows, key):
     length, columns = rows.shape
     if not isinstance(key, Span):
         return products.gathered(rows, key)
@@ -231,15 +233,15 @@ def _masked(a, mask):
     places = mask.nonzero() if is_sparse else np.nonzero(mask)
     if a.ndim == 2:
         return _elements(a, *places)
-    return _sampled(_row(a), np.zeros_like(places[0]), places[0])
+    return _sampled(_as_one_row(a), np.zeros_like(places[0]), places[0])
 
 
-def _row(line):
+def _as_one_row(line):
     """Returns a 1-dimensional array as a csr_array with one row."""
     return line.reshape((1, -1)).tocsr()
 
 
 def _of_line(a, key):
     """A[key] for a 1-dimensional array."""
-    row = _row(a)
+    row = _as_one_row(a)
     return _select(row, 0, key)

@@ -158,9 +158,9 @@ def block_array(
     found = formats.pop() if len(formats) == 1 else "coo"
     shape = int(below[-1]), int(right[-1])
     if found == "csr" and len(table[0]) == 1 and format in (None, "csr"):
-        return _stacked([one for one, _, _ in placed], shape, dtype)
+        return _stack_vertically([one for one, _, _ in placed], shape, dtype)
     if found == "csc" and len(table) == 1 and format in (None, "csc"):
-        return _stacked([one.T for one, _, _ in placed], shape[::-1], dtype).T
+        return _stack_vertically([one.T for one, _, _ in placed], shape[::-1], dtype).T
     return _join_blocks(placed, shape, dtype).asformat(format or found)
 
 
@@ -220,7 +220,7 @@ def _dtype(blocks, dtype):
     return construct.stored_dtype("block_array", dtype)
 
 
-def _kind(blocks, largest):
+def _index_dtype(blocks, largest):
     """Returns the index dtype of an array that is built from blocks."""
     coo = [one.coords[0] if one.format == "coo" else one.indices for one in blocks]
     return np.result_type(construct.dtype_of_indices(largest), *(one.dtype for one in coo))
@@ -231,7 +231,7 @@ def _join_blocks(placed, shape, dtype):
     blocks = [one for one, _, _ in placed]
     for one in blocks:
         products.same_device(one, blocks[0])
-    dtype, kind = _dtype(blocks, dtype), _kind(blocks, max(shape))
+    dtype, kind = _dtype(blocks, dtype), _index_dtype(blocks, max(shape))
     data, row, col = [], [], []
     with arguments.on_device_of(blocks[0].data):
         for one, first, left in placed:
@@ -243,12 +243,12 @@ def _join_blocks(placed, shape, dtype):
     return coo_array._from_parts(data, (row, col), shape)
 
 
-def _stacked(blocks, shape, dtype):
+def _stack_vertically(blocks, shape, dtype):
     """Stacks csr arrays vertically."""
     for one in blocks:
         products.same_device(one, blocks[0])
     count = sum(one.nnz for one in blocks)
-    dtype, kind = _dtype(blocks, dtype), _kind(blocks, max(*shape, count))
+    dtype, kind = _dtype(blocks, dtype), _index_dtype(blocks, max(*shape, count))
     before, ends = 0, [blocks[0].indptr[:1].astype(kind)]
     with arguments.on_device_of(blocks[0].data):
         for one in blocks:
@@ -290,14 +290,14 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
     a, b = (_sparse(one).tocoo() for one in (A, B))
     products.same_device(a, b)
     shape = a.shape[0] * b.shape[0], a.shape[1] * b.shape[1]
-    kind = _kind([a, b], max(shape))
+    kind = _index_dtype([a, b], max(shape))
     with arguments.on_device_of(a.data):
         coords = [
             counterpart(np.add).outer(np.multiply(one.astype(kind), length), other.astype(kind))
             for one, length, other in zip(a.coords, b.shape, b.coords)
         ]
         data = counterpart(np.multiply).outer(a.data, b.data)
-        data, *coords = (arguments.flat(one) for one in (data, *coords))
+        data, *coords = (arguments.as_1d(one) for one in (data, *coords))
     return coo_array._from_parts(data, coords, shape).asformat(format)
 
 

@@ -65,7 +65,7 @@ def _any_vector(handle, array):
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind)
 
 
-def _dense(handle, array):
+def _dense_descriptor(handle, array):
     """Creates the descriptor of a contiguous row-major or column-major matrix."""
     rows, columns = array.shape
     by_rows = array.is_c_contiguous()
@@ -271,7 +271,7 @@ def _vector_product(rows, operation, x, y):
         rows._plans[operation, x._call_key()] = plan
 
 
-def warm(a: Any, x: Any) -> Any:
+def multiply_by_plan(a: Any, x: Any) -> Any:
     """a @ x by a cached plan for a vector like x; None without one."""
     if a.format in ("coo", "dia"):
         return None
@@ -293,7 +293,7 @@ def _matrix_product(rows, operation, b, made):
         plan = rows._plans.get(key)
         if plan is None or plan.kept[2] is not rows.data:
             plan = rows._plans[key] = _matrix(handle, rows)
-    right, result = _dense(handle, b), _dense(handle, made)
+    right, result = _dense_descriptor(handle, b), _dense_descriptor(handle, made)
     args = (
         operation, 0, _ONES[char][1], plan, right, _ZEROS[char][1], result,
         _compute(char), 0,
@@ -321,16 +321,16 @@ def _sparse_product(a, b):
             return type(left)(shape, dtype=dtype)
         left, right = same_indices(left, right)
         if dtype.char not in "fdFD":
-            return _expanded(left, right, shape)
+            return _multiply_by_sorting(left, right, shape)
         return left._from_parts(_multiplied(left, right, shape, left.indices.dtype), shape, False)
 
 
-def _expanded(left, right, shape):
+def _multiply_by_sorting(left, right, shape):
     """Returns the product for dtypes that cuSPARSE does not support: lists all products of two elements, sorts and sums
     them."""
     lines = gathered(right, left.indices)
     places, col = lines.tocoo().coords
-    factors, row = (taken(one, places) for one in (left.data, left.tocoo().row))
+    factors, row = (take_unchecked(one, places) for one in (left.data, left.tocoo().row))
     data = np.multiply(factors, lines.data)
     return left.formats["coo"]._from_parts(data, (row, col), shape).tocsr()
 
@@ -392,7 +392,7 @@ def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
 # ---------------------------------------------------------------------------------------- conversions
 
 
-def _short(*arrays):
+def _as_int32(*arrays):
     """Returns index arrays as int32, which the conversions of cuSPARSE require."""
     return [one if one.dtype.itemsize == 4 else one.astype(np.int32) for one in arrays]
 
@@ -412,7 +412,7 @@ def transposed(a: Any) -> tuple:
         _check_short(lines, length, count)
         if a.dtype.char not in construct.VALUES:
             return _turned_by_places(a)
-        indices, indptr = _short(a.indices, a.indptr)
+        indices, indptr = _as_int32(a.indices, a.indptr)
         data = arguments.empty((count,), a.dtype, a.data)
         new_indices = arguments.empty((count,), np.int32, a.data)
         new_indptr = arguments.empty((length + 1,), np.int32, a.data)
@@ -431,7 +431,7 @@ def transposed(a: Any) -> tuple:
 def _turned_by_places(a):
     """`transposed` for dtypes that cuSPARSE does not support: converts an array of element numbers (float64) instead."""
     order, indices, indptr = transposed(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
-    return taken(a.data, order.astype(np.int32)), indices, indptr
+    return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
 
 def compressed(a: Any) -> tuple:
@@ -456,7 +456,7 @@ def _canonical(data, numbers, indices, indptr, lines, length):
     numbers, sorted by line and index, with summed duplicates. ``indptr`` is that of the elements if
     they are in the order of their lines, else None."""
     keys, order = _sorted_keys(numbers, indices, lines, length)
-    data = taken(data, order)
+    data = take_unchecked(data, order)
     indices = arguments.empty((data.size,), indices.dtype, data)
     if indptr is None:
         indptr = arguments.empty((lines + 1,), indices.dtype, data)
@@ -488,7 +488,7 @@ def _sorted_keys(numbers, indices, lines, length):
     return made, order
 
 
-def taken(values: Any, order: Any) -> Any:
+def take_unchecked(values: Any, order: Any) -> Any:
     """values[order] without a check: the caller guarantees valid indices."""
     made = arguments.empty(order.shape, values.dtype, values)
     if order.size:
@@ -500,7 +500,7 @@ def gathered(rows: Any, lines: Any) -> Any:
     """Returns the rows of a csr array with these numbers. Waits for the number of their
     elements."""
     count, kind = lines.size, rows.indices.dtype
-    starts, ends = (taken(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
+    starts, ends = (take_unchecked(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)
     np.subtract(ends, starts, out=indptr[1:])  # type: ignore[call-overload]
     indptr = construct.ends_of(indptr)
@@ -558,17 +558,17 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
             return made
         if not a.nnz:  # a is the identity: the unit diagonal is not stored
             return right
-        _solved(a, right, made, lower, unit)
+        _solve_triangular(a, right, made, lower, unit)
         return operands.contiguous(made) if b.ndim == 2 else made
 
 
-def _solved(a, right, made, lower, unit):
+def _solve_triangular(a, right, made, lower, unit):
     handle, char = _handle(a), a.dtype.char
     is_turned = a.format == "csc"
     matrix = _matrix(handle, a._as_rows())
     _set(handle, matrix, 0, int(lower == is_turned))
     _set(handle, matrix, 1, int(unit))
-    name, describe = ("SpSV", _vector) if right.ndim == 1 else ("SpSM", _dense)
+    name, describe = ("SpSV", _vector) if right.ndim == 1 else ("SpSM", _dense_descriptor)
     b, x = describe(handle, right), describe(handle, made)
     steps = handle.make(f"{name}_createDescr", f"{name}_destroyDescr")
     operations = (int(is_turned),) if right.ndim == 1 else (int(is_turned), 0)

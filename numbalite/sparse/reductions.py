@@ -33,7 +33,7 @@ def _axis(a, axis):
     return None if len(found) == a.ndim else found.pop()
 
 
-def _finished(made, out, name):
+def _convert_result(made, out, name):
     if out is None:
         return made
     if not hasattr(out, "shape"):
@@ -56,7 +56,7 @@ def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
             made = np.sum(a.data, dtype=dtype)
         else:
             made = _sums(a.astype(dtype, copy=False), axis)
-        return _finished(made, out, "sum")
+        return _convert_result(made, out, "sum")
 
 
 def _sums(a, axis):
@@ -86,7 +86,7 @@ def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     if not count:
         raise ZeroDivisionError("mean: there are no elements")
     made = np.true_divide(total(a, axis, inner, None), count)
-    return _finished(made.astype(dtype, copy=False), out, "mean")
+    return _convert_result(made.astype(dtype, copy=False), out, "mean")
 
 
 # ------------------------------------------------------------------------------ largest and smallest
@@ -109,7 +109,7 @@ def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
         a.sum_duplicates()
         if axis is None:
             return _extreme_of_all(a, ufunc, count, explicit)
-        made = _extremes(a, ufunc, axis, explicit)
+        made = _extremes_of_rows(a, ufunc, axis, explicit)
     return a.formats["coo"](made)
 
 
@@ -120,15 +120,15 @@ def _extreme_of_all(a, ufunc, count, explicit):
     return made if explicit or a.nnz == count else ufunc(made, a.dtype.type(0))
 
 
-def _lines(a, axis):
+def _rows_along(a, axis):
     """Returns a csr array whose rows are the 1-D slices along an axis, without duplicates."""
     rows = a.tocsr() if axis else a.tocsc().T
     rows.sum_duplicates()
     return rows
 
 
-def _extremes(a, ufunc, axis, explicit):
-    rows = _lines(a, axis)
+def _extremes_of_rows(a, ufunc, axis, explicit):
+    rows = _rows_along(a, axis)
     count, length = rows.shape
     made = arguments.empty((count,), a.dtype, a.data)
     if count:
@@ -162,7 +162,7 @@ def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
 
 def _place_of_stored(a, name):
     """Returns the flat index of the largest or smallest stored element."""
-    rows = _lines(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
+    rows = _rows_along(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
     if not rows.nnz:
         raise ValueError(f"{name}: no elements are stored")
     first = getattr(np, name)(rows.data)
@@ -171,9 +171,9 @@ def _place_of_stored(a, name):
 
 
 def _find_extremes(a, name, axis, explicit=False):
-    """Returns (indices, values) of the largest or smallest element of each row of `_lines`; index -1 for an empty
+    """Returns (indices, values) of the largest or smallest element of each row of `_rows_along`; index -1 for an empty
     one."""
-    rows = _lines(a, axis)
+    rows = _rows_along(a, axis)
     lines, length = rows.shape
     length = 0 if explicit else length  # then elements that are not stored do not count
     places = arguments.empty((lines,), np.int64, a.data)

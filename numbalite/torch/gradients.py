@@ -44,7 +44,7 @@ class Rule:
         found = as_tuple(gradient(self.operator, dtypes)(*inputs, *cotangents))
         result: list = [None] * len(inputs)
         for i, one in zip(self.operation.differentiated(dtypes), found, strict=True):
-            result[i] = fitted(conjugate(one), inputs[i])
+            result[i] = sum_to_shape(conjugate(one), inputs[i])
         return tuple(result)
 
 
@@ -70,9 +70,9 @@ class SecondOrder(Rule):
             found = as_tuple(gradient(partial, dtypes)(*x, *(c * one for one in g)))
             for j, one in zip(by, found, strict=True):
                 by_x[j] = by_x[j] + one
-        result: list = [None] * nin + [fitted(a, b) for a, b in zip(by_g, g, strict=True)]
+        result: list = [None] * nin + [sum_to_shape(a, b) for a, b in zip(by_g, g, strict=True)]
         for j in by:
-            result[j] = fitted(by_x[j], x[j])
+            result[j] = sum_to_shape(by_x[j], x[j])
         return tuple(result)
 
 
@@ -115,7 +115,7 @@ def conjugate(x: Any) -> Any:
     return torch.conj_physical(x) if x.is_complex() else x
 
 
-def fitted(gradient: Any, x: Any) -> Any:
+def sum_to_shape(gradient: Any, x: Any) -> Any:
     """Returns the gradient with respect to an input that was broadcast: summed to its shape, in its dtype."""
     if gradient.is_complex() and not x.is_complex():  # it has no imaginary part to vary
         gradient = gradient.real

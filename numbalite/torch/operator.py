@@ -106,7 +106,7 @@ class Operator:
 
     def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
         """Returns another operator, whose name begins with the name of this one."""
-        return Operator(_unused(f"{self.name}_{suffix}"), described, rule=rule)
+        return Operator(_unused_name(f"{self.name}_{suffix}"), described, rule=rule)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.overload(*args, **keywords)
@@ -165,7 +165,7 @@ def _library(name, namespace):
         return library
 
 
-def _unused(name: str) -> str:
+def _unused_name(name: str) -> str:
     """Returns the name, or the first of name_2, name_3, ... that no operator of numbalite has."""
     with _lock:
         number, found = 1, name
@@ -188,10 +188,10 @@ def schema(name: str, described: Operation) -> str:
         else:
             kind = f"Tensor(a{i}!)" if i in described.written else "Tensor"
         listed.append(f"{kind} {parameter}")
-    return f"{name}({', '.join(listed)}) -> {_returned(described)}"
+    return f"{name}({', '.join(listed)}) -> {_schema_of_results(described)}"
 
 
-def _returned(described):
+def _schema_of_results(described):
     if described.nout == 1:
         return "Tensor"
     return f"({', '.join(['Tensor'] * described.nout)})"

@@ -39,15 +39,17 @@ class Arguments:
         self._names, self._rtol = names, terms_tolerance
         self._pairs: list = []  # (name, original, copy)
         self._copies: dict = {}
-        self.passed = tuple(self._copied(name, arg) for name, arg in zip(names, args, strict=True))
+        self.passed = tuple(
+            self._copy_argument(name, arg) for name, arg in zip(names, args, strict=True)
+        )
         self._expected: list | None = None
         self._first: Any = None
 
-    def _copied(self, name, arg):
+    def _copy_argument(self, name, arg):
         if type(arg) is _core.Transfer:
             arg = arg.array
         if isinstance(arg, tuple) and not isinstance(arg, np.generic):
-            parts = [self._copied(f"{name}[{i}]", part) for i, part in enumerate(arg)]
+            parts = [self._copy_argument(f"{name}[{i}]", part) for i, part in enumerate(arg)]
             return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)
         if isinstance(arg, np.ndarray):
             arg = to_device(arg)
@@ -113,7 +115,9 @@ def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str 
     if got.dtype.kind in "fc" and rtol != 0.0:
         allowed = tolerance(got.dtype, terms) if rtol is None else Tolerance(rtol, rtol)
         allowed = allowed._replace(atol=allowed.atol * max(map(_largest, _split_rows(want))))
-    count = sum(map(_count, _split_rows(got), _split_rows(want), itertools.repeat(allowed)))
+    count = sum(
+        map(_count_different, _split_rows(got), _split_rows(want), itertools.repeat(allowed))
+    )
     return f"{count} of {got.size} elements" if count else None
 
 
@@ -131,7 +135,7 @@ def _largest(b):
         return float(np.max(np.where(np.isfinite(size), size, 0)))
 
 
-def _count(a, b, allowed):
+def _count_different(a, b, allowed):
     with np.errstate(all="ignore"):
         unequal: Any = (a != b) & ~((a != a) & (b != b))
         if allowed is not None:

@@ -209,7 +209,7 @@ class Tuned:
 
     # --- the choice
 
-    def _ordered(self, args, kwargs):
+    def _by_position(self, args, kwargs):
         """Returns a tuple of all arguments by position. Raises TypeError if they do not match the parameters."""
         names = self._names[len(args) :]
         defaults = dict(zip(reversed(self._names), reversed(self._defaults)))
@@ -246,10 +246,10 @@ class Tuned:
 
     def _table(self, launcher, args):
         device = _name_of_device()
-        sizes = self._described(args)
+        sizes = self._describe_sizes(args)
         about = self.__name__, device, sizes
         if not measures_here():
-            _note(self.__name__)
+            _note_once(self.__name__)
             first, *others = self._space
             rows = [Trial(first, UNMEASURED, "the first variant")]
             rows += [Trial(row, UNMEASURED) for row in others]
@@ -258,12 +258,12 @@ class Tuned:
         table = cache.load_as(Tuning.from_bytes, stored, cache.TUNING)
         if table is not None and any(table.best.constants == row for row in self._space):
             return table
-        table = Tuning(*about, self._measured(launcher, args), "measured")
+        table = Tuning(*about, self._measure_variants(launcher, args), "measured")
         if stored is not None:
             cache.store_bytes(stored, table.to_bytes(), cache.TUNING)
         return table
 
-    def _described(self, args):
+    def _describe_sizes(self, args):
         names = self._names if self._key is None else [self._names[i] for i in self._key]
         pairs = zip(names, self._sizes(args))
         words = [f"{name}: {_in_words(size)}" for name, size in pairs if size is not None]
@@ -285,7 +285,7 @@ class Tuned:
 
     # --- measuring
 
-    def _measured(self, launcher, args):
+    def _measure_variants(self, launcher, args):
         """Returns a list with a Trial for each variant."""
         synchronize()  # the arguments may still be written
         made = [variants.Variant(constants, self._dispatcher) for constants in self._space]
@@ -362,7 +362,7 @@ class TunedLauncher:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         tuned = self._tuned
         if kwargs or len(args) != len(tuned._names):
-            args = tuned._ordered(args, kwargs)
+            args = tuned._by_position(args, kwargs)
         key = _core.current_device(), _core.typecodes(args), tuned._sizes(args), self._code
         found = tuned._chosen.get(key)
         kernel, constants = found if found is not None else tuned._choose(self, args, key)
@@ -394,7 +394,7 @@ def measures_here() -> bool:
     return not _core.driver_has("host_code")
 
 
-def _note(name):
+def _note_once(name):
     if _noted:
         return
     _noted.add(name)

@@ -154,7 +154,7 @@ def _arguments(text, template):
     raise ValueError(f"{text!r} ends early")
 
 
-def _plain(ctype):
+def _readable_type(ctype):
     """Returns a C++ type in its readable spelling: short names of integers, no blanks before *, no numbalite::."""
     ctype = _INTEGERS.sub(lambda m: _INTEGER[m.group()], ctype)
     ctype = ctype.replace("numbalite::", "").replace("{anonymous}::", "")
@@ -197,12 +197,12 @@ def _lanes(element, itemsize):
 def _parameter(fields, ctype):
     kind, size, align, code, itemsize, ndim, layout, const = fields
     kind = KINDS[kind]
-    plain = _plain(ctype)
+    plain = _readable_type(ctype)
     element = plain
     if kind == "pointer":
         element = plain[:-1] if plain.endswith("*") else plain
     elif kind == "array":
-        element = _plain(_arguments(ctype, "array")[0]) if ctype else "?"
+        element = _readable_type(_arguments(ctype, "array")[0]) if ctype else "?"
         order = "" if layout == 0 else f", layout::{LAYOUTS[layout]}"
         plain = f"array<{element}, {ndim}{order}>"
     dtype = _dtype(code, element, itemsize)
@@ -257,5 +257,5 @@ def variable(text: str) -> tuple:
     """Returns (dtype, shape) of a variable from its description: dtype is NumPy's name, or
     "V<bytes>" for a class without a NumPy name; shape is () for a single value."""
     code, itemsize, ctype, *extents = _arguments(_text(text), "variable")
-    dtype = _dtype(int(code), _plain(ctype), int(itemsize)) or f"V{itemsize}"
+    dtype = _dtype(int(code), _readable_type(ctype), int(itemsize)) or f"V{itemsize}"
     return dtype, tuple(int(re.sub(r"[lL]+$", "", n)) for n in extents)

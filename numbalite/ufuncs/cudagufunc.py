@@ -263,7 +263,9 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         if isinstance(array, np.ndarray):
             if array.nbytes >= CAST_THERE and 0 not in array.strides:
                 return _device_cast(to_device(array, stream or 0), dtype, stream)
-            distinct = array[tuple(_once(n, s) for n, s in zip(array.shape, array.strides))]
+            distinct = array[
+                tuple(_first_if_repeated(n, s) for n, s in zip(array.shape, array.strides))
+            ]
             return np.broadcast_to(distinct.astype(dtype), array.shape)
         return _device_cast(array, dtype, stream)
 
@@ -313,7 +315,7 @@ def _threads(block):
     return threads
 
 
-def _once(n, stride):
+def _first_if_repeated(n, stride):
     return slice(0, 1) if stride == 0 and n > 1 else slice(None)
 
 

@@ -125,7 +125,7 @@ def _builder(function, plan, kernel):
         text = _small_text(function, namespace, plan, stored)
     else:
         text = {
-            "body": _body(function, namespace, plan),
+            "body": _loop_body(function, namespace, plan),
             "per_thread": per_thread(plan),
             "operands": ", ".join(_operands(plan, stored)),
         }
@@ -165,7 +165,7 @@ def _operands(plan, stored):
         yield f"out<{stored[first + i].cxx}, {t.cxx}>"
 
 
-def _body(function, namespace, plan):
+def _loop_body(function, namespace, plan):
     values = ", ".join(f"nl_ufunc::item<{i}>(l, j)" for i in range(plan.nin))
     called = element.call(function, namespace, values)
     return _stores(plan, called, lambda o, t, result: f"nl_ufunc::put<{o}>(l, j, {result});")

@@ -97,7 +97,9 @@ class Derivative(DeviceFunction):
         """Returns the signature of the derivative for arguments of these types, whose result the compiler deduces."""
         primal = self.primal_types(args)
         results = result_types(self.function, primal, target)
-        return self.signature_of(types.Signature(_one(results), primal), args[len(primal) :])
+        return self.signature_of(
+            types.Signature(_one_or_tuple(results), primal), args[len(primal) :]
+        )
 
     def signature_of(self, signature: types.Signature, more: tuple = ()) -> types.Signature:
         """Returns the signature of the derivative that belongs to a signature of the function. ``more`` are the types
@@ -108,7 +110,7 @@ class Derivative(DeviceFunction):
         if self.order.last == "jvp":
             return types.Signature(types.Tuple((*results, *results)), (*args, *(more or inputs)))
         if self.order.last == "vjp":
-            return types.Signature(_one(inputs), (*args, *(more or results)))
+            return types.Signature(_one_or_tuple(inputs), (*args, *(more or results)))
         for i in self.order.inputs:
             if is_complex(args[i]):
                 raise SignatureError(
@@ -130,7 +132,7 @@ def _target():
     return target_of(current_device())
 
 
-def _one(found):
+def _one_or_tuple(found):
     return found[0] if len(found) == 1 else types.Tuple(found)
 
 
@@ -183,7 +185,7 @@ class _Text:
         self.results = self._results()
         self.inputs = derivative.order.inputs
         function, self.more = derivative.function, ""
-        typed = types.Signature(_one(self.results), args)
+        typed = types.Signature(_one_or_tuple(self.results), args)
         if function.rules and self.inputs:
             # the user's rule is the first derivative; later ones differentiate the rule's source
             (result,) = self.results

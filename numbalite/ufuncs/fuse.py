@@ -216,7 +216,7 @@ class _Trace:
             tuple(one.type for one in inputs), (None,) * made.nout,
             keywords.get("casting", "same_kind"), keywords.get("dtype"), keywords.get("signature"),
         )  # fmt: skip
-        words = ", ".join(map(_converted, inputs, loop))
+        words = ", ".join(map(_convert_text, inputs, loop))
         name = self.function(made)
         if made.nout > 1:
             whole = self.line(f"const auto {{}} = {name}({words});", None)
@@ -239,7 +239,7 @@ class _Trace:
         return "\n".join([*lines, f"return {result};"])
 
 
-def _converted(one, dtype):
+def _convert_text(one, dtype):
     if _dtype(one.type) == dtype:
         return one.name
     return f"numbalite::nl_convert<{types.scalar(dtype).cxx}>({one.name})"
@@ -260,7 +260,7 @@ def _number(value):
     )
 
 
-def _refused(what):
+def _refuse_method(what):
     def refuse(self, *args, **keywords):
         raise TypeError(f"fuse: {what}")
 
@@ -353,12 +353,12 @@ class _Traced:
     def __invert__(self):
         return self.trace.call(np.invert, (self,), {}, True)
 
-    __bool__ = __float__ = __int__ = __complex__ = __index__ = _refused(_BY_VALUE)
-    __iter__ = __len__ = __getitem__ = __setitem__ = __array__ = _refused(
+    __bool__ = __float__ = __int__ = __complex__ = __index__ = _refuse_method(_BY_VALUE)
+    __iter__ = __len__ = __getitem__ = __setitem__ = __array__ = _refuse_method(
         "the function asks for elements or for whole arrays: it computes element by element"
     )
     shape = ndim = size = property(
-        _refused("the function asks for a shape, which calls may differ in")
+        _refuse_method("the function asks for a shape, which calls may differ in")
     )
     __hash__ = None  # type: ignore[assignment]
 
@@ -405,7 +405,7 @@ class _Last:
     """The placeholder for the result of a reduction, which must be the last step."""
 
     __array_priority__ = 1000
-    __array_ufunc__ = _refused("a reduction must be the last step of the function")
+    __array_ufunc__ = _refuse_method("a reduction must be the last step of the function")
     __array_function__ = __array_ufunc__
     __hash__ = None  # type: ignore[assignment]
 
@@ -420,7 +420,9 @@ for _word in (
     *("add radd sub rsub mul rmul truediv rtruediv floordiv mod pow rpow neg abs eq ne lt le gt ge").split(),
     *("bool", "float", "int", "getitem", "and", "or", "xor", "invert"),
 ):  # fmt: skip
-    setattr(_Last, f"__{_word}__", _refused("a reduction must be the last step of the function"))
+    setattr(
+        _Last, f"__{_word}__", _refuse_method("a reduction must be the last step of the function")
+    )
 
 
 def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):

@@ -76,7 +76,7 @@ class GeneralFamily:
             raise TypeError(f"{self.name}.jvp: {len(primals)} primals, {len(tangents)} tangents")
         loop = self.loop(tuple(map(operands.dtype_of_value, primals)))
         joined = [
-            _joined(x, t, number) for x, t, number in zip(primals, tangents, loop, strict=False)
+            _as_dual(x, t, number) for x, t, number in zip(primals, tangents, loop, strict=False)
         ]
         results = self._cached(("jvp", loop), lambda: self._jvp(loop))(*joined)
         several = results if isinstance(results, tuple) else (results,)
@@ -215,7 +215,7 @@ class GeneralFamily:
         return self._ufuncs[key]
 
 
-def _joined(x: Any, tangent: Any, t: Any) -> Any:
+def _as_dual(x: Any, tangent: Any, t: Any) -> Any:
     """Returns a complex array whose real parts are the values and whose imaginary parts are the tangents; x itself if
     it is not a floating-point input."""
     if not is_floating(t):

@@ -124,11 +124,12 @@ def _builder(function, plan, kernel):
     names = element.parameter_names(function)
     if not element.from_body(function):
         builder.write_own(_either_way(function, namespace, plan))
-        values = [_named(plan, i, names, part.value) for i, part in enumerate(parts)]
+        values = [_named_for_reports(plan, i, names, part.value) for i, part in enumerate(parts)]
         call = f"nl_apply(0, {', '.join(values)});\n"
     else:
         values = [
-            _named(plan, i, names, _as_const(plan, i, part.value)) for i, part in enumerate(parts)
+            _named_for_reports(plan, i, names, _as_const(plan, i, part.value))
+            for i, part in enumerate(parts)
         ]
         call = element.call(function, namespace, ", ".join(values)) + ";\n"
     before = "".join(part.before for part in parts)
@@ -179,7 +180,7 @@ def _operand(plan, i):
         first = sum(plan.cores[:i])
         view = f"core_view<{element_type}, {plan.cores[i]}, {types.LAYOUTS[t.layout]}, {first}>"
         lying = f"{view}(call, {i}, place.offset[{i}])"
-        return _staged(plan, i, lying) if plan.staged >> i & 1 else _Part(lying)
+        return _staged_operand(plan, i, lying) if plan.staged >> i & 1 else _Part(lying)
     shape, order, align = (
         plan.fixed[i] if plan.fixed and not by_value else ((1,) * plan.cores[i], "C", 1)
     )
@@ -204,7 +205,7 @@ def _operand(plan, i):
     return _Part(view, before, after)
 
 
-def _staged(plan, i, lying):
+def _staged_operand(plan, i, lying):
     """Returns the C++ code for an operand whose cores are staged in shared memory. `lying` is the view of a core in
     global memory."""
     t = plan.types[i]
@@ -246,7 +247,7 @@ def _as_const(plan, i, value):
     return f"{_const_array(plan, i)}({value})"
 
 
-def _named(plan, i, names, value):
+def _named_for_reports(plan, i, names, value):
     """Returns the C++ expression `value`, on the simulator in a macro that attaches the parameter's name for
     reports."""
     if not plan.types[i].is_array or i >= len(names):

@@ -65,9 +65,9 @@ def _ufunc_source(function, signatures, options):
     for i, signature in enumerate(signatures):
         builder.use_types(*signature.args, *rows[i][1])
         typed = element.typed(function, signature)
-        calls.append((typed, _added(builder, typed)))
+        calls.append((typed, _add_function(builder, typed)))
     _write_head(builder, "ufunc")
-    guarded = _guarded(builder, options)
+    guarded = _is_interruptible(builder, options)
     for i, (typed, namespace) in enumerate(calls):
         inputs, outputs = rows[i]
         _write_ufunc(builder, i, typed, namespace, inputs, [t.cxx for t in outputs])
@@ -85,7 +85,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     builder, names = _builder(function)
     builder.use_types(*inputs)
     builder.names.add("tuple")
-    namespace = _added(builder, function)
+    namespace = _add_function(builder, function)
     _write_head(builder, "ufunc")
     builder.ahead.append(element.RESULTS)
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
@@ -93,7 +93,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     outputs = [f"nl_result_of<nl_all, {i}>" for i in range(nout)]
     builder.write_own(element.results(call, [*outputs, f"nl_result_of<nl_all, {nout}>"]))
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
-    guarded = _guarded(builder, options)
+    guarded = _is_interruptible(builder, options)
     run = _ufunc_run(0, inputs, outputs)
     names += _write_entries(builder, 0, run, _UFUNC_ARGUMENTS, guarded)
     source = builder.source(function.definition, options, [*names, "nl_results"], describe=True)
@@ -108,7 +108,7 @@ def _builder(function):
     return Builder(function.name, f"loops of {function!r}"), []
 
 
-def _added(builder, function):
+def _add_function(builder, function):
     """Adds the function to the builder and returns its C++ namespace. Messages are about code for the CPU."""
     with on_cpu():
         return builder.add_function(function)
@@ -143,7 +143,7 @@ def _write_entries(builder, i, run, arguments, guarded):
     last two parameters: whether it is parallel, and whether guarded."""
     names = [_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
-        how = f"{run}, {_truth(parallel)}, {_truth(guarded)}>"
+        how = f"{run}, {_cxx_bool(parallel)}, {_cxx_bool(guarded)}>"
         builder.write_own(templates.fill("host_loop", name=name, run=how, arguments=arguments))
     return names
 
@@ -152,11 +152,11 @@ def _name(i, target):
     return f"nl_parallel_{i}" if target == "parallel" else f"nl_loop_{i}"
 
 
-def _truth(value):
+def _cxx_bool(value):
     return "true" if value else "false"
 
 
-def _guarded(builder, options):
+def _is_interruptible(builder, options):
     """Must calls of the code be interruptible?"""
     return bool(
         options.has_checks
@@ -190,10 +190,10 @@ def _gufunc_source(function, signatures, layout, options, writable):
     for signature in signatures:
         builder.use_types(*signature.args)
         typed = element.typed(function, signature)
-        calls.append((typed, _added(builder, typed)))
+        calls.append((typed, _add_function(builder, typed)))
     builder.names.add("array")
     _write_head(builder, "gufunc")
-    guarded = _guarded(builder, options) or any(
+    guarded = _is_interruptible(builder, options) or any(
         t.is_array and t.layout != "A" for s in signatures for t in s.args
     )
     for i, (typed, namespace) in enumerate(calls):
@@ -207,7 +207,7 @@ def element_type(t):
     return t.dtype if t.is_array else t
 
 
-def _written(args, layout, writable) -> list:
+def _written_operands(args, layout, writable) -> list:
     """Returns a list with one bool per operand: may the function write it? Without outputs and `writable`, all arrays
     that are not const."""
     if not layout.nout and not writable:
@@ -217,14 +217,14 @@ def _written(args, layout, writable) -> list:
 
 def _write_gufunc(builder, i, function, namespace, args, layout, writable):
     lines, values, at = [], [], 0
-    is_written = _written(args, layout, writable)
+    is_written = _written_operands(args, layout, writable)
     for k, (t, places) in enumerate(zip(args, layout.operands, strict=True)):
         if not t.is_array:
             values.append(f"numbalite_host::load(({t.cxx} *)at[{k}])")
             continue
         shape = ", ".join(f"sizes[{p}]" for p in places) or "1"
         strides = ", ".join(f"strides[{at + j}]" for j in range(len(places)))
-        written = _truth(is_written[k])
+        written = _cxx_bool(is_written[k])
         lines.append(
             f"numbalite_host::parameter<{t.cxx}, {written}> p{k}(at[{k}], {{{shape}}}, "
             f"{{{strides or f'sizeof({t.dtype.cxx})'}}});\n"

@@ -23,7 +23,7 @@ from . import element, hostloops, resolve
 def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
     """Returns a numpy.ufunc of a function of numbers. If `signatures` is empty, a loop is compiled for the dtypes of
     each call. ``results``: the number of results, if the caller determines it."""
-    signatures = _distinct(function, signatures)
+    signatures = _without_repetitions(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
         nin, nout = len(signatures[0].args), len(element.returned(signatures[0]))
@@ -57,7 +57,7 @@ def make_gufunc(
     of the inputs, unless dtype= or signature= is passed (NumPy does not pass the dtype of out=).
     """
     layout = hostloops.parse_layout(function.name, layout_text)
-    signatures = _distinct(function, signatures, layout.nin)
+    signatures = _without_repetitions(function, signatures, layout.nin)
     writable = numbers_of(function, writable, layout)
     for signature in signatures:
         hostloops.check_layout(function.name, signature, layout, writable)
@@ -97,7 +97,7 @@ def numbers_of(function, writable, layout) -> tuple:
     return tuple(sorted(found))
 
 
-def _distinct(function, signatures, nin=None):
+def _without_repetitions(function, signatures, nin=None):
     """Returns the list of signatures without repetitions; two for the same inputs are a mistake."""
     found = {}
     for signature in signatures:

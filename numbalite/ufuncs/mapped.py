@@ -107,7 +107,7 @@ class MapReduce:
             whole = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else kept
             if out is not None and out.shape != whole:
                 raise ValueError(f"out= has shape {out.shape}, the result {whole}")
-            target = out if self._fits(out, given) else operands.empty(whole, self._dtype)
+            target = out if self._can_write_into(out, given) else operands.empty(whole, self._dtype)
             flat = target
             if keepdims:
                 flat = target._geometry(kept, operands.drop_axes(target.strides, axes))
@@ -120,7 +120,7 @@ class MapReduce:
             return target.copy_to_host(stream=stream)[()]
         return target
 
-    def _fits(self, out, given):
+    def _can_write_into(self, out, given):
         """Can the kernel write its results directly to ``out``?"""
         return (
             isinstance(out, _core.DeviceArray)
@@ -154,7 +154,7 @@ class MapReduce:
                 )
             target._fill(np.array(start, self._dtype), stream)
             return
-        every = [_spread(one, shape) for one in given]
+        every = [_broadcast_strides(one, shape) for one in given]
         kernel, grid, schedule, plan, geometry, size, parts = self._planned(
             given, every, shape, axes
         )
@@ -178,21 +178,21 @@ class MapReduce:
                 reduced.append(plans.Dimension(length, linear[i]))
             else:
                 kept.append(plans.Dimension(length, linear[i], 0, next(places)))
-        kept, reduced = plans.merged(kept), plans.merged(reduced)
+        kept, reduced = plans.merge_dimensions(kept), plans.merge_dimensions(reduced)
         commutes = self._loops.commutes(self._accumulator)
         schedule = plans.Schedule(
             *_core.reduction_schedule(kept, reduced, _SCALE, 0, 0, False, commutes)
         )
         results = math.prod(dim.length for dim in kept)
-        rows, *along = _merged(shape, every, axes)
+        rows, *along = _merge_axes(shape, every, axes)
         schedule, in_row = _divided(schedule, rows, results, commutes)
         steps = [step[-1] for step in along] if in_row else None
-        lengths, *strides = _merged(shape, every, range(len(shape)))
+        lengths, *strides = _merge_axes(shape, every, range(len(shape)))
         outer = [
             [*operands.drop_axes(row, axes), *step[:-1]]
             for row, step in zip(every, along, strict=True)
         ]
-        kinds = tuple(map(_kind, given, steps or [1] * len(given)))
+        kinds = tuple(map(_operand_kind, given, steps or [1] * len(given)))
         width = _width(given, steps, outer, rows, self._dtype)
         if schedule.team == 1 and schedule.parts == 1 and schedule.kind != "serial" and commutes:
             size = self._accumulator.itemsize
@@ -294,7 +294,7 @@ def _size(form):
     return -(-size // 16) * 16
 
 
-def _kind(value, step):
+def _operand_kind(value, step):
     if isinstance(value, _core.DeviceArray):
         return "array" if step else "same"
     return "place" if value is PLACE else "value"
@@ -327,14 +327,14 @@ def _slot(value, scalar):
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
 
 
-def _spread(value, shape):
+def _broadcast_strides(value, shape):
     """Returns the strides of an operand along all axes of the broadcast shape."""
     if isinstance(value, _core.DeviceArray):
-        return shapes.spread(value.shape, value.strides, shape)
+        return shapes.broadcast_strides(value.shape, value.strides, shape)
     return (0,) * len(shape)
 
 
-def _merged(shape, every, axes):
+def _merge_axes(shape, every, axes):
     """[lengths, strides of each operand] along these axes in C order.
 
     Neighbouring axes are merged if the strides of all operands allow it.

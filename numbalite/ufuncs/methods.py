@@ -178,7 +178,7 @@ class ReductionMethods:
             x = call.upload()
             mask = None if mask is None else operands.to_device(mask, stream)
             if mask is not None:
-                mask = operands.spread(mask, x.shape)
+                mask = operands.broadcast_view(mask, x.shape)
             axis_order = x.strides if keepdims else operands.drop_axes(x.strides, axes)
             target = call.target(shape, axis_order, loop, x, mask)
             flat = target
@@ -253,14 +253,14 @@ class ReductionMethods:
         """
         found = self._scattered(a, indices, b, stream)
         if found is not None:
-            scatter.refuse(a.shape, indices, found)
+            scatter.wait_for_bounds_check(a.shape, indices, found)
 
     @functools.cached_property
     def _scattered(self):
         return traced(self._scatter)
 
     def _scatter(self, a, indices, b, stream):
-        """`at` without the wait for the bounds check. Returns the argument of scatter.refuse, or None."""
+        """`at` without the wait for the bounds check. Returns the argument of scatter.wait_for_bounds_check, or None."""
         on_device = operands.is_on_device(a)
         if not on_device and not isinstance(a, np.ndarray):
             raise TypeError("first operand must be array")
@@ -297,7 +297,7 @@ class ReductionMethods:
                 second = operands.to_device(second, stream)
                 if assign.overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
-                second = operands.spread(second, places.shape)
+                second = operands.broadcast_view(second, places.shape)
             found = scatter.apply_at(self._reduction_loops, target, places, second, loop, stream)
             if on_device and target is not x:
                 x._copy(target, stream)

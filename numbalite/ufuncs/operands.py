@@ -104,11 +104,11 @@ def drop_axes(shape, axes) -> tuple:
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
-def spread(array, shape):
+def broadcast_view(array, shape):
     """Returns a view of a device array, broadcast to a shape with strides of zero."""
     if array.shape == shape:
         return array
-    return array._geometry(shape, shapes.spread(array.shape, array.strides, shape))
+    return array._geometry(shape, shapes.broadcast_strides(array.shape, array.strides, shape))
 
 
 def contiguous(array, stream=0):

@@ -175,7 +175,7 @@ def _widths(size, accumulator):
     return _powers(1, 1 << (most.bit_length() - 1))
 
 
-def _runs(word, width, accumulator, vec):
+def _access_counts(word, width, accumulator, vec):
     """Returns the possible numbers of accesses per thread of a scan, a list."""
     if word == "scan_warps" and vec > 1:
         return [1]
@@ -203,7 +203,7 @@ def _siblings(word, numbers, size, accumulator, vec):
         return [f"{width}x{ahead}" for width in _widths(size, accumulator) for ahead in (2, 4, 8)]
     if word in ("scan_warps", "scan_tiles"):
         width = int(numbers.partition("x")[0])
-        return [f"{width}x{runs}" for runs in _runs(word, width, accumulator, vec)]
+        return [f"{width}x{runs}" for runs in _access_counts(word, width, accumulator, vec)]
     lanes = {
         **dict.fromkeys(_ROWS, (1, _TEAM)),
         "teams": _powers(1, _MAX_LANES),
@@ -246,7 +246,7 @@ def code_of(dtype):
     return dtype.num if dtype.num < 20 else dtype
 
 
-def _body(kind, names, words):
+def _kernel_body(kind, names, words):
     word, numbers = _KIND.fullmatch(kind).groups()
     return _BODIES[word].format(**names, **words, width=numbers, tile=numbers.replace("x", ", "))
 
@@ -263,13 +263,13 @@ def _kernel_text(kind, last, names, words, blocks):
         folded = {**names, "S": names["T"]}
         return templates.fill(
             "reduce_both", kernel=name, threads=threads, blocks=blocks,
-            body=_body(kind, stored, words), last_body=_body(last, folded, words),
+            body=_kernel_body(kind, stored, words), last_body=_kernel_body(last, folded, words),
         )  # fmt: skip
     if kind.startswith("pipelined"):
         threads, blocks = plans.PIPELINE_THREADS, 1
     template = "by_key" if kind.startswith("by_key") else "reduce"
     return templates.fill(
-        template, kernel=name, threads=threads, blocks=blocks, body=_body(kind, names, words)
+        template, kernel=name, threads=threads, blocks=blocks, body=_kernel_body(kind, names, words)
     )
 
 

@@ -46,7 +46,7 @@ class Schedule(NamedTuple):
     groups: int = 1
 
 
-def merged(dims):
+def merge_dimensions(dims):
     """Drops dimensions of length 1 and merges neighbours if the strides allow it."""
     out = []
     for dim in dims:

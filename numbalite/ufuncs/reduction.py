@@ -158,7 +158,7 @@ class Reduce(_core.Reduction):
         array = operands.device_view(arr) if on_device else operands.host_array(arr)
         operands.check_dtype(array.dtype, self.__name__)
         if size is not None:
-            array = _first(array, size)
+            array = _leading_elements(array, size)
         axes = operands.axes_of(axis, array.ndim)
         shape = operands.drop_axes(array.shape, axes)
         initial = initial_of(init, array.dtype, self.__name__)
@@ -279,7 +279,7 @@ def reduce_axes(loops, array, axes, loop, out, *, initial=None, **more):
     return reduceloops.reduce(loops, array, axes, loop, out, initial=initial, **more)
 
 
-def _first(array, size):
+def _leading_elements(array, size):
     if array.ndim != 1:
         raise TypeError(f"size= is for arrays of one dimension, this has {array.ndim}")
     count = operator.index(size)

@@ -191,14 +191,14 @@ def _converting_scalars(request, loops):
     """
     inputs = request.inputs
 
-    def fits(loop):
+    def is_exact(loop):
         pairs = zip(inputs, loop, strict=False)
         return all(
             t == want if t not in _WEAK_KIND else t is not complex and want.kind in "iuf"
             for t, want in pairs
         )
 
-    found = [loop for loop in loops if fits(loop)]
+    found = [loop for loop in loops if is_exact(loop)]
     if len(found) != 1:
         return None
     request.inputs = found[0][: len(inputs)]

@@ -1,7 +1,7 @@
 """ufunc.at: updates of array elements at indices that may occur several times (cuda_src/numbalite/scatter.cuh).
 
 `places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices on the host are
-checked there. Indices on the device are checked by kernels, and `refuse` waits for the result, unless their dtype has
+checked there. Indices on the device are checked by kernels, and `wait_for_bounds_check` waits for the result, unless their dtype has
 no value that is out of bounds. If an index is out of bounds, no element is written.
 """
 
@@ -63,7 +63,7 @@ class Places:
 def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
     """Returns the flat indices of the elements that an index selects.
 
-    IndexError as in NumPy; the bounds of a single index array on the device are checked later (`refuse`).
+    IndexError as in NumPy; the bounds of a single index array on the device are checked later (`wait_for_bounds_check`).
     """
     parts = indices if isinstance(indices, tuple) else (indices,)
     if any(map(operands.is_on_device, parts)):
@@ -144,7 +144,7 @@ def _on_device(shape, parts, stream):
         return Places(operands.contiguous(array, stream), None if one.is_within() else one)
     for one in indices:
         _check_bounds(one, stream)
-    return Places(_joined(shape, indices, stream))
+    return Places(_flat_indices(shape, indices, stream))
 
 
 def _check_bounds(index, stream):
@@ -155,7 +155,7 @@ def _check_bounds(index, stream):
         flat = flat._reshaped((flat.size,), "C", not flat.is_c_contiguous())
     if flat.size:
         _check[_blocks(flat.size), plans.THREADS, stream](flat, index.length, bad)
-        _refuse(index, bad, stream)
+        _check_without_capture(index, bad, stream)
 
 
 @jit
@@ -171,7 +171,7 @@ def _is_captured(bad, stream):
     return True
 
 
-def refuse(shape: tuple, indices: Any, bad: Any) -> None:
+def wait_for_bounds_check(shape: tuple, indices: Any, bad: Any) -> None:
     """Waits for the bounds check of `at`, whose result is ``bad``. Raises IndexError if an index is out of bounds."""
     left = int(bad[0])
     if left:
@@ -179,7 +179,7 @@ def refuse(shape: tuple, indices: Any, bad: Any) -> None:
         raise _Index(array, shape[0], 0).problem(left)
 
 
-def _refuse(index, bad, stream):
+def _check_without_capture(index, bad, stream):
     if _is_captured(bad, stream):
         return
     left = int(bad[0])
@@ -187,7 +187,7 @@ def _refuse(index, bad, stream):
         raise index.problem(left)
 
 
-def _joined(shape, indices, stream):
+def _flat_indices(shape, indices, stream):
     """Returns the flat element indices from index arrays of the first axes.
 
     Their shape is the broadcast shape of the index arrays, followed by the axes that have no index.
@@ -210,7 +210,7 @@ def _joined(shape, indices, stream):
 def _add_axis(places, index, length, stream):
     """Extends flat indices by one axis of ``length`` elements, in place: places * length +
     index."""
-    index = operands.spread(index, places.shape)
+    index = operands.broadcast_view(index, places.shape)
     if not index.is_c_contiguous():
         index = index.copy(stream=stream)
     flat = places.size
@@ -235,7 +235,7 @@ def apply_at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, st
     """Runs ``array[i] = f(array[i], operand[j])`` for each j, with i = places[j].
 
     ``operand`` is a device array with broadcast strides, one number on the host, or None for a function of one number.
-    Returns the argument ``bad`` of `refuse`, or None if no check is pending.
+    Returns the argument ``bad`` of `wait_for_bounds_check`, or None if no check is pending.
     """
     any_order, adds = _nature(loops, loop)
     sums = adds and array.dtype == loop
@@ -306,7 +306,7 @@ def _in_order(loops, array, places, operand, loop, stream):
     numbers = places.array
     if places.unchecked is not None:
         _check_bounds(places.unchecked, stream)
-        numbers = _joined((array.size,), [places.unchecked], stream)
+        numbers = _flat_indices((array.size,), [places.unchecked], stream)
     if operands.is_on_device(numbers):
         numbers = numbers._reshaped((places.size,), "C", False)
         order, ordered = (

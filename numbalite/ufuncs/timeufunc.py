@@ -68,18 +68,18 @@ class TimeUfunc:
         inputs = [x if hasattr(x, "dtype") else np.asarray(x) for x in inputs]
         signature, ufunc = self._select_ufunc(inputs)
         dtypes = _dtypes(signature)
-        counts = [_count(self, x, t) for x, t in zip(inputs, dtypes, strict=False)]
+        counts = [_as_counts(self, x, t) for x, t in zip(inputs, dtypes, strict=False)]
         results = dtypes[self.nin :]
         if outputs:
             places = [
-                x if x is None else _count(self, x, t, is_output=True)
+                x if x is None else _as_counts(self, x, t, is_output=True)
                 for x, t in zip(outputs, results, strict=False)
             ]
             options["out"] = tuple(places) if len(places) > 1 else places[0]
         found = ufunc(*counts, **options)
         several = found if isinstance(found, tuple) else (found,)
         timed = [
-            given if given is not None else _timed(x, t)
+            given if given is not None else _as_times(x, t)
             for x, t, given in zip(
                 several, results, [*outputs, *[None] * len(several)], strict=False
             )
@@ -111,7 +111,7 @@ def _dtypes(signature):
     return [_element(t).dtype for t in (*signature.args, *returned)]
 
 
-def _count(ufunc, x, dtype, is_output=False):
+def _as_counts(ufunc, x, dtype, is_output=False):
     """Converts an array of times to counts of the required unit; returns other arrays unchanged."""
     if not _is_time(dtype):
         return x
@@ -122,20 +122,20 @@ def _count(ufunc, x, dtype, is_output=False):
     return x.view(np.int64)
 
 
-def _timed(x, dtype):
+def _as_times(x, dtype):
     return x.view(dtype) if _is_time(dtype) else x
 
 
-def _stored(t):
+def _stored_type(t):
     if isinstance(t, types.Time):
         return types.int64
     if isinstance(t, types.Array) and isinstance(t.dtype, types.Time):
         return t.copy(dtype=types.int64)
-    return types.Tuple(map(_stored, t.types)) if isinstance(t, types.Tuple) else t
+    return types.Tuple(map(_stored_type, t.types)) if isinstance(t, types.Tuple) else t
 
 
 def _counts(signature):
-    return Signature(_stored(signature.return_type), map(_stored, signature.args))
+    return Signature(_stored_type(signature.return_type), map(_stored_type, signature.args))
 
 
 def _of_counts(function, signature):

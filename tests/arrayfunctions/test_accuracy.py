@@ -30,7 +30,7 @@ def test_errors(name, code):
 
 
 @pytest.fixture
-def near():
+def assert_near():
     """Is a result a few roundings from the exact number?"""
 
     def check(found, exact, roundings=1.02):
@@ -49,7 +49,7 @@ def exact_variance(x):
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("code, mean", [("f", 1e4), ("f", 3e6), ("d", 1e9), ("d", 1e14)])
 @pytest.mark.parametrize("first", [None, 0.0, -1.0])
-def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
+def test_variances_where_the_mean_is_large(optimized, assert_near, code, mean, first):
     """If the first element is an outlier, the error is at most the rounding of its square in
     float64. Without the optimizer, no multiplication and addition are fused."""
     roundings = 4 if code == "d" and first is not None else 1.02
@@ -58,13 +58,13 @@ def test_variances_where_the_mean_is_large(optimized, near, code, mean, first):
         x[0] = first * mean
     exact = float(exact_variance(x))
     for d in (cuda.to_device(x), cuda.to_device(np.repeat(x, 2))[::2]):
-        near(d.var(), exact, roundings)
-        near(d.std(), math.sqrt(exact), roundings)
-        near(np.nanstd(d), math.sqrt(exact), roundings)
+        assert_near(d.var(), exact, roundings)
+        assert_near(d.std(), math.sqrt(exact), roundings)
+        assert_near(np.nanstd(d), math.sqrt(exact), roundings)
 
 
 @pytest.mark.parametrize("code", "?bBhHiI")
-def test_variances_of_integers_are_rounded_once(near, code):
+def test_variances_of_integers_are_rounded_once(assert_near, code):
     """Tests deviations that are small compared with the mean, and values at the limits of the
     dtype."""
     rng, dtype = np.random.default_rng(8), np.dtype(code)
@@ -84,18 +84,18 @@ def test_variances_of_integers_are_rounded_once(near, code):
                         exact = float(
                             fractions.Fraction(squares, count) / fractions.Fraction(count - ddof)
                         )
-                        near(one, exact)
+                        assert_near(one, exact)
     same = cuda.to_device(np.full((3, 40), high, dtype))
     np.testing.assert_array_equal(np.asarray(same.std(1)), 0)
 
 
-def test_variances_of_large_numbers(optimized, near):
+def test_variances_of_large_numbers(optimized, assert_near):
     x = (np.random.default_rng(6).normal(size=(3, 40_000)) + 1e9).astype("d")
     for axis in (0, 1, None):
         found = np.asarray(cuda.to_device(x).var(axis)).ravel()
         rows = [x.ravel()] if axis is None else np.moveaxis(x, axis, -1)
         for one, row in list(zip(found, rows, strict=True))[:50]:
-            near(
+            assert_near(
                 one, exact_variance(row), 3 if axis == 0 else 1.02
             )  # few distances: each is rounded
 
@@ -120,13 +120,13 @@ def long_vectors(code):
     "call", [np.dot, np.vdot, np.inner, np.matmul, np.vecdot], ids=lambda f: f.__name__
 )
 @pytest.mark.parametrize("code", "efd")
-def test_products_of_long_vectors(near, call, code):
+def test_products_of_long_vectors(assert_near, call, code):
     """On every device these sums are computed by a reduction, whose accuracy does not decrease with
     the number of elements."""
     x, y, exact = long_vectors(code)
     for a, b in ((x, y), (x[None], y[:, None])):
         if a.ndim == 1 or call is np.matmul:
-            near(call(cuda.to_device(a), cuda.to_device(b)), exact, 1.1)
+            assert_near(call(cuda.to_device(a), cuda.to_device(b)), exact, 1.1)
 
 
 def test_sums_with_infinities_and_nan_match_numpy():
@@ -172,7 +172,7 @@ def test_float16_averages_and_integrals_whose_sums_do_not_fit():
 
 
 @pytest.mark.parametrize("code", "FD")
-def test_products_of_conjugates_whose_terms_cancel(near, code):
+def test_products_of_conjugates_whose_terms_cancel(assert_near, code):
     """vdot and vecdot lose no digits of a product, even if nearly all cancel."""
     rng = np.random.default_rng(4)
     a = (rng.normal(size=1001) + 1j * rng.normal(size=1001)).astype(code)
@@ -181,5 +181,5 @@ def test_products_of_conjugates_whose_terms_cancel(near, code):
     exact = accuracy._dot(a.conj(), b)
     x, y = cuda.to_device(a), cuda.to_device(b)
     for found in (np.vdot(x, y), np.linalg.vecdot(x, y)):
-        near(found.imag, exact.imag)
-        near(found.real, exact.real, 1.02 if code == "F" else 200)
+        assert_near(found.imag, exact.imag)
+        assert_near(found.real, exact.real, 1.02 if code == "F" else 200)

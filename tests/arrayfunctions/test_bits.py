@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import alike, same
+from kit.likenumpy import alike, assert_same
 
 
 @st.composite
@@ -21,7 +21,7 @@ def draw_placed_array(draw, dtypes):
 @given(case=draw_placed_array(["?", "u1", "i4"]), order=st.sampled_from(["big", "little"]))
 def test_packbits_matches_numpy(case, order):
     one, axis = case
-    same(np.packbits, (one.device(), axis, order), (one.host, axis, order))
+    assert_same(np.packbits, (one.device(), axis, order), (one.host, axis, order))
 
 
 @examples(25)
@@ -39,7 +39,7 @@ def test_unpackbits_matches_numpy(case, order, count):
 
     one, axis = case
     rest = axis, count, order
-    same(unpack, (one.device(), *rest), (one.host, *rest))
+    assert_same(unpack, (one.device(), *rest), (one.host, *rest))
 
 
 @pytest.mark.parametrize("function", [np.packbits, np.unpackbits])

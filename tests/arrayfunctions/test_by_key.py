@@ -50,10 +50,10 @@ def test_many_tiles_in_order(monkeypatch):
     keys = np.repeat(np.arange(5.0), (7, 20_000, 1, 19_000, 992))
 
     def compose_all(part):
-        def after(a, b):
+        def compose(a, b):
             return a[0] * b[0] & 0xFFFFFFFF, (a[1] * b[0] + b[1]) & 0xFFFFFFFF
 
-        *_, last = itertools.accumulate(part.tolist(), after)
+        *_, last = itertools.accumulate(part.tolist(), compose)
         return last
 
     @cuda.reduce_by_key

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn, likenumpy
-from kit.drawn import examples, outcome
+from kit.drawn import examples, result_or_error
 from kit.needs import numpy_since
 from kit.sample import some
 
@@ -37,8 +37,8 @@ def assert_same_outcome(function, host, device):
     """Asserts that both functions have equal results, or raise the same kind of exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = outcome(function, *host)
-        ours = outcome(function, *device)
+        theirs = result_or_error(function, *host)
+        ours = result_or_error(function, *device)
     drawn.check_alike(ours, theirs, assert_equal_results)
 
 

@@ -16,7 +16,7 @@ from numbalite import cuda
 TINY = [5e-324, 1e-323, -5e-324, 0.0, 1e-310, 3e-322, 1e-300, 1.0, -2.5]
 
 
-def outcome(call, *args):
+def result_or_error(call, *args):
     with np.errstate(all="ignore"):
         try:
             made = np.asarray(call(*args))
@@ -286,15 +286,19 @@ def test_take_of_empty_axes(mode):
         d = cuda.to_device(x)
         for axis in (None, *range(x.ndim)):
             for indices in lists + arrays:
-                expected = outcome(lambda x, i=indices, a=axis: x.take(i, a, mode=mode), x)
-                assert outcome(lambda x, i=indices, a=axis: x.take(i, a, mode=mode), d) == expected
+                expected = result_or_error(lambda x, i=indices, a=axis: x.take(i, a, mode=mode), x)
                 assert (
-                    outcome(lambda x, i=indices, a=axis: np.take(x, i, a, mode=mode), d) == expected
+                    result_or_error(lambda x, i=indices, a=axis: x.take(i, a, mode=mode), d)
+                    == expected
+                )
+                assert (
+                    result_or_error(lambda x, i=indices, a=axis: np.take(x, i, a, mode=mode), d)
+                    == expected
                 )
                 if isinstance(indices, np.ndarray) and indices.dtype.kind != "O":
                     on_device = cuda.to_device(indices)
                     assert (
-                        outcome(lambda x, i=on_device, a=axis: x.take(i, a, mode=mode), d)
+                        result_or_error(lambda x, i=on_device, a=axis: x.take(i, a, mode=mode), d)
                         == expected
                     )
 
@@ -314,4 +318,4 @@ def test_copy_is_no_text(copy):
         lambda a: a.astype("f4", copy=copy),
         lambda a: np.array(a, copy=copy, like=a),
     ):
-        assert outcome(call, d) == outcome(call, x)
+        assert result_or_error(call, d) == result_or_error(call, x)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import alike, moved, same
+from kit.likenumpy import alike, assert_same, to_device
 from kit.needs import numpy_since
 
 MATRIX = np.arange(12.0).reshape(3, 4)
@@ -45,8 +45,8 @@ def draw_edit(draw, past):
 @given(case=draw_edit(past=False), on_host=st.booleans())
 def test_delete_matches_numpy(case, on_host):
     placed, axis, places = case
-    there = places if on_host else moved(places)
-    same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
+    there = places if on_host else to_device(places)
+    assert_same(np.delete, (placed.device(), there, axis), (placed.host, places, axis))
 
 
 @numpy_since("2.2", "a mask is not an array of the integers 0 and 1")
@@ -54,7 +54,7 @@ def test_delete_matches_numpy(case, on_host):
 @given(case=draw_edit(past=True), on_host=st.booleans(), data=st.data())
 def test_insert_matches_numpy(case, on_host, data):
     placed, axis, places = case
-    there = places if on_host else moved(places)
+    there = places if on_host else to_device(places)
     host = placed.host
     values = data.draw(st.sampled_from([7, 2.5, np.array([9]), host[:1], np.arange(2), "each"]))
     if isinstance(values, str):
@@ -63,7 +63,9 @@ def test_insert_matches_numpy(case, on_host, data):
         shape = [count if i == (axis or 0) % host.ndim else n for i, n in enumerate(host.shape)]
         values = np.arange(count if axis is None else np.prod(shape)) + 100
         values = values if axis is None else values.reshape(shape)
-    same(np.insert, (placed.device(), there, moved(values), axis), (host, places, values, axis))
+    assert_same(
+        np.insert, (placed.device(), there, to_device(values), axis), (host, places, values, axis)
+    )
 
 
 @numpy_since("2.2", "a mask with two dimensions is an error")
@@ -103,5 +105,5 @@ def test_trim_zeros_matches_numpy():
 def test_delete_keeps_the_memory_order():
     for host in (MATRIX, np.asfortranarray(MATRIX)):
         for places in (1, slice(9, None), slice(0, 2)):
-            made = np.delete(moved(host).copy("K"), places, axis=1)
+            made = np.delete(to_device(host).copy("K"), places, axis=1)
             assert made.is_f_contiguous() == np.delete(host, places, axis=1).flags.f_contiguous

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import alike, compare, same
+from kit.likenumpy import alike, assert_same, compare
 from kit.needs import numpy_since
 from kit.sample import generator, some
 
@@ -84,11 +84,13 @@ def test_reductions_match_numpy(data):
         mask, host_mask = data.draw(arrays(["?"], shape=host.shape))
         if ordered:
             keywords["initial"] = 1
-        same(lambda x, m: function(x, where=m, **keywords), (device, mask), (host, host_mask))
+        assert_same(
+            lambda x, m: function(x, where=m, **keywords), (device, mask), (host, host_mask)
+        )
     elif name != "ptp" and data.draw(st.booleans()):
-        same(lambda x: getattr(x, name)(**keywords), (device,), (host,))
+        assert_same(lambda x: getattr(x, name)(**keywords), (device,), (host,))
     else:
-        same(function, (device,), (host,), keywords)
+        assert_same(function, (device,), (host,), keywords)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u4", "f2", "f4", "f8"])
@@ -104,8 +106,8 @@ def test_indices_of_the_first_extreme(dtype):
     d = cuda.to_device(host)
     for function in (np.argmax, np.argmin):
         for axis in (None, 0, 1):
-            same(function, (d, axis), (host, axis))
-        same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
+            assert_same(function, (d, axis), (host, axis))
+        assert_same(function, (d.T,), (host.T,), {"axis": 1, "keepdims": True})
 
 
 def test_conj_of_real_array_returns_the_array():
@@ -121,13 +123,13 @@ def test_conj_of_real_array_returns_the_array():
 def test_variances_of_infinities_and_nan(values):
     host = np.array([values] * 3)
     for axis in (None, 0, 1):
-        same(np.var, (cuda.to_device(host), axis), (host, axis))
+        assert_same(np.var, (cuda.to_device(host), axis), (host, axis))
 
 
 def test_variances_of_another_dtype():
     host = np.arange(6, dtype="i2").reshape(2, 3)
     for dtype in ("f4", "D"):
-        same(np.var, (cuda.to_device(host), 0, dtype), (host, 0, dtype))
+        assert_same(np.var, (cuda.to_device(host), 0, dtype), (host, 0, dtype))
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex")
@@ -179,20 +181,20 @@ def test_one_pass_in_parts():
     for x in some(1, (host, (host + 1j * host[::-1])[:, :20]), "one pass"):
         d = cuda.to_device(x)
         for axis in (None, 0, 2):
-            same(np.argmax, (d, axis), (x, axis))
+            assert_same(np.argmax, (d, axis), (x, axis))
             np.testing.assert_allclose(np.std(d, axis).copy_to_host(), np.std(x, axis), 1e-12)
     for _ in range(2):  # the second call is made in C
         d = cuda.to_device(host)
         np.testing.assert_allclose(np.var(d, ddof=2).item(), np.var(host, ddof=2), 1e-12)
-        same(np.mean, (d, 1), (host, 1), {"keepdims": True})
-        same(np.argmin, (d[::-2],), (host[::-2],))
+        assert_same(np.mean, (d, 1), (host, 1), {"keepdims": True})
+        assert_same(np.argmin, (d[::-2],), (host[::-2],))
     counted = (host % 7 == 3) * 1j, (host // 90).astype("i8"), (host > 98).astype("f2") * np.nan
     for x in some(2, counted, "counted in one pass"):
         d = cuda.to_device(x)
         for axis in (None, 1, (0, 2), None):
             for function in (np.any, np.all, np.count_nonzero):
-                same(function, (d, axis), (x, axis))
-        same(np.count_nonzero, (d[::2].T, 1), (x[::2].T, 1), {"keepdims": True})
+                assert_same(function, (d, axis), (x, axis))
+        assert_same(np.count_nonzero, (d[::2].T, 1), (x[::2].T, 1), {"keepdims": True})
     far = (host % 100 + 4e6).astype("f4")
     assert abs(np.std(cuda.to_device(far)).item() / np.std(host % 100) - 1) < 0.05
 
@@ -205,7 +207,7 @@ def test_places_counts_and_scans(data):
     keywords = {"axis": axis_of(data.draw, host.ndim, several=False)}
     if name in ("argmax", "argmin") and host.ndim and data.draw(st.booleans()):
         keywords["keepdims"] = True
-    same(getattr(np, name), (device,), (host,), keywords)
+    assert_same(getattr(np, name), (device,), (host,), keywords)
 
 
 def test_reductions_with_nan_match_numpy():
@@ -294,7 +296,7 @@ def test_shape_functions_match_numpy(name):
         dtypes = {"clip": ["f4", "i4"], "diff": ["f4", "i4"], "angle": ["?", "i2", "f4", "c8"]}
         device, host = data.draw(arrays(dtypes.get(name, ["f4", "c8"])))
         args = SHAPES[name](data.draw, host)
-        same(getattr(np, name), (device, *args), (host, *args))
+        assert_same(getattr(np, name), (device, *args), (host, *args))
 
     run()
 
@@ -321,7 +323,7 @@ def test_joining_functions_match_numpy(data):
         keywords["axis"] = data.draw(st.sampled_from([0, -1, 1]))
         if data.draw(st.integers(0, 3)) == 0:
             keywords |= {"dtype": "f4", "casting": data.draw(st.sampled_from(["safe", "unsafe"]))}
-    same(getattr(np, name), (list(device),), (list(host),), keywords)
+    assert_same(getattr(np, name), (list(device),), (list(host),), keywords)
 
 
 @examples(15)
@@ -333,9 +335,9 @@ def test_where_matches_numpy(data):
     y = data.draw(st.sampled_from([0, 1.5, np.float64(2), np.arange(0)]))
     if isinstance(y, np.ndarray):
         other, y = data.draw(arrays(["u1", "c8"], shape=shape))
-        same(np.where, (condition, x, other), (host_condition, host_x, y))
+        assert_same(np.where, (condition, x, other), (host_condition, host_x, y))
     else:
-        same(np.where, (condition, x, y), (host_condition, host_x, y))
+        assert_same(np.where, (condition, x, y), (host_condition, host_x, y))
 
 
 @numpy_since("2.1", "np.clip accepts integers that the dtype does not have")
@@ -345,10 +347,12 @@ def test_clip_bounds_and_tolerances_match_numpy():
     host = np.arange(200, dtype="u1")
     d = cuda.to_device(host)
     for limits in ((-1, 129), (3, 10**30), (-(2**70), None), (300, None), (None, -1)):
-        same(np.clip, (d, *limits), (host, *limits))
+        assert_same(np.clip, (d, *limits), (host, *limits))
     one, below = np.array(1, "f4"), np.nextafter(1.0, 0)
     for atol in (below, np.float64(below), np.float32(below)):
-        same(np.isclose, (cuda.to_device(one), np.float32(0)), (one, np.float32(0)), {"atol": atol})
+        assert_same(
+            np.isclose, (cuda.to_device(one), np.float32(0)), (one, np.float32(0)), {"atol": atol}
+        )
 
 
 def test_between_zero_and_one():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import compare, same
+from kit.likenumpy import assert_same, compare
 from kit.sample import generator
 
 from numbalite import cuda
@@ -67,7 +67,7 @@ def test_random_keys_match_numpy(data):
     device, host = data.draw(arrays())
     key, host_key = data.draw(keys(host.shape))
     if not is_of_one_element(key, host.ndim):  # which is a scalar on the host
-        same(lambda x, k: x[k], (device, key), (host, host_key))
+        assert_same(lambda x, k: x[k], (device, key), (host, host_key))
     value = data.draw(st.sampled_from([7, np.float32(3), [5]]))
 
     def put(x, k):
@@ -75,7 +75,7 @@ def test_random_keys_match_numpy(data):
         x[k] = value
         return x
 
-    same(put, (device, key), (host, host_key))
+    assert_same(put, (device, key), (host, host_key))
 
 
 def test_assigned_values_are_broadcast_and_converted():
@@ -150,9 +150,9 @@ def test_invalid_keys_raise_numpys_errors():
     host = np.arange(6.0).reshape(2, 3)
     d = cuda.to_device(host)
     for key in ([2], (0, [-4]), [0.5], ([0, 1], [0, 1, 2]), (0, 0, [1]), (..., [0], ...), "a", {}):
-        same(lambda x, k=key: x[k], (d,), (host,))
+        assert_same(lambda x, k=key: x[k], (d,), (host,))
     for value in (1j, "text", None):
-        same(lambda x, v=value: x.__setitem__([0, 1], v), (d,), (host,))
+        assert_same(lambda x, v=value: x.__setitem__([0, 1], v), (d,), (host,))
     with pytest.raises(IndexError, match="index -4 is out of bounds for axis 1 with size 3"):
         d[0, [-4]]
     with pytest.raises(
@@ -186,7 +186,7 @@ def test_take_and_put_match_numpy(data):
     mode = data.draw(st.sampled_from(["raise", "wrap", "clip"]))
     axis = data.draw(st.one_of(st.none(), st.integers(-host.ndim, host.ndim - 1)))
     indices = data.draw(st.sampled_from([0, -1, np.uint8(1), [1, -1, 0], [[0], [5]], [], [300]]))
-    same(lambda x: np.take(x, indices, axis, mode=mode), (device,), (host,))
+    assert_same(lambda x: np.take(x, indices, axis, mode=mode), (device,), (host,))
     values = data.draw(st.sampled_from([9, [7, 8], [1, 2, 3, 4], []]))
     flat = np.ravel(np.asarray(indices, int))
     flat = np.clip(flat, 0, host.size - 1) if mode == "clip" else flat % host.size
@@ -197,7 +197,7 @@ def test_take_and_put_match_numpy(data):
             np.put(x, indices, values, mode)
             return x
 
-        same(put, (device,), (host,))
+        assert_same(put, (device,), (host,))
 
 
 @examples(40)
@@ -211,17 +211,17 @@ def test_take_along_axis_matches_numpy(data):
     order = np.argsort(np.random.default_rng(1).random((*shape, length)), -1)[..., 0]
     on_device = data.draw(st.booleans())
     indices = cuda.to_device(order) if on_device else order
-    same(np.take_along_axis, (device, indices, axis), (host, order, axis))
+    assert_same(np.take_along_axis, (device, indices, axis), (host, order, axis))
 
     def put(x, i):
         x = x.copy()
         np.put_along_axis(x, i, 50, axis)
         return x
 
-    same(put, (device, indices), (host, order))
+    assert_same(put, (device, indices), (host, order))
     repeats = data.draw(st.sampled_from([0, 2, [3], list(range(length))]))
-    same(lambda x: np.repeat(x, repeats, axis), (device,), (host,))
-    same(lambda x: np.repeat(x, 2), (device,), (host,))
+    assert_same(lambda x: np.repeat(x, repeats, axis), (device,), (host,))
+    assert_same(lambda x: np.repeat(x, 2), (device,), (host,))
 
 
 def test_pad_reflected_at_points():
@@ -250,7 +250,7 @@ def test_pad_matches_numpy(data):
         keywords = data.draw(
             st.sampled_from([{}, {"constant_values": 4}, {"constant_values": (1, 2)}])
         )
-    same(lambda x: np.pad(x, width, mode, **keywords), (device,), (host,))
+    assert_same(lambda x: np.pad(x, width, mode, **keywords), (device,), (host,))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
@@ -260,14 +260,16 @@ def test_pad_with_statistics_and_ramps(dtype):
     widths = ((1, 2), (3, 0))
     for mode in ("maximum", "mean", "median", "minimum"):
         for length in (None, 2, (1, 2), 0, -1):
-            same(np.pad, (device, widths, mode), (host, widths, mode), {"stat_length": length})
+            assert_same(
+                np.pad, (device, widths, mode), (host, widths, mode), {"stat_length": length}
+            )
     for ends in (0, (3, -5), [(1, 2), (3, 4)]):
         keywords = {"mode": "linear_ramp", "end_values": ends}
-        same(np.pad, (device, widths), (host, widths), keywords)
+        assert_same(np.pad, (device, widths), (host, widths), keywords)
     for mode in ("mean", "linear_ramp", "none such"):
-        same(np.pad, (device[:0], 1, mode), (host[:0], 1, mode))
-        same(np.pad, (device, 1, mode), (host, 1, mode), {"constant_values": 3})
-    same(np.pad, (device[0, :1].reshape(()), 1, "mean"), (np.asarray(host[0, 0]), 1, "mean"))
+        assert_same(np.pad, (device[:0], 1, mode), (host[:0], 1, mode))
+        assert_same(np.pad, (device, 1, mode), (host, 1, mode), {"constant_values": 3})
+    assert_same(np.pad, (device[0, :1].reshape(()), 1, "mean"), (np.asarray(host[0, 0]), 1, "mean"))
 
 
 def test_choose_by_index_arrays():
@@ -278,7 +280,7 @@ def test_choose_by_index_arrays():
     compare((d + 1).choose(choices, mode="clip"), np.choose(a + 1, choices, mode="clip"))
     compare(np.choose(d % 2, [d.astype("u1"), 7]), np.choose(a % 2, [a.astype("u1"), 7]))
     for mode in ("raise", "wrap"):  # indices on the host are checked there
-        same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
+        assert_same(np.choose, ([5, 0, -1], [d, d]), ([5, 0, -1], [a, a]), {"mode": mode})
     with pytest.raises(TypeError, match="a function for its mode has no counterpart"):
         np.pad(d, 1, lambda *_: None)
     compare(np.repeat(d[0, 0, ...], 2, axis=0), np.repeat(a[0, 0, ...], 2, axis=0))

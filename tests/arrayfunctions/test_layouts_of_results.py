@@ -20,7 +20,7 @@ LAYOUTS = {
 }
 
 
-def steps(a):
+def strides_of_long_axes(a):
     """Strides that matter."""
     return [step for step, length in zip(a.strides, a.shape, strict=True) if length > 1]
 
@@ -35,7 +35,10 @@ def test_like_with_another_shape(name, layout):
         for order in "KACF":
             expected = make(x, *args, shape=shape, order=order)
             found = make(device, *args, shape=shape, order=order)
-            assert (found.shape, steps(found)) == (expected.shape, steps(expected)), (shape, order)
+            assert (found.shape, strides_of_long_axes(found)) == (
+                expected.shape,
+                strides_of_long_axes(expected),
+            ), (shape, order)
             if name != "empty_like":
                 np.testing.assert_array_equal(found.copy_to_host(), expected)
 
@@ -59,7 +62,10 @@ def test_several_quantiles(function, layout):
                 given = np.multiply(q, scale)
                 expected = np.asarray(call(x, given, axis, **more))
                 found = call(device, given, axis, **more)
-                assert (found.shape, steps(found)) == (expected.shape, steps(expected)), (q, axis)
+                assert (found.shape, strides_of_long_axes(found)) == (
+                    expected.shape,
+                    strides_of_long_axes(expected),
+                ), (q, axis)
                 np.testing.assert_allclose(found.copy_to_host(), expected)
 
 

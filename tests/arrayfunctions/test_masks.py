@@ -58,7 +58,7 @@ def test_nonzero_functions_match_numpy(pair):
 
 
 def test_masks_without_length_fit_any_axis():
-    def assigned(x, key):
+    def assign_one(x, key):
         x[key] = 1
         return x
 
@@ -67,7 +67,7 @@ def test_masks_without_length_fit_any_axis():
         mask = np.zeros(shape, bool)
         for key in (mask, (slice(None), mask), (mask, ...)):
             alike(lambda x, key: x[key], x, key)
-            alike(assigned, x, key)
+            alike(assign_one, x, key)
 
 
 @settings(max_examples=25, deadline=None)

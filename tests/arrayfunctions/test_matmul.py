@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, outcome
+from kit.drawn import compare, examples, result_or_error
 from kit.sample import generator
 
 from numbalite import _core, cuda
@@ -156,8 +156,8 @@ def test_invalid_arguments_raise():
         lambda x: np.matmul(x, x, 1),
         lambda x: np.matmul(x, np.array(["a"])),
     ):
-        expected, refused = outcome(call, a)
-        result, error = outcome(call, d)
+        expected, refused = result_or_error(call, a)
+        result, error = result_or_error(call, d)
         assert refused is not None and error is not None, (result, expected)
     read_only = cuda.from_cuda_array_interface(
         {**d.__cuda_array_interface__, "data": (d.address, True)}, d

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import examples
-from kit.likenumpy import same
+from kit.likenumpy import assert_same
 
 from numbalite import cuda
 
@@ -48,9 +48,9 @@ def test_nan_reductions_match_numpy(data):
     if name not in ("nanmax", "nanmin") and data.draw(st.booleans()):
         mask = np.random.default_rng(1).random(host.shape) < 0.5
         where = cuda.to_device(mask)
-        same(lambda x, m: function(x, where=m, **keywords), (device, where), (host, mask))
+        assert_same(lambda x, m: function(x, where=m, **keywords), (device, where), (host, mask))
     else:
-        same(function, (device,), (host,), keywords)
+        assert_same(function, (device,), (host,), keywords)
 
 
 @examples(10)
@@ -59,7 +59,9 @@ def test_places_and_running_sums(data):
     name = data.draw(st.sampled_from(["nanargmax", "nanargmin", "nancumsum", "nancumprod"]))
     device, host = data.draw(arrays(["f4", "i4"]))
     numbers = st.integers(-host.ndim, host.ndim - 1) if host.ndim else st.none()
-    same(getattr(np, name), (device,), (host,), {"axis": data.draw(st.one_of(st.none(), numbers))})
+    assert_same(
+        getattr(np, name), (device,), (host,), {"axis": data.draw(st.one_of(st.none(), numbers))}
+    )
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f8", "c8", "i4"])
@@ -68,8 +70,8 @@ def test_nan_to_num_matches_numpy(dtype):
     if host.dtype.kind in "fc":
         host[0] = [np.nan, np.inf, -np.inf, 1]
     d = cuda.to_device(host)
-    same(np.nan_to_num, (d,), (host,))
-    same(np.nan_to_num, (d[:, ::2],), (host[:, ::2],), {"nan": 7, "posinf": 8, "neginf": -8})
+    assert_same(np.nan_to_num, (d,), (host,))
+    assert_same(np.nan_to_num, (d[:, ::2],), (host[:, ::2],), {"nan": 7, "posinf": 8, "neginf": -8})
     assert np.nan_to_num(d, copy=False) is d
     assert np.isfinite(d.copy_to_host()).all()
 
@@ -79,11 +81,11 @@ def test_out_dtype_and_refusals():
     d, out = cuda.to_device(host), cuda.device_array(2, "f8")
     assert np.nanmean(d, axis=1, out=out) is out
     np.testing.assert_array_equal(out, np.nanmean(host, axis=1))
-    same(np.nansum, (d,), (host,), {"dtype": "f8", "axis": 0})
-    same(np.nanvar, (d,), (host,), {"mean": 2.0, "correction": 1})
-    same(np.nanargmax, (d * np.nan,), (host * np.nan,))  # refused: NaN alone
-    same(np.nanargmax, (d, (0, 1)), (host, (0, 1)))
-    same(np.argmax, (d, (0, 1)), (host, (0, 1)))
+    assert_same(np.nansum, (d,), (host,), {"dtype": "f8", "axis": 0})
+    assert_same(np.nanvar, (d,), (host,), {"mean": 2.0, "correction": 1})
+    assert_same(np.nanargmax, (d * np.nan,), (host * np.nan,))  # refused: NaN alone
+    assert_same(np.nanargmax, (d, (0, 1)), (host, (0, 1)))
+    assert_same(np.argmax, (d, (0, 1)), (host, (0, 1)))
 
 
 @pytest.mark.filterwarnings("ignore:Casting complex")

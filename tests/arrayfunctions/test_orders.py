@@ -21,13 +21,13 @@ CALLS = {
     "full_like": lambda x, order: np.full_like(x, 3, order=order),
     "einsum": lambda x, order: np.einsum("ij,kj->ik", x, x, order=order),
     "matmul": lambda x, order: np.matmul(np.stack([x, x]), x.T, order=order),
-    "asarray": lambda x, order: np.asarray(x, order=order, **like(x)),
-    "asarray, another dtype": lambda x, order: np.asarray(x, "f4", order=order, **like(x)),
-    "array": lambda x, order: np.array(x, order=order, **like(x)),
-    "array, once": lambda x, order: np.array(x, order=order, copy=None, **like(x)),
-    "zeros": lambda x, order: np.zeros((2, 3), order=order, **like(x)),
-    "full": lambda x, order: np.full((2, 3), 7, order=order, **like(x)),
-    "eye": lambda x, order: np.eye(2, 3, order=order, **like(x)),
+    "asarray": lambda x, order: np.asarray(x, order=order, **like_argument(x)),
+    "asarray, another dtype": lambda x, order: np.asarray(x, "f4", order=order, **like_argument(x)),
+    "array": lambda x, order: np.array(x, order=order, **like_argument(x)),
+    "array, once": lambda x, order: np.array(x, order=order, copy=None, **like_argument(x)),
+    "zeros": lambda x, order: np.zeros((2, 3), order=order, **like_argument(x)),
+    "full": lambda x, order: np.full((2, 3), 7, order=order, **like_argument(x)),
+    "eye": lambda x, order: np.eye(2, 3, order=order, **like_argument(x)),
     "unravel_index": lambda x, order: np.unravel_index(on_side_of(x, LINES), (3, 4), order=order),
     "ravel_multi_index": lambda x, order: np.ravel_multi_index(
         (on_side_of(x, LINES),) * 2, (3, 4), order=order
@@ -35,7 +35,7 @@ CALLS = {
 }
 
 
-def like(x):
+def like_argument(x):
     return {} if isinstance(x, np.ndarray) else {"like": x}
 
 
@@ -68,8 +68,8 @@ def test_products_in_fortran_order():
 
 
 def test_arrays_without_dimensions_get_one():
-    alike(lambda x: np.asfortranarray(x, **like(x)), np.array(1.5))
-    alike(lambda x: np.ascontiguousarray(x, **like(x)), np.array(1.5))
+    alike(lambda x: np.asfortranarray(x, **like_argument(x)), np.array(1.5))
+    alike(lambda x: np.ascontiguousarray(x, **like_argument(x)), np.array(1.5))
 
 
 def test_ravel_in_the_order_of_memory():
@@ -118,7 +118,7 @@ KEPT = {
     "stack": lambda x: np.stack([x, x]),
     "pad": lambda x: np.pad(x, 1),
     "pad, reflect": lambda x: np.pad(x, 1, "reflect"),
-    "a list": lambda x: np.array([x, x], **like(x)),
+    "a list": lambda x: np.array([x, x], **like_argument(x)),
 }
 
 

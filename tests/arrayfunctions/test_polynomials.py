@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.likenumpy import alike, compare, moved
+from kit.likenumpy import alike, compare, to_device
 
 from numbalite import cuda
 
@@ -50,19 +50,19 @@ def test_polyfit_matches_numpy():
     weights = np.array([1.0, 2, 1, 0.5, 1, 1])
     for args in ((x, y, 3), (x.astype("f4"), both, 1), (x, y, 2, None, False, weights)):
         expected = np.polyfit(*args)
-        result = np.polyfit(*moved(args))
+        result = np.polyfit(*to_device(args))
         assert result.dtype == expected.dtype
         np.testing.assert_allclose(result.copy_to_host(), expected, rtol=2e-5)
     for cov in (True, "unscaled"):
         for values in (y, both):
-            result = np.polyfit(*moved((x, values, 2)), cov=cov)
+            result = np.polyfit(*to_device((x, values, 2)), cov=cov)
             for one, other in zip(result, np.polyfit(x, values, 2, cov=cov), strict=True):
                 np.testing.assert_allclose(one.copy_to_host(), other, rtol=1e-9, atol=1e-12)
-    result = np.polyfit(*moved((x, y, 1)), full=True)
+    result = np.polyfit(*to_device((x, y, 1)), full=True)
     assert result[2] == 2 and result[4] == len(x) * np.finfo(float).eps
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        np.polyfit(*moved((x[:2], y[:2], 3)))
+        np.polyfit(*to_device((x[:2], y[:2], 3)))
     assert "poorly conditioned" in str(caught[0].message)
     for bad in ((both, y, 1), (x, y[:3], 1), (x[:0], y[:0], 1), (x, np.array(1.0), 1), (x, y, -1)):
         alike(np.polyfit, *bad)

@@ -10,7 +10,7 @@ from kit.drawn import compare
 from numbalite import cuda
 
 
-def numbers(*shape, dtype="f8"):
+def random_integers(*shape, dtype="f8"):
     rng = np.random.default_rng(sum(shape))
     values = rng.integers(-4, 5, shape)
     return (values + (1j * rng.integers(-4, 5, shape) if dtype[0] == "c" else 0)).astype(dtype)
@@ -36,13 +36,13 @@ DOTS = [((3, 4), (4, 2)), ((4,), (4,)), ((2, 3, 4), (5, 4, 6)), ((2, 3, 4), (4,)
 @pytest.mark.parametrize("shapes", DOTS)
 def test_dot_matches_numpy(shapes):
     for dtype in ("f8", "i4", "c8"):
-        assert_same_result(np.dot, *(numbers(*shape, dtype=dtype) for shape in shapes))
+        assert_same_result(np.dot, *(random_integers(*shape, dtype=dtype) for shape in shapes))
 
 
 @pytest.mark.parametrize("shapes", DOTS)
 def test_dot_into_an_array(shapes):
     """Written at once."""
-    a, b = hosts = [numbers(*shape, dtype="f4") for shape in shapes]
+    a, b = hosts = [random_integers(*shape, dtype="f4") for shape in shapes]
     x, y = map(on_device, hosts)
     out = cuda.empty(np.dot(a, b).shape, "f4")
     made = len(traced_again(lambda: np.dot(x, y)))
@@ -55,47 +55,59 @@ def test_dot_into_an_array(shapes):
 
 
 def test_dot_into_an_operand():
-    a = numbers(3, 3)
+    a = random_integers(3, 3)
     x = on_device(a)
     np.dot(x, x.T, out=x)
     compare(x, np.dot(a, a.T))
 
 
 def test_vector_and_tensor_products_match_numpy():
-    assert_same_result(np.vdot, numbers(2, 3, dtype="c16"), numbers(3, 2, dtype="c16"))
-    assert_same_result(np.inner, numbers(2, 3), numbers(4, 3))
-    assert_same_result(np.inner, numbers(3), numbers(3))
-    assert_same_result(np.outer, numbers(3), numbers(2, 2))
-    assert_same_result(np.tensordot, numbers(2, 3, 4), numbers(3, 4, 5))
-    assert_same_result(np.tensordot, numbers(2, 3, 4), numbers(4, 3, 5), axes=([1, 2], [1, 0]))
-    assert_same_result(np.tensordot, numbers(2, 3), numbers(2), axes=0)
-    assert_same_result(np.trace, numbers(3, 4), 1)
-    assert_same_result(np.kron, numbers(2, 3), numbers(3, 1))
-    assert_same_result(np.linalg.multi_dot, [numbers(2, 3), numbers(3, 10), numbers(10)])
+    assert_same_result(
+        np.vdot, random_integers(2, 3, dtype="c16"), random_integers(3, 2, dtype="c16")
+    )
+    assert_same_result(np.inner, random_integers(2, 3), random_integers(4, 3))
+    assert_same_result(np.inner, random_integers(3), random_integers(3))
+    assert_same_result(np.outer, random_integers(3), random_integers(2, 2))
+    assert_same_result(np.tensordot, random_integers(2, 3, 4), random_integers(3, 4, 5))
+    assert_same_result(
+        np.tensordot, random_integers(2, 3, 4), random_integers(4, 3, 5), axes=([1, 2], [1, 0])
+    )
+    assert_same_result(np.tensordot, random_integers(2, 3), random_integers(2), axes=0)
+    assert_same_result(np.trace, random_integers(3, 4), 1)
+    assert_same_result(np.kron, random_integers(2, 3), random_integers(3, 1))
+    assert_same_result(
+        np.linalg.multi_dot, [random_integers(2, 3), random_integers(3, 10), random_integers(10)]
+    )
     for power in range(6):
-        assert_same_result(np.linalg.matrix_power, numbers(2, 3, 3), power)
+        assert_same_result(np.linalg.matrix_power, random_integers(2, 3, 3), power)
     if hasattr(np, "vecdot"):
-        assert_same_result(np.vecdot, numbers(2, 3, dtype="c8"), numbers(2, 3, dtype="c8"))
-        assert_same_result(np.vecdot, numbers(3, 2), numbers(3, 2), axis=0)
+        assert_same_result(
+            np.vecdot, random_integers(2, 3, dtype="c8"), random_integers(2, 3, dtype="c8")
+        )
+        assert_same_result(np.vecdot, random_integers(3, 2), random_integers(3, 2), axis=0)
     if hasattr(np, "matvec"):
-        assert_same_result(np.matvec, numbers(2, 3, 4), numbers(4))
-        assert_same_result(np.vecmat, numbers(3, dtype="c8"), numbers(3, 4, dtype="c8"))
+        assert_same_result(np.matvec, random_integers(2, 3, 4), random_integers(4))
+        assert_same_result(
+            np.vecmat, random_integers(3, dtype="c8"), random_integers(3, 4, dtype="c8")
+        )
         for call in (np.matvec, np.vecmat):
             with pytest.raises(ValueError, match="does not have enough dimensions"):
-                call(on_device(numbers(3)), on_device(numbers(3)))
+                call(on_device(random_integers(3)), on_device(random_integers(3)))
 
 
 def test_norm_matches_numpy():
     for order in (None, "fro", 1, -1, np.inf, -np.inf):
-        assert_same_result(np.linalg.norm, numbers(3, 4), order)
-        assert_same_result(np.linalg.norm, numbers(2, 3, 4), order, axis=(2, 0))
-        assert_same_result(np.linalg.norm, numbers(2, 3, 4), order, axis=(0, 1), keepdims=True)
+        assert_same_result(np.linalg.norm, random_integers(3, 4), order)
+        assert_same_result(np.linalg.norm, random_integers(2, 3, 4), order, axis=(2, 0))
+        assert_same_result(
+            np.linalg.norm, random_integers(2, 3, 4), order, axis=(0, 1), keepdims=True
+        )
     for order in (None, 0, 1, 2, 3, np.inf, -np.inf):
-        assert_same_result(np.linalg.norm, numbers(4, dtype="c16"), order)
-        assert_same_result(np.linalg.norm, numbers(3, 4, dtype="i4"), order, axis=1)
-    assert_same_result(np.linalg.norm, numbers(2, 3, 4))
+        assert_same_result(np.linalg.norm, random_integers(4, dtype="c16"), order)
+        assert_same_result(np.linalg.norm, random_integers(3, 4, dtype="i4"), order, axis=1)
+    assert_same_result(np.linalg.norm, random_integers(2, 3, 4))
     with pytest.raises(ValueError, match="Invalid norm order"):
-        np.linalg.norm(on_device(numbers(3)), "fro")
+        np.linalg.norm(on_device(random_integers(3)), "fro")
 
 
 EINSUMS = [
@@ -114,23 +126,23 @@ EINSUMS = [
 def test_einsum_matches_numpy(case):
     text, *shapes = case
     for dtype in ("f8", "i4"):
-        arrays = [numbers(*shape, dtype=dtype) for shape in shapes]
+        arrays = [random_integers(*shape, dtype=dtype) for shape in shapes]
         for optimize in (False, True, "optimal") if len(arrays) > 2 else (False,):
             assert_same_result(np.einsum, text, *arrays, optimize=optimize)
 
 
 def test_einsum_with_sublists_dtype_and_out():
-    a, b = numbers(3, 4), numbers(4, 2)
+    a, b = random_integers(3, 4), random_integers(4, 2)
     x, y = on_device(a), on_device(b)
     compare(np.einsum(x, [0, 1], y, [1, 2], [2, 0]), np.einsum(a, [0, 1], b, [1, 2], [2, 0]))
     compare(np.einsum("ij,jk", x, b, dtype="f4", casting="same_kind"), (a @ b).astype("f4"))
     out = cuda.device_array((3, 2), "f8")
     assert np.einsum("ij,jk", x, y, out=out) is out
     compare(out, a @ b)
-    square = on_device(numbers(3, 3))
+    square = on_device(random_integers(3, 3))
     np.einsum("ii->i", square)[...] = 9  # a view, as NumPy's
     compare(np.diagonal(square), np.full(3, 9.0))
-    shown = np.einsum_path("ij,jk,kl->il", x, y, on_device(numbers(2, 5)))
+    shown = np.einsum_path("ij,jk,kl->il", x, y, on_device(random_integers(2, 5)))
     assert shown[0][0] == "einsum_path" and isinstance(shown[1], str)
 
 
@@ -141,7 +153,7 @@ def test_einsum_with_sublists_dtype_and_out():
 )  # fmt: skip
 def test_einsum_rejects_invalid_subscripts(case):
     text, *shapes = case
-    arrays = [numbers(*shape) for shape in shapes]
+    arrays = [random_integers(*shape) for shape in shapes]
     for operands in (arrays, on_device(arrays)):
         with pytest.raises(ValueError):
             np.einsum(text, *operands)

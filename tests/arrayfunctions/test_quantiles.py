@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from kit.likenumpy import same
+from kit.likenumpy import assert_same
 from kit.needs import numpy_since
 
 from numbalite import cuda
@@ -25,11 +25,11 @@ def test_nanquantiles_ignore_nan(axis):
     host, device = rows_with_nans()
     for q, method in ((0.5, "linear"), ([0.1, 0.9], "closest_observation"), ([0.1, 0.9], "hazen")):
         keywords = {"q": q, "axis": axis, "method": method}
-        same(np.nanquantile, (device,), (host,), keywords)
+        assert_same(np.nanquantile, (device,), (host,), keywords)
     keywords = {"axis": axis, "keepdims": True}
-    same(np.nanpercentile, (device, 30), (host, 30), keywords)
-    same(np.nanmedian, (device,), (host,), keywords)
-    same(np.nanmedian, (device[:0],), (host[:0],), keywords)
+    assert_same(np.nanpercentile, (device, 30), (host, 30), keywords)
+    assert_same(np.nanmedian, (device,), (host,), keywords)
+    assert_same(np.nanmedian, (device[:0],), (host[:0],), keywords)
 
 
 @numpy_since("2.4", "weights of 0 and NaN are errors")
@@ -40,7 +40,7 @@ def test_weighted_quantiles_match_numpy(axis):
     weights[0] += 1
     keywords = {"axis": axis, "method": "inverted_cdf"}
     for function in (np.quantile, np.nanquantile):
-        same(
+        assert_same(
             function,
             (device, [0, 0.3, 1]),
             (host, [0, 0.3, 1]),
@@ -48,7 +48,7 @@ def test_weighted_quantiles_match_numpy(axis):
         )
     for one in (None, 1, 2):  # weights of one axis
         keywords |= {"axis": one, "weights": [0, 1, 2, 1, 3]}
-        same(np.percentile, (device, 30), (host, 30), keywords)
+        assert_same(np.percentile, (device, 30), (host, 30), keywords)
 
 
 @numpy_since("2.4", "weights of 0 and NaN are errors")
@@ -57,15 +57,15 @@ def test_invalid_weights_raise_numpys_errors(weights):
     host = np.arange(3.0)
     for method in ("inverted_cdf", "linear"):
         keywords = {"axis": 0, "method": method, "weights": weights}
-        same(np.quantile, (cuda.to_device(host), 0.5), (host, 0.5), keywords)
+        assert_same(np.quantile, (cuda.to_device(host), 0.5), (host, 0.5), keywords)
 
 
 def test_an_array_without_axes_has_no_axis_0():
     host = np.array(3.0)
     device = cuda.to_device(host)
     for axis in (0, None):
-        same(np.median, (device,), (host,), {"axis": axis})
-        same(np.quantile, (device, 0.5), (host, 0.5), {"axis": axis})
+        assert_same(np.median, (device,), (host,), {"axis": axis})
+        assert_same(np.quantile, (device, 0.5), (host, 0.5), {"axis": axis})
 
 
 @numpy_since("2.4", "the dtype of q counts")
@@ -73,7 +73,7 @@ def test_an_array_without_axes_has_no_axis_0():
 def test_dtypes_of_probabilities_determine_the_result(method):
     line = np.arange(5, dtype="f4")
     for q in (np.float32(0.5), np.float64(0.5), 0.5):
-        same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})
+        assert_same(np.quantile, (cuda.to_device(line), q), (line, q), {"method": method})
 
 
 def test_quantiles_of_integers_and_booleans():
@@ -81,9 +81,9 @@ def test_quantiles_of_integers_and_booleans():
     host[2] = np.nan
     device = cuda.to_device(host)
     for q in (True, np.array([True, False]), [0, 1], 1):
-        same(np.nanquantile, (device, q), (host, q))
+        assert_same(np.nanquantile, (device, q), (host, q))
     for q in (np.uint8(1), np.array([1, 0], "i1")):  # n times q is more than they hold
-        same(np.nanquantile, (device, q), (host, q.astype(int)))
+        assert_same(np.nanquantile, (device, q), (host, q.astype(int)))
 
 
 METHODS = (

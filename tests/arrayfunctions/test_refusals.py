@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.drawn import is_same_kind, outcome
-from kit.likenumpy import alike, moved
+from kit.drawn import is_same_kind, result_or_error
+from kit.likenumpy import alike, to_device
 from kit.needs import numpy_since
 from kit.numpycalls import CALLS, NEEDED, M, V
 from kit.sample import some
@@ -91,14 +91,14 @@ def test_invalid_arguments_raise_numpys_errors(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for what, args, keywords in variants(name, function, CALLS[name]):
-            on_device = moved(args), moved(keywords)  # NumPy may write to the arguments
+            on_device = to_device(args), to_device(keywords)  # NumPy may write to the arguments
             try:
-                _, refused = outcome(function, *args, **keywords)
+                _, refused = result_or_error(function, *args, **keywords)
             except AttributeError as attribute:  # of lists where NumPy expects arrays
                 refused = TypeError(attribute)
             if refused is None or (name, what) in LESS_IS_REFUSED or is_of_indices(refused):
                 continue
-            made, error = outcome(function, *on_device[0], **on_device[1])
+            made, error = result_or_error(function, *on_device[0], **on_device[1])
             assert error is not None, f"{what}: {made!r}, NumPy {refused!r}"
             assert is_same_kind(error, refused), f"{what}: {error!r}, NumPy {refused!r}"
 

@@ -212,11 +212,11 @@ def test_scan_with_python_function():
     np.testing.assert_array_equal(largest(x), np.maximum.accumulate(x))
 
     @cuda.scan
-    def later(a, b):
+    def larger_tag(a, b):
         return a if a.tag > b.tag else b
 
     maps = affine(500)
-    got = later(maps)
+    got = larger_tag(maps)
     np.testing.assert_array_equal(got["tag"], np.maximum.accumulate(maps["tag"]))
     assert largest.__name__ == "largest" and "largest" in repr(largest)
     assert pickle.loads(pickle.dumps(total)).called == "cuda.scan"

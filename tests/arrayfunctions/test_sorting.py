@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import examples, outcome
+from kit.drawn import examples, result_or_error
 from kit.sample import generator
 
 from numbalite import cuda
@@ -68,8 +68,8 @@ def test_sort_and_argsort_match_numpy(data):
     host, device = placed.host, placed.device()
     axis = data.draw(st.one_of(st.none(), st.integers(-len(shape) - 1, len(shape))))
     for function in (np.sort, np.argsort):
-        theirs = outcome(function, host, axis, kind="stable")
-        drawn.check_alike(outcome(function, device, axis, kind="stable"), theirs, same_bits)
+        theirs = result_or_error(function, host, axis, kind="stable")
+        drawn.check_alike(result_or_error(function, device, axis, kind="stable"), theirs, same_bits)
         if theirs[1] is not None:
             return
     if axis is not None and host.ndim:

@@ -172,14 +172,14 @@ def test_trace_steps_are_replayed():
     """A step that a function adds by trace_step() is replayed for other arrays and streams."""
     done = []
 
-    def step(stream, source, target, factor):
+    def recorded_multiply(stream, source, target, factor):
         done.append(stream)
         np.multiply(source, factor, out=target)
 
     @traced
     def doubled(a):
         made = np.empty_like(a)
-        _core.trace_step(step, a.stream, a, made, 2)
+        _core.trace_step(recorded_multiply, a.stream, a, made, 2)
         return made
 
     stream = cuda.stream()
@@ -296,8 +296,8 @@ def test_traced_calls_on_streams_and_in_captures():
     equal(made, np.tile(x + 1, 2))
 
 
-def test_recordings_keep_no_arrays(live):
-    before = live()["buffers"]
+def test_recordings_keep_no_arrays(count_live):
+    before = count_live()["buffers"]
     for n in range(1, 9):
         d = cuda.to_device(np.ones(n))
         for _ in range(TIMES):

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.arrays import Foreign, equal, same
+from kit.arrays import Foreign, assert_same_as_host, equal
 
 from numbalite import cuda, types
 
@@ -38,7 +38,7 @@ def host(request):
 
 def test_to_device_and_back_keeps_shape_and_dtype(host):
     device = cuda.to_device(host)
-    same(device, host)
+    assert_same_as_host(device, host)
     assert (device.ndim, device.size, device.nbytes) == (host.ndim, host.size, host.nbytes)
     assert device.is_c_contiguous() or device.is_f_contiguous() or host.ndim > 2
     assert cuda.to_device(device) is device
@@ -61,10 +61,10 @@ def test_copies_into_any_strides(host):
 def test_copy_to_device_accepts_host_and_device_arrays(host):
     device = cuda.device_array_like(host)
     device.copy_to_device(host)
-    same(device, host)
+    assert_same_as_host(device, host)
     other = cuda.device_array(host.shape, host.dtype)
     other.copy_to_device(device)
-    same(other, host)
+    assert_same_as_host(other, host)
     assert cuda.to_device(host, to=other) is other
 
 
@@ -158,7 +158,7 @@ def test_getitem_matches_numpy(key):
     if np.ndim(expected) == 0 and not isinstance(expected, np.ndarray):
         assert type(got) is type(expected) and got == expected
     else:
-        same(got, expected)
+        assert_same_as_host(got, expected)
         assert got.address == device.address or got.size == 0 or got.address > device.address
     same_or_equal = device.getitem(key)
     assert np.array_equal(np.asarray(same_or_equal), expected)
@@ -175,7 +175,7 @@ def test_setitem_of_scalars_matches_numpy(key, value):
         return
     host[key] = value
     device[key] = value
-    same(device, host)
+    assert_same_as_host(device, host)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint8, np.complex128])
@@ -198,7 +198,7 @@ def test_setitem_of_arrays_matches_numpy(dtype, where):
         device = cuda.to_device(host)
         host[key] = value
         device[key] = cuda.to_device(value) if where == "device" else value
-        same(device, host)
+        assert_same_as_host(device, host)
 
 
 def test_setitem_of_overlapping_views_copies_first():
@@ -206,10 +206,10 @@ def test_setitem_of_overlapping_views_copies_first():
     device = cuda.to_device(host)
     host[1:] = host[:-1].copy()
     device[1:] = device[:-1]
-    same(device, host)
+    assert_same_as_host(device, host)
     host[::-1] = host.copy()
     device[::-1] = device
-    same(device, host)
+    assert_same_as_host(device, host)
 
 
 def test_setitem_raises_numpys_errors():
@@ -240,12 +240,12 @@ def test_structured_arrays_index_fields_and_records():
     assert device[1] == host[1]
     device[0] = (7, 8.5)
     host[0] = (7, 8.5)
-    same(device, host)
+    assert_same_as_host(device, host)
     device["a"][1] = 9
     device["b"] = [1.5, 2.5]
     host["a"][1] = 9
     host["b"] = [1.5, 2.5]
-    same(device, host)
+    assert_same_as_host(device, host)
     record = cuda.to_device(host[0])
     assert type(record) is cuda.DeviceRecord
     equal(record, host[0])
@@ -261,10 +261,12 @@ def test_reshape_and_ravel_match_numpy(host):
         if host.size == 0 and -1 in shape:
             continue
         for order in "CF":
-            same(device.reshape(shape, order=order), host.reshape(shape, order=order))
+            assert_same_as_host(
+                device.reshape(shape, order=order), host.reshape(shape, order=order)
+            )
     for order in "CFK" if host.flags.forc else "CF":
-        same(device.ravel(order), host.ravel(order))
-    same(device.flatten("F"), host.flatten("F"))
+        assert_same_as_host(device.ravel(order), host.ravel(order))
+    assert_same_as_host(device.flatten("F"), host.flatten("F"))
 
 
 @pytest.mark.filterwarnings("ignore:reshape of")
@@ -273,8 +275,8 @@ def test_reshape_of_views_matches_numpy():
     device = cuda.to_device(host)
     for key in (slice(None, None, 2), (slice(None), slice(None), slice(None, None, 2)),
                 (slice(None), 1), slice(None, None, -1)):  # fmt: skip
-        same(device[key].reshape(-1), host[key].reshape(-1))
-        same(device[key].T.reshape(-1), host[key].T.reshape(-1))
+        assert_same_as_host(device[key].reshape(-1), host[key].reshape(-1))
+        assert_same_as_host(device[key].T.reshape(-1), host[key].T.reshape(-1))
     view = device.reshape(12, 4)
     view[0, 0] = 99
     assert device[0, 0, 0] == 99, "a view where that is possible"
@@ -284,26 +286,26 @@ def test_reshape_of_views_matches_numpy():
 
 def test_transpose_matches_numpy(host):
     device = cuda.to_device(host)
-    same(device.T, host.T)
-    same(device.transpose(), host.transpose())
+    assert_same_as_host(device.T, host.T)
+    assert_same_as_host(device.transpose(), host.transpose())
     if host.ndim == 3:
-        same(device.transpose(1, 0, 2), host.transpose(1, 0, 2))
-        same(device.transpose((2, 0, 1)), host.transpose((2, 0, 1)))
-        same(device.transpose(axes=(2, 0, 1)), host.transpose((2, 0, 1)))
+        assert_same_as_host(device.transpose(1, 0, 2), host.transpose(1, 0, 2))
+        assert_same_as_host(device.transpose((2, 0, 1)), host.transpose((2, 0, 1)))
+        assert_same_as_host(device.transpose(axes=(2, 0, 1)), host.transpose((2, 0, 1)))
         with pytest.raises(TypeError, match="not both"):
             device.transpose(1, axes=(2, 0, 1))
-        same(device.swapaxes(0, -1), host.swapaxes(0, -1))
+        assert_same_as_host(device.swapaxes(0, -1), host.swapaxes(0, -1))
         with pytest.raises(ValueError):
             device.transpose(0, 0, 1)
-    same(device.T.T.copy(), host)
+    assert_same_as_host(device.T.T.copy(), host)
 
 
 def test_squeeze_matches_numpy():
     host = np.arange(6).reshape(1, 3, 1, 2)
     device = cuda.to_device(host)
-    same(device.squeeze(), host.squeeze())
-    same(device.squeeze(0), host.squeeze(0))
-    same(device.squeeze(axis=(0, 2)), host.squeeze(axis=(0, 2)))
+    assert_same_as_host(device.squeeze(), host.squeeze())
+    assert_same_as_host(device.squeeze(0), host.squeeze(0))
+    assert_same_as_host(device.squeeze(axis=(0, 2)), host.squeeze(axis=(0, 2)))
     bare = device.squeeze()
     for _ in range(3):  # traced calls, too
         assert bare.squeeze() is bare and np.squeeze(bare) is bare and bare.squeeze(()) is bare
@@ -315,7 +317,7 @@ def test_view_with_other_dtype_matches_numpy():
     host = np.arange(8, dtype=np.float32).reshape(2, 4)
     device = cuda.to_device(host)
     for dtype in (np.int32, np.float64, np.uint8, np.complex64):
-        same(device.view(dtype), host.view(dtype))
+        assert_same_as_host(device.view(dtype), host.view(dtype))
     with pytest.raises(ValueError):
         device[:, :3].view(np.float64)
     with pytest.raises(ValueError):
@@ -337,19 +339,19 @@ def test_copy_and_pickle_match_numpy(host):
     device = cuda.to_device(host)
     for order in "CF":
         made = device.copy(order)
-        same(made, host)
+        assert_same_as_host(made, host)
         assert made.size == 0 or made.address != device.address
-    same(copy.copy(device), host)
-    same(copy.deepcopy(device), host)
-    same(pickle.loads(pickle.dumps(device)), host)
+    assert_same_as_host(copy.copy(device), host)
+    assert_same_as_host(copy.deepcopy(device), host)
+    assert_same_as_host(pickle.loads(pickle.dumps(device)), host)
 
 
 def test_copy_of_views_matches_numpy():
     host = np.arange(60).reshape(3, 4, 5)
     device = cuda.to_device(host)
     for key in ((slice(None), 1), (slice(None, None, -1), slice(None, None, 2)), (Ellipsis, 3)):
-        same(device[key].copy(), host[key])
-        same(device[key], host[key])
+        assert_same_as_host(device[key].copy(), host[key])
+        assert_same_as_host(device[key], host[key])
 
 
 def test_fill_matches_numpy(host):
@@ -357,19 +359,19 @@ def test_fill_matches_numpy(host):
         return
     device = cuda.to_device(host)
     device.fill(1)
-    same(device, np.ones(host.shape, host.dtype))
+    assert_same_as_host(device, np.ones(host.shape, host.dtype))
     part = np.zeros((5, 6), host.dtype)
     device = cuda.to_device(part)
     device[1::2, 1:4].fill(1)
     part[1::2, 1:4].fill(1)
-    same(device, part)
+    assert_same_as_host(device, part)
 
 
 def test_astype_matches_numpy():
     host = np.arange(6, dtype=np.float64).reshape(2, 3) + 0.5
     device = cuda.to_device(host)
     for dtype in (np.float32, np.int16, np.complex128):
-        same(device.astype(dtype), host.astype(dtype))
+        assert_same_as_host(device.astype(dtype), host.astype(dtype))
     assert device.astype(np.float64, copy=False) is device
     assert device.astype(np.float64).address != device.address
     with pytest.raises(TypeError, match="cannot cast"):
@@ -409,7 +411,7 @@ def test_iteration_yields_rows():
     device = cuda.to_device(host)
     assert len(device) == 2
     for got, expected in zip(device, host, strict=True):
-        same(got, expected)
+        assert_same_as_host(got, expected)
     assert list(device[0]) == [0, 1, 2]
     with pytest.raises(TypeError, match="0-d"):
         iter(cuda.to_device(np.array(1)))
@@ -434,7 +436,7 @@ def test_array_methods_accept_a_stream():
     np.testing.assert_array_equal(back, host)
     bound = other.bind(0)
     assert not bound.stream and bound.address == other.address
-    same(other.ravel(stream=stream), host)
+    assert_same_as_host(other.ravel(stream=stream), host)
 
 
 # ---- other packages' arrays
@@ -447,19 +449,21 @@ def test_cuda_array_interface_shares_memory():
     assert cuda.is_cuda_array(foreign) and cuda.is_cuda_array(device)
     assert not cuda.is_cuda_array(host)
     view = cuda.as_cuda_array(foreign)
-    same(view, host)
+    assert_same_as_host(view, host)
     assert view.address == device.address
     view[0, 0] = 77
     assert device[0, 0] == 77
-    same(cuda.as_cuda_array(Foreign(device.T)), np.where(host.T == 0, np.int32(77), host.T))
+    assert_same_as_host(
+        cuda.as_cuda_array(Foreign(device.T)), np.where(host.T == 0, np.int32(77), host.T)
+    )
     again = cuda.from_cuda_array_interface(foreign.__cuda_array_interface__, owner=foreign)
     assert again.address == device.address
     assert cuda.as_cuda_array(device) is device
     assert cuda.as_cuda_array(foreign, sync=False).address == device.address
-    same(cuda.to_device(foreign), device.copy_to_host())
+    assert_same_as_host(cuda.to_device(foreign), device.copy_to_host())
     target = cuda.device_array_like(device)
     target[:] = foreign
-    same(target, device.copy_to_host())
+    assert_same_as_host(target, device.copy_to_host())
     with pytest.raises(TypeError, match="cuda array interface"):
         cuda.as_cuda_array(host)
     with pytest.raises(NotImplementedError):

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from kit.arrays import same
+from kit.arrays import assert_same_as_host
 from kit.calls import traced_again
 
 from numbalite import _core, cuda
@@ -44,8 +44,8 @@ def test_assignment_casts_the_dtype(to):
             device = cuda.to_device(host)
             host[...] = given
             device[...] = cuda.to_device(given) if where == "device" else given
-            same(device, host)
-        same(cuda.to_device(given).astype(to), given.astype(to))
+            assert_same_as_host(device, host)
+        assert_same_as_host(cuda.to_device(given).astype(to), given.astype(to))
 
 
 def test_astype_keeps_the_requested_order():
@@ -57,7 +57,7 @@ def test_astype_keeps_the_requested_order():
             for order in "CFAK":
                 for dtype in ("f4", "f8", "i2"):
                     expected, got = x.astype(dtype, order), d.astype(dtype, order)
-                    same(got, expected)
+                    assert_same_as_host(got, expected)
                     strides = [s for s, n in zip(expected.strides, x.shape, strict=True) if n > 1]
                     mine = [s for s, n in zip(got.strides, x.shape, strict=True) if n > 1]
                     assert strides == mine or not x.size
@@ -68,11 +68,11 @@ def test_astype_keeps_the_requested_order():
     assert d.astype("f8").address != d.address
     stream = cuda.stream()
     assert d.astype("f4", stream=stream).stream is stream
-    same(d.bind(stream).astype("i4"), host.astype("i4"))
+    assert_same_as_host(d.bind(stream).astype("i4"), host.astype("i4"))
     for casting, to in (("no", "f4"), ("equiv", "f4"), ("safe", "f4"), ("same_kind", "i4")):
         with pytest.raises(TypeError, match="cannot cast array data from"):
             d.astype(to, casting=casting)
-    same(d.astype("f4", casting="same_kind"), host.astype("f4"))
+    assert_same_as_host(d.astype("f4", casting="same_kind"), host.astype("f4"))
     with pytest.raises(ValueError, match="order must be"):
         d.astype("f4", order="X")
     with pytest.raises(TypeError):
@@ -88,12 +88,12 @@ def test_dtypes_without_a_type_in_cpp():
         for value in (given, cuda.to_device(given)):
             device = cuda.to_device(host)
             device[...] = value
-            same(device, expected)
+            assert_same_as_host(device, expected)
             device[:, ::2] = value[:, :1]
             expected2 = expected.copy()
             expected2[:, ::2] = expected[:, :1]
-            same(device, expected2)
-        same(cuda.to_device(given).astype(to), expected)
+            assert_same_as_host(device, expected2)
+        assert_same_as_host(cuda.to_device(given).astype(to), expected)
 
 
 def test_lossy_assignments_warn():
@@ -147,7 +147,7 @@ def test_random_assignments_match_numpy(seed):
             continue
         host[key] = value
         device[key] = other
-        same(device, host)
+        assert_same_as_host(device, host)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -162,11 +162,11 @@ def test_copies_of_random_views_match_numpy(seed):
             continue
         for order in "CFAK":
             made = device[key].copy(order)
-            same(made, part.copy(order))
+            assert_same_as_host(made, part.copy(order))
             assert not part.size or made.address != device[key].address
         target = cuda.to_device(np.zeros((*part.shape, 2), part.dtype))
         target[..., 1].copy_to_device(device[key])
-        same(target[..., 1], part)
+        assert_same_as_host(target[..., 1], part)
         assert not target[..., 0].copy_to_host().any()
         back = np.zeros((*part.shape, 2), part.dtype)
         device[key].copy_to_host(back[..., 0])
@@ -181,27 +181,27 @@ def test_elements_of_any_size(dtype):
     if dtype.kind == "M":
         host = np.arange(30).reshape(5, 6).astype(dtype)
     device = cuda.to_device(host)
-    same(device.T.copy(), host.T)
-    same(device[::-1, ::2].copy(), host[::-1, ::2])
+    assert_same_as_host(device.T.copy(), host.T)
+    assert_same_as_host(device[::-1, ::2].copy(), host[::-1, ::2])
     device[::-2, :3] = device[:3, 3:].copy()
     host[::-2, :3] = host[:3, 3:].copy()
-    same(device, host)
+    assert_same_as_host(device, host)
     device[:] = device[2].copy()
     host[:] = host[2].copy()
-    same(device, host)
+    assert_same_as_host(device, host)
     device[:, 1:] = host[:, :1]
     host[:, 1:] = host[:, :1].copy()
-    same(device, host)
+    assert_same_as_host(device, host)
 
 
 def test_assignment_with_many_dimensions():
     host = np.arange(2**16, dtype="f4").reshape((2,) * 16)
     device = cuda.to_device(host)
-    same(device.T.copy(), host.T)
+    assert_same_as_host(device.T.copy(), host.T)
     device[...] = device.T
-    same(device, host.T.copy())
+    assert_same_as_host(device, host.T.copy())
     deep = cuda.to_device(host[..., :1].reshape((2,) * 15 + (1,) * 17))
-    same(deep.T.copy(), deep.copy_to_host().T)
+    assert_same_as_host(deep.T.copy(), deep.copy_to_host().T)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2"])
@@ -212,16 +212,16 @@ def test_overlapping_assignment_copies_first(dtype):
         device = cuda.to_device(host)
         host[key] = host[source].copy()
         device[key] = device[source]
-        same(device, host)
+        assert_same_as_host(device, host)
     host = np.arange(36.0).reshape(6, 6)
     device = cuda.to_device(host)
     device[...] = device.T
-    same(device, host.T.copy())
+    assert_same_as_host(device, host.T.copy())
     bits = np.arange(20, dtype="f4")
     device = cuda.to_device(bits)
     device[:10] = device.view("i4")[5:15]
     bits[:10] = bits.view("i4")[5:15].copy()
-    same(device, bits)
+    assert_same_as_host(device, bits)
 
 
 # ---- Python values ----
@@ -241,7 +241,7 @@ def test_assignment_of_python_values_matches_numpy(dtype, value):
             assert error is not None
         else:
             device[key] = value
-        same(device, host)
+        assert_same_as_host(device, host)
 
 
 def test_fill_of_views_matches_numpy():
@@ -255,7 +255,7 @@ def test_fill_of_views_matches_numpy():
     ]:
         host[key].fill(value)
         device[key].fill(value)
-        same(device, host)
+        assert_same_as_host(device, host)
     stream = cuda.stream()
     device.fill(9, stream=stream)
     stream.synchronize()
@@ -330,7 +330,7 @@ def test_writes_to_read_only_arrays_raise():
     ):
         with pytest.raises(ValueError, match="read-only"):
             wrong()
-    same(frozen.astype("f4"), np.zeros(4, "f4"))
+    assert_same_as_host(frozen.astype("f4"), np.zeros(4, "f4"))
     assert not frozen.flags.writeable and memory.flags.writeable
 
 
@@ -361,7 +361,7 @@ def test_assignments_run_on_the_given_stream():
     host[0, 0] = 5
     np.testing.assert_array_equal(back, host)
     assert device.getitem((0, 1), stream) == 1
-    same(device.T.copy(stream=stream), host.T.astype("f8"))
+    assert_same_as_host(device.T.copy(stream=stream), host.T.astype("f8"))
 
 
 @pytest.mark.parametrize(
@@ -414,19 +414,19 @@ def test_transposed_copies_use_tiles(dtype, monkeypatch):
     for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
         host = values(shape, dtype)
         d = cuda.to_device(host)
-        same(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
+        assert_same_as_host(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
         part = host[..., 1:]
-        same(d[..., 1:].swapaxes(-1, -2).copy(), part.swapaxes(-1, -2))
-        same(d[..., ::3].swapaxes(-1, -2).copy(), host[..., ::3].swapaxes(-1, -2))
+        assert_same_as_host(d[..., 1:].swapaxes(-1, -2).copy(), part.swapaxes(-1, -2))
+        assert_same_as_host(d[..., ::3].swapaxes(-1, -2).copy(), host[..., ::3].swapaxes(-1, -2))
         wide = cuda.to_device(np.zeros((*host.shape[:-1], 2 * host.shape[-1]), dtype))
         wide[..., ::2].swapaxes(-1, -2)[...] = cuda.to_device(host.swapaxes(-1, -2).copy())
-        same(wide[..., ::2], host)
-        same(wide[..., 1::2], np.zeros_like(host))
+        assert_same_as_host(wide[..., ::2], host)
+        assert_same_as_host(wide[..., 1::2], np.zeros_like(host))
         target = cuda.device_array(host.swapaxes(-1, -2).shape, dtype)
         stream = cuda.stream()
         target.swapaxes(-1, -2).copy_to_device(d, stream)
         stream.synchronize()
-        same(target, host.swapaxes(-1, -2))
+        assert_same_as_host(target, host.swapaxes(-1, -2))
     assert sum(one is not None for one in found) >= 15
 
 
@@ -456,13 +456,13 @@ def test_copies_within_an_array_read_the_source_first():
         d = cuda.to_device(host)
         d[target] = d[source]
         host[target] = host[source].copy()
-        same(d, host)
+        assert_same_as_host(d, host)
     host = np.arange(10000.0).reshape(100, 100)
     d = cuda.to_device(host)
     assert not _core.arrays_overlap(d[:, ::2], d[:, 1::2], True)
     assert _core.arrays_overlap(d[:, ::2], d[1::2], True)
     d[...] = d.T
-    same(d, host.T)
+    assert_same_as_host(d, host.T)
 
 
 def test_broadcast_views_are_assigned_to_by_kernels_alone():

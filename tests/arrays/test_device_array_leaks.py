@@ -137,7 +137,7 @@ for _ in range(3):
             raise SystemExit("it did not notice")
     del device, records, stream, part, record, bound, use
     cudaufunc._casts.clear()
-    traced.forget()
+    traced.drop_traces()
     gc.collect()
     assert not any(_core.live().values()), _core.live()
 """)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.arrays import same
+from kit.arrays import assert_same_as_host
 
 from numbalite import config, cuda, errors
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:reshape of")
 
 def same_view(device, base, host, host_base):
     """Asserts that both arrays have the same elements, strides and address."""
-    same(device, host)
+    assert_same_as_host(device, host)
     assert device.size == 0 or np.shares_memory(host, host_base), "the judge's is a view"
     if device.size:
         offset = host.__array_interface__["data"][0] - host_base.__array_interface__["data"][0]
@@ -83,10 +83,10 @@ def test_random_reshapes_match_numpy(seed):
         elif host.size:
             with pytest.warns(errors.PerformanceWarning, match="reshape of an array of shape"):
                 got = device.reshape(*shape, order=order)
-            same(got, expected)
+            assert_same_as_host(got, expected)
             with pytest.raises(ValueError, match="Unable to avoid creating a copy"):
                 device.reshape(shape, order=order, copy=False)
-        same(device.reshape(shape, order=order, copy=True), expected)
+        assert_same_as_host(device.reshape(shape, order=order, copy=True), expected)
 
 
 def test_reshape_warns_when_it_copies(monkeypatch):
@@ -148,12 +148,12 @@ def test_random_ravels_match_numpy(seed):
                 continue  # NumPy does not document the order of axes of length one
             expected = host.ravel(order)
             got = device.ravel(order)
-            same(got, expected)
+            assert_same_as_host(got, expected)
             if order != "K" and host.size:
                 assert (got.address == device.address) == np.shares_memory(expected, host_base)
                 assert got.flags["OWNDATA"] == expected.flags.owndata
             made = device.flatten(order)
-            same(made, host.flatten(order))
+            assert_same_as_host(made, host.flatten(order))
             assert made.flags["OWNDATA"]
             assert not host.size or made.address != device.address
     with pytest.raises(ValueError, match="order must be one of"):
@@ -251,15 +251,15 @@ def test_shapes_and_axes_from_arrays():
 def test_matrix_transpose_and_parts():
     host = np.arange(24).reshape(2, 3, 4) * (1 + 2j)
     device = cuda.to_device(host)
-    same(device.mT, host.swapaxes(-1, -2))
-    same(device[::-1].real, host[::-1].real)
-    same(device[..., ::2].imag, host[..., ::2].imag)
+    assert_same_as_host(device.mT, host.swapaxes(-1, -2))
+    assert_same_as_host(device[::-1].real, host[::-1].real)
+    assert_same_as_host(device[..., ::2].imag, host[..., ::2].imag)
     device.imag[0] = 5
     assert (device.copy_to_host()[0].imag == 5).all(), "a view"
     plain = cuda.to_device(np.arange(3, dtype="f4"))
     assert plain.real is plain
-    same(plain.imag, np.zeros(3, "f4"))
-    same(cuda.to_device(host.astype("c8")).imag, host.astype("c8").imag)
+    assert_same_as_host(plain.imag, np.zeros(3, "f4"))
+    assert_same_as_host(cuda.to_device(host.astype("c8")).imag, host.astype("c8").imag)
 
 
 # ---- view ----

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from kit.arrays import same
+from kit.arrays import assert_same_as_host
 
 from numbalite import cuda, types
 from numbalite.cuda.cudadrv import devicearray
@@ -38,7 +38,7 @@ def test_fields_of_a_record_are_read():
     assert record.dtype == RECORD and record.nbytes == RECORD.itemsize and record.device == 0
     assert record["a"] == 2 and type(record["a"]) is np.int32
     assert record["b"] == 1.0 and record[1] == 1.0 and record[-3] == 1.0
-    same(record["c"], host[2]["c"])
+    assert_same_as_host(record["c"], host[2]["c"])
     assert record["c"][1, 2] == host[2]["c"][1, 2]
     assert type(record["p"]) is DeviceRecord and record["p"]["x"] == 7
     assert (
@@ -66,20 +66,20 @@ def test_fields_of_a_record_are_written():
     device[2]["p"] = host[2]["p"] = (4, 5)
     device[3] = host[3] = host[0]
     device[0] = host[0] = (9, 8.5, [[1, 1, 1], [2, 2, 2]], (3, 4))
-    same(device, host)
+    assert_same_as_host(device, host)
     record = device[2]
     record[0] = host[2]["a"] = 33
     record.setitem("b", 4.5)
     host[2]["b"] = 4.5
     record["c"] = cuda.to_device(np.ones((2, 3), "i8"))
     host[2]["c"] = 1
-    same(device, host)
+    assert_same_as_host(device, host)
     record[...] = device[1]
     host[2] = host[1]
-    same(device, host)
+    assert_same_as_host(device, host)
     device[:] = device[0]
     host[:] = host[0]
-    same(device, host)
+    assert_same_as_host(device, host)
     stream = cuda.stream()
     bound = device[1].bind(stream)
     assert type(bound) is DeviceRecord and bound.stream is stream
@@ -98,7 +98,7 @@ def test_index_with_a_list_of_fields():
     assert device[1][["a"]]["a"] == 1
     device[["a", "b"]] = (5, 6.5)
     host[["a", "b"]] = (5, 6.5)
-    same(device, host)
+    assert_same_as_host(device, host)
     with pytest.raises(KeyError):
         device[["a", "nothing"]]
     part, host_part = device[["b", "p"]], host[["b", "p"]]
@@ -108,14 +108,14 @@ def test_index_with_a_list_of_fields():
         host_part[1:] = (
             value if isinstance(value, (np.ndarray, np.void)) else value.copy_to_host()
         )[np.s_[1:] if value.shape == (4,) else ...]
-        same(device, host)
+        assert_same_as_host(device, host)
     mine = np.array([(i, (i, -i)) for i in range(4)], [("b", "f8"), ("p", POINT)]).astype(
         part.dtype
     )
     for value in (mine, cuda.to_device(mine)):
         part.copy_to_device(value)
         host[["b", "p"]] = mine
-        same(device, host)
+        assert_same_as_host(device, host)
     back = records()
     part.copy_to_host(back[["b", "p"]])
     assert (back["a"] == records()["a"]).all() and (back["p"]["y"] == [0, -1, -2, -3]).all()
@@ -137,10 +137,10 @@ def test_record_assignment_converts_fields_by_position():
         expected[:] = given
         device = cuda.to_device(np.zeros(4, other))
         device[:] = cuda.to_device(given)
-        same(device, expected)
+        assert_same_as_host(device, expected)
         device[:] = given
-        same(device, expected)
-    same(cuda.to_device(host).astype(other), host.astype(other))
+        assert_same_as_host(device, expected)
+    assert_same_as_host(cuda.to_device(host).astype(other), host.astype(other))
     with pytest.raises((TypeError, ValueError)):
         device[:] = cuda.to_device(np.zeros(4, PLAIN))
     with pytest.raises((TypeError, ValueError)):
@@ -185,7 +185,7 @@ def test_records_are_kernel_arguments():
     kernel[1, 1](device[2])
     host["a"] += 1
     host["b"] *= 2
-    same(device, host)
+    assert_same_as_host(device, host)
 
 
 # ---- the tests that numba has, with the import changed ----

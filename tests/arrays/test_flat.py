@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.likenumpy import alike, compare, moved
+from kit.likenumpy import alike, compare, to_device
 
 from numbalite import cuda
 
@@ -20,7 +20,7 @@ VALUES = [9, [1, 2], np.arange(12), [], np.arange(6).reshape(2, 3) + 7, 1.7]
 def test_flat_is_read_as_in_numpy(host):
     for key in KEYS:
         alike(lambda a, key: a.flat[key], host, key)
-    d = moved(host)
+    d = to_device(host)
     assert (d.flat[1], d.flat[-1]) == (host.flat[1], host.flat[-1])
     assert len(d.flat) == 6 and [int(x) for x in d.flat] == host.ravel().tolist()
     np.testing.assert_array_equal(np.asarray(d.flat), host.ravel())
@@ -34,7 +34,7 @@ def test_flat_is_read_as_in_numpy(host):
 def test_flat_is_compared_and_iterated_as_in_numpy(host):
     alike(lambda a: a.flat == 3, host)
     alike(lambda a, b: a.flat < b, host, host.ravel()[::-1])
-    elements = moved(host).flat
+    elements = to_device(host).flat
     assert [next(elements), next(elements)] == host.ravel()[:2].tolist()
     assert [int(x) for x in elements] == host.ravel()[2:].tolist() and not list(elements)
     elements[0] = elements[0]

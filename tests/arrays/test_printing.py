@@ -33,7 +33,7 @@ CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS = 709, 700
 
 
 @pytest.fixture
-def draw():
+def random_of_session():
     return random.Random(f"{os.environ[VARIABLE]} printing")
 
 
@@ -84,19 +84,21 @@ def expected_repr(host, name="DeviceNDArray"):
     return prefix + body
 
 
-def test_random_arrays_are_printed_as_by_numpy(draw):
+def test_random_arrays_are_printed_as_by_numpy(random_of_session):
     for _ in range(60):
-        host = random_array(draw, random_shape(draw), draw.choice(DTYPES))
-        view = random_view(draw, host.shape)
+        host = random_array(
+            random_of_session, random_shape(random_of_session), random_of_session.choice(DTYPES)
+        )
+        view = random_view(random_of_session, host.shape)
         device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
-        if draw.random() < 0.3:
+        if random_of_session.random() < 0.3:
             device, host = device.T, host.T
         options = {
-            "threshold": draw.choice([0, 5, 20, 1000, 1000, 10**6]),
-            "edgeitems": draw.choice([1, 2, 3, 3, 3, 5]),
-            "precision": draw.choice([2, 8, 12]),
-            "linewidth": draw.choice([40, 75, 120]),
-            "suppress": draw.choice([False, True]),
+            "threshold": random_of_session.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": random_of_session.choice([1, 2, 3, 3, 3, 5]),
+            "precision": random_of_session.choice([2, 8, 12]),
+            "linewidth": random_of_session.choice([40, 75, 120]),
+            "suppress": random_of_session.choice([False, True]),
         }
         with np.printoptions(**options):
             assert str(device) == str(host), options
@@ -108,34 +110,36 @@ def test_random_arrays_are_printed_as_by_numpy(draw):
             assert facts.endswith(", device=0)")
 
 
-def test_numpys_functions_print_random_arrays_as_numpy_does(draw):
+def test_numpys_functions_print_random_arrays_as_numpy_does(random_of_session):
     for _ in range(60):
-        host = random_array(draw, random_shape(draw), draw.choice(DTYPES))
-        view = random_view(draw, host.shape)
+        host = random_array(
+            random_of_session, random_shape(random_of_session), random_of_session.choice(DTYPES)
+        )
+        view = random_view(random_of_session, host.shape)
         device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
         options = {
-            "threshold": draw.choice([0, 5, 20, 1000, 1000, 10**6]),
-            "edgeitems": draw.choice([1, 2, 3, 3, 3, 5]),
-            "linewidth": draw.choice([40, 75, 120]),
-            "legacy": draw.choice([False, False, False, "1.13", "1.25"]),
+            "threshold": random_of_session.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": random_of_session.choice([1, 2, 3, 3, 3, 5]),
+            "linewidth": random_of_session.choice([40, 75, 120]),
+            "legacy": random_of_session.choice([False, False, False, "1.13", "1.25"]),
         }
         keywords = {
             name: value
             for name, value in {
-                "threshold": draw.choice([None, 0, 7, 1000]),
-                "edgeitems": draw.choice([None, 1, 2, 4]),
-                "separator": draw.choice([" ", ", "]),
-                "prefix": draw.choice(["", "abc("]),
-                "precision": draw.choice([None, 3]),
-                "max_line_width": draw.choice([None, 30, 100]),
+                "threshold": random_of_session.choice([None, 0, 7, 1000]),
+                "edgeitems": random_of_session.choice([None, 1, 2, 4]),
+                "separator": random_of_session.choice([" ", ", "]),
+                "prefix": random_of_session.choice(["", "abc("]),
+                "precision": random_of_session.choice([None, 3]),
+                "max_line_width": random_of_session.choice([None, 30, 100]),
             }.items()
-            if draw.random() < 0.5
+            if random_of_session.random() < 0.5
         }
         with np.printoptions(**options):
             shown = np.array2string(device, **keywords)
             assert shown == np.array2string(host, **keywords), (options, keywords)
             for function in (np.array_repr, np.array_str):
-                arguments = draw.choice([(), (30,), (100, 3)])
+                arguments = random_of_session.choice([(), (30,), (100, 3)])
                 assert function(device, *arguments) == function(host, *arguments), options
             with pytest.raises(TypeError):
                 np.array2string(device, no=1)

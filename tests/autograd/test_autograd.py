@@ -19,7 +19,7 @@ from numbalite.autograd import grad_and_loss, traced
 TARGETS = ["cuda", "cpu", "parallel"]
 
 
-def make(target, text="sin(x) * y * y"):
+def make_ufunc(target, text="sin(x) * y * y"):
     return vectorize(
         ["float64(float64, float64)"],
         target=target,
@@ -66,14 +66,14 @@ def test_the_gradient_by_a_number_times_an_array():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_ufuncs_pass_the_checks_of_autograd(target):
-    f = make(target)
+    f = make_ufunc(target)
     x, y = generator().random((4, 3)), generator().random(3)
     check_grads(lambda x, y: anp.tanh(f(x, y)) * x, modes=["fwd", "rev"], order=2)(x, y)
     check_grads(lambda x: f(x, 0.5) + f(2.0, x), modes=["rev"], order=1)(0.3)
 
 
 def test_ufuncs_on_device_arrays():
-    f, same = make("cuda"), make("cpu")
+    f, same = make_ufunc("cuda"), make_ufunc("cpu")
     x, y = generator().random((4, 3)), generator().random(3)
     for argnum in (0, 1):
         found = grad(lambda x, y: anp.sum(anp.tanh(f(x, y)) * x), argnum)(
@@ -86,7 +86,7 @@ def test_ufuncs_on_device_arrays():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_rules_of_the_user_are_used(target):
-    f = make(target, "x * y").defvjp("3 * g", "g * x")
+    f = make_ufunc(target, "x * y").defvjp("3 * g", "g * x")
     x = generator().random(5)
     np.testing.assert_allclose(grad(lambda x: anp.sum(f(x, 2.0)))(x), np.full(5, 3.0))
 

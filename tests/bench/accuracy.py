@@ -144,13 +144,13 @@ def _norm(x):
 def _of_axis(function):
     """Returns the function of each 1-D slice along an axis, or of all elements."""
 
-    def of(x, axis):
+    def apply_to_rows(x, axis):
         if axis is None:
             return np.asarray(function(x))
         slices = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
         return np.array([function(one) for one in slices])
 
-    return of
+    return apply_to_rows
 
 
 def _cumsum(x, axis):
@@ -381,7 +381,7 @@ def excess(name, code, errors):
     return {key: one for key, one in errors.items() if one[0] > case.allowed(code, one[1])}
 
 
-def _short(number):
+def _three_digits(number):
     if number < 10:
         return f"{number:.1f}"
     return (
@@ -401,7 +401,7 @@ def table(results):
                 row.append("–")
                 continue
             ours, theirs = (max(one[i] for one in errors.values()) for i in (0, 1))
-            row.append(f"{_short(ours)}, {_short(theirs)}")
+            row.append(f"{_three_digits(ours)}, {_three_digits(theirs)}")
         if any(cell != "–" for cell in row):
             lines.append(f"| `{name}` | {' | '.join(row)} |")
     for name in CASES:
@@ -410,7 +410,9 @@ def table(results):
             ours, theirs = (
                 max(one[i] for errors in found for one in errors.values()) for i in (0, 1)
             )
-            lines.append(f"| {name} (float64) | – | – | {_short(ours)}, {_short(theirs)} | – | – |")
+            lines.append(
+                f"| {name} (float64) | – | – | {_three_digits(ours)}, {_three_digits(theirs)} | – | – |"
+            )
     return "\n".join(lines)
 
 

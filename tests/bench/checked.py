@@ -52,7 +52,7 @@ def histogram(x, bins):
     """
 
 
-def nothing(x):
+def empty_kernel(x):
     ""
 
 
@@ -68,7 +68,7 @@ def cases(size):
     yield "matmul, 16 x 16 tiles", matmul, ((blocks, blocks), (16, 16)), squares
     yield "diffusion", diffusion, ((blocks, blocks), (16, 16)), [*squares[:2], np.float32(0.1)]
     yield "histogram", histogram, (min(flat[0], 1024), 256), [numbers, bins]
-    yield "nothing", nothing, (1, 32), [floats[0]]
+    yield "empty", empty_kernel, (1, 32), [floats[0]]
 
 
 def seconds(launch, repeats):

@@ -94,7 +94,7 @@ def with_variants(ours, variants):
     return mine, min(times), min(times) / 0.98
 
 
-def dense(a, b, c, n, widths):
+def measure_dense_add(a, b, c, n, widths):
     """Returns (numbalite, floor, limit) of c = a + b, dtypes a, b, c; widths are (V, U) of the
     variants."""
     add, _ = adders()
@@ -120,22 +120,22 @@ def element_row(key, what, moved):
 
 @element_row("E1", "add int8, 2^28", 3 * N)
 def add_int8(floor):
-    return dense("int8", "int8", "int8", N, [(16, 1), (16, 2)])
+    return measure_dense_add("int8", "int8", "int8", N, [(16, 1), (16, 2)])
 
 
 @element_row("E2", "add int16, 2^28", 6 * N)
 def add_int16(floor):
-    return dense("int16", "int16", "int16", N, [(8, 1), (8, 2)])
+    return measure_dense_add("int16", "int16", "int16", N, [(8, 1), (8, 2)])
 
 
 @element_row("E3", "add f64, 2^27", 12 * N)
 def add_float64(floor):
-    return dense("float64", "float64", "float64", N // 2, [(2, 1), (2, 2)])
+    return measure_dense_add("float64", "float64", "float64", N // 2, [(2, 1), (2, 2)])
 
 
 @element_row("E4", "add f32 + f64, 2^27", 10 * N)
 def add_mixed(floor):
-    return dense("float32", "float64", "float64", N // 2, [(2, 1), (4, 1), (4, 2)])
+    return measure_dense_add("float32", "float64", "float64", N // 2, [(2, 1), (4, 1), (4, 2)])
 
 
 @element_row("E5", "int8 to f32, x * 2.5, 2^28", 5 * N)
@@ -235,7 +235,7 @@ def unaligned(floor):
 
 # ---- reductions ----------------------------------------------------------------------------------------
 @functools.cache
-def total():
+def sum_reduction():
     from numbalite import cuda
 
     return cuda.reduce("a + b")
@@ -263,7 +263,7 @@ def sums(dtype, axis):
     out, theirs = filled_with_77(shape, dtype), filled_with_77(shape, dtype)
 
     def ours():
-        total()(x, res=out, axis=axis)
+        sum_reduction()(x, res=out, axis=axis)
 
     variants, flat = [], x.reshape(x.size)
     if axis == 0:

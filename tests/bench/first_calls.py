@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 
-def calls(xp, array, dtype, size=1000, side=32):
+def calls_by_name(xp, array, dtype, size=1000, side=32):
     """{name: call} for an array library with NumPy's names; ``array(numpy_array)`` makes its arrays."""
     dtype = np.dtype(dtype)
     host = (np.arange(size) % 100).astype(dtype)
@@ -121,7 +121,7 @@ def measure(name, dtype):
     """{function: [milliseconds, runs of the compiler]}"""
     xp, array, wait = library(name)
     found = {}
-    for function, call in calls(xp, array, dtype).items():
+    for function, call in calls_by_name(xp, array, dtype).items():
         wait()
         times, before = [], count_compilations(name)
         for _ in range(3):

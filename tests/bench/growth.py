@@ -310,7 +310,7 @@ def at_once(count, make, calls, rounds=8):
     failures = []
     begins, ends = ([[0.0] * count for _ in range(rounds)] for _ in "12")
 
-    def work(me):
+    def call_in_a_loop(me):
         try:
             call, finish = make()
             for number in range(rounds):
@@ -326,7 +326,7 @@ def at_once(count, make, calls, rounds=8):
             failures.append(error)
             gate.abort()
 
-    threads = [threading.Thread(target=work, args=(me,)) for me in range(count)]
+    threads = [threading.Thread(target=call_in_a_loop, args=(me,)) for me in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -481,7 +481,7 @@ def join_records(records):
     return first
 
 
-def draw(record, folder):
+def draw_figures(record, folder):
     """One small SVG for each figure that has curves."""
     import matplotlib
 
@@ -532,7 +532,7 @@ def main():
         warnings.simplefilter("ignore")
         record = measure(set(options.only.split(",")) if options.only else set(), options.json)
     if options.plot:
-        draw(record, pathlib.Path(options.plot))
+        draw_figures(record, pathlib.Path(options.plot))
 
 
 if __name__ == "__main__":

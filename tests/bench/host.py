@@ -57,7 +57,7 @@ def rows():
         ";"
 
     @vectorize(["float32(float32, float32)"], target="cuda")
-    def added(a, b):
+    def add(a, b):
         "a + b"
 
     x, y, out = (cuda.to_device(np.ones(1000, np.float32)) for _ in range(3))
@@ -77,7 +77,7 @@ def rows():
     return {
         "launch": lambda: launcher(x, 1.0),
         "kernel[...](...)": lambda: kernel[1, 128](x, 1.0),
-        "ufunc, out=": lambda: added(x, y, out=out),
+        "ufunc, out=": lambda: add(x, y, out=out),
         "x + y": lambda: x + y,
         "x * 2": lambda: x * 2,
         "x ** 2": lambda: x**2,

@@ -120,7 +120,7 @@ def sincos_of(x, y):
     return np.sin(x) * np.cos(y)
 
 
-def four():
+def arguments_of_powers():
     """Returns the arguments of powers, U5."""
     return np.random.default_rng(7).random((4, 5 * MANY), np.float32)
 
@@ -145,7 +145,7 @@ def large_copies(to_device, to_host):
 
 
 def element_rows(xp, time):
-    """U3, E and R: ``xp`` has add, sum, numbers(shape, dtype) and host(x), ``time(function)`` gives
+    """U3, E and R: ``xp`` has add, sum, periodic_integers(shape, dtype) and host(x), ``time(function)`` gives
     microseconds on the device."""
 
     def corner(x):
@@ -201,7 +201,7 @@ PERIODS = (
 )  # the elements of the array that `numbers` returns repeat after so many along each dimension
 
 
-def numbers(arange, shape):
+def periodic_integers(arange, shape):
     """Small numbers that repeat, added along the dimensions, as integers."""
     parts = [arange(n) % period for n, period in zip(shape, PERIODS)]
     return parts[0] if len(parts) == 1 else parts[0][:, None] + parts[1]

@@ -9,9 +9,9 @@ import python_kernels
 from peer_measure import (
     LARGE,
     SMALL,
+    arguments_of_powers,
     check,
     event_times,
-    four,
     import_time,
     large_copies,
     matrices,
@@ -103,7 +103,7 @@ def python(cuda, float32, random, without=()):
 
         return event_times(lambda: bound(*given), record, cuda.synchronize, cuda.event_elapsed_time)
 
-    works = python_kernels.works(
+    works = python_kernels.works_of_kernels(
         cuda, float32, random.xoroshiro128p_uniform_float32, random.create_xoroshiro128p_states, SMALL
     )  # fmt: skip
     for key, work in works.items():
@@ -129,7 +129,7 @@ def ufuncs(cuda):
     on_gpu = vectorize(two, target="cuda")(sincos)
     time_row("U4", lambda: on_gpu(x, x), lambda: sincos_of(x, x), 5)
     f4 = ["float32(float32, float32, float32, float32)"]
-    powers_gpu, values = vectorize(f4, target="cuda")(powers), four()
+    powers_gpu, values = vectorize(f4, target="cuda")(powers), arguments_of_powers()
     time_row("U5", lambda: powers_gpu(*values), lambda: powers_of(*values), 3)
 
     @row("U3")

@@ -11,15 +11,15 @@ from peer_measure import (
     LARGE,
     SMALL,
     TEXT,
+    arguments_of_powers,
     check,
     element_rows,
     event_times,
-    four,
     import_time,
     large_copies,
     matrices,
     median,
-    numbers,
+    periodic_integers,
     powers_of,
     process_time,
     ramp,
@@ -163,7 +163,7 @@ class Cupy:
         self.cupy, self.add = cupy, cupy.add
 
     def numbers(self, shape, dtype):
-        return numbers(self.cupy.arange, shape).astype(dtype)
+        return periodic_integers(self.cupy.arange, shape).astype(dtype)
 
     def sum(self, x, axis):
         return self.cupy.sum(x, axis, dtype=x.dtype)
@@ -191,7 +191,7 @@ def cupy():
     one, out = cupy.ones(1, np.float32), cupy.zeros(1, np.float32)
     time_row("U1", lambda: cupy.add(one, one, out=out), [2], 1000, sync, read=get)
     time_row("U2", lambda: cupy.add(asarray(ONE), asarray(ONE)).get(), [2], 200)
-    angles, values, m = ramp(), four(), matrices()
+    angles, values, m = ramp(), arguments_of_powers(), matrices()
     sincos = cupy.ElementwiseKernel("float64 x, float64 y", "float64 z", "z = sin(x) * cos(y)")
     call = lambda: sincos(asarray(angles), asarray(angles)).get()
     time_row("U4", call, lambda: sincos_of(angles, angles), 10)
@@ -311,7 +311,7 @@ class Torch:
 
     def numbers(self, shape, dtype):
         arange = lambda n: self.torch.arange(n, device="cuda")
-        return numbers(arange, shape).to(getattr(self.torch, dtype))
+        return periodic_integers(arange, shape).to(getattr(self.torch, dtype))
 
     def sum(self, x, axis):
         total = self.torch.sum

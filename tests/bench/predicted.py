@@ -38,7 +38,7 @@ def part_of_gpu():
     )
 
 
-def works():
+def rows_to_predict():
     """Yields (row, grid, block, arguments) of a part of the data."""
     from numbalite.cuda import random
 
@@ -76,7 +76,7 @@ def predict(key, grid, block, arguments):
 def main(wanted):
     print("| kernel | predicted [us] | range | recorded | ratio | bound |")
     print("|---|---|---|---|---|---|")
-    for key, grid, block, arguments in works():
+    for key, grid, block, arguments in rows_to_predict():
         if wanted and key not in wanted:
             continue
         launch = predict(key, grid, block, arguments)

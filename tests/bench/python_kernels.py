@@ -36,7 +36,7 @@ def random(n, seed=3):
     return np.random.default_rng(seed).random(n, dtype=np.float32)
 
 
-def works(cuda, float32, uniform, make_states, small):
+def works_of_kernels(cuda, float32, uniform, make_states, small):
     """{row: Work} of the kernels that ``cuda``, numba's or numbalite's, compiles."""
 
     @cuda.jit
@@ -193,7 +193,7 @@ def works(cuda, float32, uniform, make_states, small):
         "Y4": Work(heat, (side // 16, side // 16), (16, 16), (a, zeros(a)), argument_is_near(1e-5, 1, heated)),
         "Y5": Work(
             histogram, min(blocks, 1024), 256,
-            (x, np.float32(0), np.float32(1), np.zeros(256, np.int32)), counted,
+            (x, np.float32(0), np.float32(1), np.zeros(256, np.int32)), check_histogram,
         ),
         "Y6": Work(
             block_sums, min(blocks, 1024), 256, (x, np.zeros(min(blocks, 1024), np.float32)), summed
@@ -218,7 +218,7 @@ def heated(u, v):
     return v
 
 
-def counted(before, after):
+def check_histogram(before, after):
     """The launches add up: the counts are a multiple of the histogram of one."""
     x, _, _, counts = before
     want = np.bincount((x * 256).astype(int), minlength=256)

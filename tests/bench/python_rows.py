@@ -113,11 +113,11 @@ STRINGS = {
 
 
 @functools.cache
-def works():
+def works_on_gpu():
     from numbalite import cuda, float32
     from numbalite.cuda import random
 
-    return python_kernels.works(
+    return python_kernels.works_of_kernels(
         cuda, float32, random.xoroshiro128p_uniform_float32, random.create_xoroshiro128p_states, SMALL
     )  # fmt: skip
 
@@ -143,7 +143,7 @@ def launches(kernel, work):
 def add_row(key, what):
     @row(key, f"Python kernel: {what}", "us", "1.02 x C++", gpu=True)
     def measure(floor):
-        work = works()[key]
+        work = works_on_gpu()[key]
         ours, least = launches(work.kernel, work), launches(string(key), work)
         ours, least = in_turn(ours, least, count=5, rounds=9, warm=0.1)
         return ours, least, 1.02 * least

@@ -25,7 +25,7 @@ ALLOWED = 10.0  # us over the same call on one shape
 REPEATS = 3
 
 
-def of(name, *given):
+def call_with(name, *given):
     return lambda xp, x: getattr(xp, name)(x, *given)
 
 
@@ -55,39 +55,39 @@ def take(xp, x):
 # name -> (dimensions, the call, torch's if it differs, None where torch has none)
 ROWS = {
     "a + a": (1, lambda xp, x: x + x),
-    "exp": (1, of("exp")),
-    "sum": (1, of("sum")),
-    "max": (1, of("max")),
-    "sum, axis 0": (2, of("sum", 0)),
-    "sum, axis 1": (2, of("sum", 1)),
-    "max, axis 0": (2, of("max", 0), of("amax", 0)),
-    "max, axis 1": (2, of("max", 1), of("amax", 1)),
-    "mean": (1, of("mean")),
-    "mean, axis 1": (2, of("mean", 1)),
-    "std": (1, of("std")),
-    "var, axis 0": (2, of("var", 0)),
-    "argmax": (1, of("argmax")),
-    "argmax, axis 1": (2, of("argmax", 1)),
+    "exp": (1, call_with("exp")),
+    "sum": (1, call_with("sum")),
+    "max": (1, call_with("max")),
+    "sum, axis 0": (2, call_with("sum", 0)),
+    "sum, axis 1": (2, call_with("sum", 1)),
+    "max, axis 0": (2, call_with("max", 0), call_with("amax", 0)),
+    "max, axis 1": (2, call_with("max", 1), call_with("amax", 1)),
+    "mean": (1, call_with("mean")),
+    "mean, axis 1": (2, call_with("mean", 1)),
+    "std": (1, call_with("std")),
+    "var, axis 0": (2, call_with("var", 0)),
+    "argmax": (1, call_with("argmax")),
+    "argmax, axis 1": (2, call_with("argmax", 1)),
     "any": (1, lambda xp, x: (x > 2).any()),
-    "count_nonzero": (1, of("count_nonzero")),
-    "cumsum": (1, of("cumsum", 0)),
-    "cumsum, axis 1": (2, of("cumsum", 1)),
-    "sort": (1, of("sort"), lambda xp, x: xp.sort(x)[0]),
-    "argsort": (1, of("argsort")),
+    "count_nonzero": (1, call_with("count_nonzero")),
+    "cumsum": (1, call_with("cumsum", 0)),
+    "cumsum, axis 1": (2, call_with("cumsum", 1)),
+    "sort": (1, call_with("sort"), lambda xp, x: xp.sort(x)[0]),
+    "argsort": (1, call_with("argsort")),
     "a[a > 0.5]": (1, lambda xp, x: x[x > 0.5]),
-    "nonzero": (1, of("nonzero")),
-    "unique": (1, of("unique")),
-    "percentile": (1, of("percentile", 50.0), lambda xp, x: xp.quantile(x, 0.5)),
+    "nonzero": (1, call_with("nonzero")),
+    "unique": (1, call_with("unique")),
+    "percentile": (1, call_with("percentile", 50.0), lambda xp, x: xp.quantile(x, 0.5)),
     "softmax, written out": (2, softmax, softmax_of_torch),
     "concatenate": (1, lambda xp, x: xp.concatenate((x, x)), lambda xp, x: xp.cat((x, x))),
     "stack": (1, lambda xp, x: xp.stack((x, x))),
-    "pad": (1, of("pad", 1), lambda xp, x: xp.nn.functional.pad(x, (1, 1))),
-    "tile": (1, of("tile", 2)),
-    "roll": (1, of("roll", 1)),
-    "flip": (1, of("flip", 0), of("flip", [0])),
+    "pad": (1, call_with("pad", 1), lambda xp, x: xp.nn.functional.pad(x, (1, 1))),
+    "tile": (1, call_with("tile", 2)),
+    "roll": (1, call_with("roll", 1)),
+    "flip": (1, call_with("flip", 0), call_with("flip", [0])),
     "a.T.copy()": (2, lambda xp, x: x.T.copy(), lambda xp, x: x.T.contiguous()),
     "where": (1, lambda xp, x: xp.where(x > 0.5, x, 0.0)),
-    "clip": (1, of("clip", 0.25, 0.75)),
+    "clip": (1, call_with("clip", 0.25, 0.75)),
     "rfft": (1, rfft),
     "a[index]": (1, lambda xp, x: x[indices(xp, x)]),
     "take": (1, take),
@@ -163,7 +163,7 @@ def print_row(name, row):
     print(f"{name:<22} {told or row.get('refused')}", flush=True)
 
 
-def slow(row):
+def excess_of_row(row):
     """By how much a row is too slow, as a ratio; 0 if it is not."""
     if "numpy" not in row:
         return float("inf")
@@ -174,7 +174,10 @@ def slow(row):
 
 
 def report(found):
-    losses = sorted(((slow(row), name) for name, row in found.items() if slow(row)), reverse=True)
+    losses = sorted(
+        ((excess_of_row(row), name) for name, row in found.items() if excess_of_row(row)),
+        reverse=True,
+    )
     print(f"{len(losses)} of {len(found)} rows are slower than allowed:")
     for ratio, name in losses:
         print(f"{ratio:6.2f}  {name}")

@@ -33,7 +33,7 @@ def format_entry(entry, value):
     return text
 
 
-def line(entry):
+def table_row(entry):
     ours, least, limit = entry["ours"], entry["floor"], entry["limit"]
     ratio = f"{ours / least:.2f}" if least else ""
     target = ""
@@ -61,7 +61,7 @@ def table(record):
         "",
         "| work | numbalite | floor | ratio | target | others |",
         "|---|---|---|---|---|---|",
-        *map(line, rows),
+        *map(table_row, rows),
     ]
     return "\n".join(lines)
 

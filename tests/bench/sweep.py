@@ -33,15 +33,15 @@ NOISE = 0.3  # µs that are no loss
 COMPILED = 12  # functions with a dtype, of which kernels are compiled side by side
 
 
-def one(name):
+def unary_call(name):
     return lambda xp, x, y: getattr(xp, name)(x)
 
 
-def two(name):
+def binary_call(name):
     return lambda xp, x, y: getattr(xp, name)(x, y)
 
 
-def along(name, axis):
+def call_along_axis(name, axis):
     return lambda xp, x, y: getattr(xp, name)(x, axis)
 
 
@@ -67,15 +67,15 @@ FOLDS = "sum prod max min mean var std any all argmax argmin count_nonzero"
 SHIFTED = "bitwise_and left_shift floor_divide remainder gcd"
 
 FUNCTIONS = {
-    **{name: (one(name), "fd") for name in UNARY.split()},
-    **{name: (two(name), "fd") for name in BINARY.split()},
-    **{f"{name} of integers": (two(name), "i") for name in ["add", *SHIFTED.split()]},
-    **{name: (one(name), "fdi") for name in FOLDS.split()},
-    **{f"{name} axis {axis}": (along(name, axis), "f") for name in ("sum", "max", "var", "argmax") for axis in (0, 1)},
+    **{name: (unary_call(name), "fd") for name in UNARY.split()},
+    **{name: (binary_call(name), "fd") for name in BINARY.split()},
+    **{f"{name} of integers": (binary_call(name), "i") for name in ["add", *SHIFTED.split()]},
+    **{name: (unary_call(name), "fdi") for name in FOLDS.split()},
+    **{f"{name} axis {axis}": (call_along_axis(name, axis), "f") for name in ("sum", "max", "var", "argmax") for axis in (0, 1)},
     "cumsum": (lambda xp, x, y: xp.cumsum(x, 0), "fi"),
     "where": (lambda xp, x, y: xp.where(x > y, x, y), "fd"),
     "clip": (lambda xp, x, y: xp.clip(x, 0.25, 0.75), "fd"),
-    "copy": (lambda xp, x, y: copied(xp, x), "fdD"),
+    "copy": (lambda xp, x, y: copy_call(xp, x), "fdD"),
     "astype": (lambda xp, x, y: cast(xp, x), "fi"),
     "x[...] = y": (put(...), "fD"),
     "x[::2] = y[::2]": (put(np.s_[::2]), "fD"),
@@ -96,12 +96,12 @@ FUNCTIONS = {
 DTYPES = {"f": "f4", "d": "f8", "i": "i4", "D": "c16"}
 # The name of torch's equivalent, if it has one.
 TORCH = {
-    **{name: one(name) for name in ("sqrt exp log sin tanh absolute negative square floor isnan reciprocal").split()},
-    **{name: two(name) for name in ("add subtract multiply divide maximum arctan2 less hypot").split()},
-    "power": two("pow"),
-    **{name: one(name) for name in ("sum prod max min mean any all argmax argmin count_nonzero").split()},
-    **{f"{name} axis {axis}": along(name, axis) for name in ("sum", "argmax") for axis in (0, 1)},
-    **{f"max axis {axis}": along("amax", axis) for axis in (0, 1)},
+    **{name: unary_call(name) for name in ("sqrt exp log sin tanh absolute negative square floor isnan reciprocal").split()},
+    **{name: binary_call(name) for name in ("add subtract multiply divide maximum arctan2 less hypot").split()},
+    "power": binary_call("pow"),
+    **{name: unary_call(name) for name in ("sum prod max min mean any all argmax argmin count_nonzero").split()},
+    **{f"{name} axis {axis}": call_along_axis(name, axis) for name in ("sum", "argmax") for axis in (0, 1)},
+    **{f"max axis {axis}": call_along_axis("amax", axis) for axis in (0, 1)},
     "cumsum": lambda xp, x, y: xp.cumsum(x, 0),
     "where": lambda xp, x, y: xp.where(x > y, x, y),
     "clip": lambda xp, x, y: xp.clip(x, 0.25, 0.75),
@@ -117,14 +117,14 @@ TORCH = {
     "x[indices]": lambda xp, x, y: x[indices(xp, x)],
     "sort": lambda xp, x, y: xp.sort(x, 0)[0],
     "matmul": lambda xp, x, y: xp.matmul(x[:64], y[:64].T),
-    "round": one("round"),
+    "round": unary_call("round"),
     "diff": lambda xp, x, y: xp.diff(x, dim=0),
 }  # fmt: skip
 _kept: dict = {}
 _large: dict = {}
 
 
-def copied(xp, x):
+def copy_call(xp, x):
     return x.copy()
 
 

@@ -16,7 +16,7 @@ from matplotlib import pyplot  # noqa: E402
 COLOURS = {"rows": "#4477aa", "copy": "#cc6677"}
 
 
-def draw(bars, path):
+def draw_bars(bars, path):
     """Draws [(work, device, stream, begin, end)], times in microseconds, into a file."""
     rows = sorted({(device, stream) for _, device, stream, _, _ in bars}, reverse=True)
     drawn, axes = pyplot.subplots(figsize=(7, 0.8 + 0.5 * len(rows)))
@@ -35,4 +35,4 @@ def draw(bars, path):
 
 if __name__ == "__main__":
     with open(sys.argv[1]) as file:
-        draw(json.load(file), sys.argv[2])
+        draw_bars(json.load(file), sys.argv[2])

@@ -11,7 +11,7 @@ import tarfile
 import zipfile
 
 import pytest
-from kit.together import once
+from kit.together import make_folder_once
 
 from numbalite import _core
 
@@ -67,7 +67,7 @@ def test_each_header_compiles_alone(tmp_path):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    (built,) = (once(tmp_path_factory, "package", make_wheel) / "wheels").iterdir()
+    (built,) = (make_folder_once(tmp_path_factory, "package", make_wheel) / "wheels").iterdir()
     return built
 
 

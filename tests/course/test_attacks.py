@@ -44,14 +44,16 @@ def _reachable(frame, depth=4):
                 inside = [*inside, *getattr(value, "__dict__", {}).values()]
                 if isinstance(value, types.FunctionType):
                     inside += [
-                        cell.cell_contents for cell in value.__closure__ or () if _full(cell)
+                        cell.cell_contents
+                        for cell in value.__closure__ or ()
+                        if _is_cell_filled(cell)
                     ]
                 waiting += [(each, left - 1, where) for each in inside]
         frame = frame.f_back
     return found
 
 
-def _full(cell):
+def _is_cell_filled(cell):
     try:
         return cell.cell_contents is not None
     except ValueError:
@@ -234,7 +236,7 @@ while len(list(pathlib.Path().glob("pid*"))) < 4:
 """
 
 
-def _running(folder):
+def _running_pids(folder):
     found = [int(path.name[3:]) for path in folder.glob("pid*")]
     assert len(found) == 4
     return [pid for pid in found if pathlib.Path(f"/proc/{pid}").exists()]
@@ -242,7 +244,7 @@ def _running(folder):
 
 def _ended(folder):
     until = time.monotonic() + 10
-    while (left := _running(folder)) and time.monotonic() < until:
+    while (left := _running_pids(folder)) and time.monotonic() < until:
         time.sleep(0.05)
     for pid in left:
         os.kill(pid, signal.SIGKILL)

@@ -48,7 +48,7 @@ def test_a_rotation_beyond_a_limit():
     assert hint.startswith("Let neighbouring threads")
 
 
-def _limited(name, solution):
+def _exceeded_limit(name, solution):
     """Returns the Failed of an answer whose results are right."""
     exercise = find(name)
     arguments = Arguments(exercise, Referee(exercise).draw(exercise.counted).data, 0)
@@ -59,7 +59,7 @@ def _limited(name, solution):
 
 
 def test_a_tile_with_bank_conflicts():
-    failed = _limited("rotate", _rotate(32, True))
+    failed = _exceeded_limit("rotate", _rotate(32, True))
     assert (
         "bank conflicts add 7,200 passes over the shared memory, with this size; at most 0"
         in failed.reason
@@ -92,7 +92,7 @@ def test_a_reduction_with_idle_lanes():
         if (t == 0) atomicAdd(&out[0], part[0]);
         """
 
-    failed = _limited("dot", dot)
+    failed = _exceeded_limit("dot", dot)
     reason = (
         r"but [\d.]+ of the 32 threads of a warp take part in an access, .*; at least 16 passes.$"
     )
@@ -119,7 +119,7 @@ def test_a_function_whose_launches_are_beyond_a_limit():
             before, now = now, fields[i % 3]
         return now
 
-    failed = _limited("wave", wave)
+    failed = _exceeded_limit("wave", wave)
     assert re.search(r"but a load of a warp touches 1\d.* sectors", failed.reason)
     assert "now(r, c) : 0" in failed.case
 

@@ -26,12 +26,12 @@ RACE = lines_of("counts[values[i]]", __file__)[:2]
 
 
 @pytest.fixture(params=["here", "elsewhere"])
-def anywhere(request, monkeypatch):
+def on_simulator_or_in_child(request, monkeypatch):
     if request.param == "elsewhere":
         monkeypatch.setattr(device, "simulated", lambda: False)
 
 
-def test_examine_reports_a_race(anywhere, capsys):
+def test_examine_reports_a_race(on_simulator_or_in_child, capsys):
     values, counts = np.zeros(64, np.int32), cuda.to_device(np.zeros(4, np.int32))
     found = examine(tally[2, 32], values, counts, checks="race")
     assert (found.kind, found.kernel, found.array, found.index) == ("race", "tally", "counts", 0)
@@ -43,7 +43,7 @@ def test_examine_reports_a_race(anywhere, capsys):
     assert counts.copy_to_host().sum() == 0  # the launch worked on copies
 
 
-def test_examine_reports_that_nothing_was_found(anywhere, capsys):
+def test_examine_reports_that_nothing_was_found(on_simulator_or_in_child, capsys):
     values = np.arange(32, dtype=np.int32)
     assert examine(tally[2, 32], values, values.copy(), checks=("race", "memory")) is None
     assert capsys.readouterr().out == "nothing found by race, memory\n"

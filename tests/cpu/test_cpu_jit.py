@@ -39,7 +39,7 @@ def hypot(x, y):
 
 
 @jit
-def same(x):
+def identity(x):
     "return x;"
 
 
@@ -108,7 +108,7 @@ def test_jit_with_signature_converts_arguments():
     ids=repr,
 )
 def test_python_scalars_are_returned_unchanged(value):
-    result = same(value)
+    result = identity(value)
     assert result == value and type(result) is type(value)
 
 
@@ -119,13 +119,13 @@ def test_python_scalars_are_returned_unchanged(value):
 )
 def test_numpy_scalars_are_accepted(dtype):
     value = np.dtype(dtype).type(1)
-    result = same(value)
+    result = identity(value)
     assert result == 1 and type(result) is type(value.item())
-    assert (types.scalar(dtype),) in same.overloads
+    assert (types.scalar(dtype),) in identity.overloads
 
 
 def test_nan_is_passed_unchanged():
-    assert math.isnan(same(math.nan))
+    assert math.isnan(identity(math.nan))
 
 
 def test_return_values_become_python_objects():
@@ -311,7 +311,7 @@ def test_structured_arrays_as_arguments():
 
 
 def test_arrays_of_no_dimension_are_scalars():
-    assert same(np.array(2.5)) == 2.5
+    assert identity(np.array(2.5)) == 2.5
     assert total(np.float32([1, 2, 3.5])) == 6.5
     assert total(np.zeros(0)) == 0
 
@@ -431,7 +431,7 @@ def test_kernels_call_host_functions():
     def kernel(x):
         """
         int i = grid<1>();
-        if (i < x.size()) x[i] = hypot(x[i], 0.0) + same(1);
+        if (i < x.size()) x[i] = hypot(x[i], 0.0) + identity(1);
         """
 
     x = cuda.to_device(np.arange(4.0))
@@ -442,22 +442,22 @@ def test_kernels_call_host_functions():
 @pytest.mark.parametrize("target", ["cpu", "parallel", "cuda"])
 def test_ufuncs_call_host_functions(target):
     @vectorize(["float64(float64, float64)"], target=target)
-    def apart(x, y):
-        "return hypot(x, y) + same(y);"
+    def distance(x, y):
+        "return hypot(x, y) + identity(y);"
 
-    np.testing.assert_array_equal(apart(np.array([3.0, 0.0]), 4.0), [9.0, 8.0])
-    assert vectorize(target=target)(same)(np.float32(2)) == 2
+    np.testing.assert_array_equal(distance(np.array([3.0, 0.0]), 4.0), [9.0, 8.0])
+    assert vectorize(target=target)(identity)(np.float32(2)) == 2
 
 
 def test_random_numbers_in_ufuncs():
     @vectorize(["float64(float64)"])
-    def noisy(x):
+    def add_noise(x):
         "return x + random_uniform();"
 
     numbalite.seed(1)
-    first = noisy(np.zeros(10))
+    first = add_noise(np.zeros(10))
     numbalite.seed(1)
-    np.testing.assert_array_equal(noisy(np.zeros(10)), first)
+    np.testing.assert_array_equal(add_noise(np.zeros(10)), first)
     assert len(set(first)) == 10
 
 
@@ -494,7 +494,7 @@ def test_jit_of_cpp_sources():
 
 def test_library_types_and_functions():
     @jit
-    def words(x):
+    def half_and_complex(x):
         """
         float16 h = 1.5f;
         complex<double> z(x, 1.0);
@@ -503,7 +503,7 @@ def test_library_types_and_functions():
         return (double)h + abs(z * conj(z)) + a + b + M_PI + (big > 0) + min(x, 1.0);
         """
 
-    assert words(2.0) == pytest.approx(1.5 + 5 + 2 + 2 + math.pi + 1 + 1)
+    assert half_and_complex(2.0) == pytest.approx(1.5 + 5 + 2 + 2 + math.pi + 1 + 1)
 
 
 # --- random numbers ------------------------------------------------------------------------------------
@@ -535,11 +535,11 @@ def test_same_seed_draws_equal_numbers():
     assert seeded(7) == a[0] == seeded(7)
     drawn = []
 
-    def other():
+    def draw_in_another_thread():
         draw(c)
         drawn.append(c[0])
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=draw_in_another_thread)
     thread.start()
     thread.join()
     assert drawn[0] not in a
@@ -547,7 +547,7 @@ def test_same_seed_draws_equal_numbers():
 
 def test_xoroshiro_draws_numbas_sequence():
     @jit
-    def two(seed):
+    def draw_two_of_a_state(seed):
         """
         xoroshiro128p_state state;
         init_xoroshiro128p_state(state, seed);
@@ -556,10 +556,10 @@ def test_xoroshiro_draws_numbas_sequence():
         """
 
     @jit
-    def own(seed):
+    def draw_two(seed):
         "random_seed(seed); double first = random_uniform(); return make_tuple(first, random_uniform());"
 
-    assert two(1) == own(1)
+    assert draw_two_of_a_state(1) == draw_two(1)
 
 
 def test_normal_and_uniform_have_expected_moments():
@@ -654,26 +654,27 @@ def test_parallel_that_is_not():
 
 def test_out_of_bounds_index_raises():
     @jit(debug=True)
-    def pick(table, i):
+    def element_at(table, i):
         """
         // the line below
         return table[i];    // HERE checked
         """
 
     table = np.arange(10)
-    assert pick(table, 9) == 9
+    assert element_at(table, 9) == 9
     for kind in (IndexError, errors.KernelError):
-        with pytest.raises(kind, match="pick: table: index 10 is out of bounds") as caught:
-            pick(table, 10)
+        with pytest.raises(kind, match="element_at: table: index 10 is out of bounds") as caught:
+            element_at(table, 10)
     found = caught.value
     assert (found.kind, found.array, found.index) == ("memory", "table", 10)
     assert (
-        caught.value.line in lines_of("// HERE checked", __file__) and caught.value.kernel == "pick"
+        caught.value.line in lines_of("// HERE checked", __file__)
+        and caught.value.kernel == "element_at"
     )
     with pytest.raises(IndexError, match="index -1"):
-        pick(table, -1)
-    assert pick(table, 0) == 0
-    checked = jit(boundscheck=True)(pick.py_func)
+        element_at(table, -1)
+    assert element_at(table, 0) == 0
+    checked = jit(boundscheck=True)(element_at.py_func)
     assert checked(table, 3) == 3 and checked.targetoptions["boundscheck"]
     with pytest.raises(errors.BoundsError, match="index 10"):
         checked(table, 10)
@@ -681,11 +682,11 @@ def test_out_of_bounds_index_raises():
 
 def test_out_of_bounds_index_in_parallel_for_raises():
     @jit(debug=True, parallel=True)
-    def beyond(y):
+    def write_past_end(y):
         "parallel_for(y.size() + 1, [&](int64 i) { y[i] = 1; });"
 
     with pytest.raises(IndexError, match="index 50 is out of bounds"):
-        beyond(np.zeros(50))
+        write_past_end(np.zeros(50))
 
 
 def test_failed_assert_raises():
@@ -718,7 +719,7 @@ def test_jit_function_has_the_functions_attributes():
     with pytest.raises(NotImplementedError):
         hypot.inspect_llvm()
     with pytest.raises(KeyError):
-        same.inspect_source("(int8[:],)")
+        identity.inspect_source("(int8[:],)")
 
 
 def test_types_tuples_and_lists_are_signatures():
@@ -792,11 +793,11 @@ def test_the_lock_is_kept_if_wanted():
     assert kept(3.0, 4.0) == 5.0 and not kept.targetoptions["nogil"]
     assert not pickle.loads(pickle.dumps(kept)).targetoptions["nogil"]
 
-    def work():
+    def call_repeatedly():
         results.append([kept(3.0, 4.0) for _ in range(2000)])
 
     results = []
-    threads = [threading.Thread(target=work) for _ in range(4)]
+    threads = [threading.Thread(target=call_repeatedly) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -811,12 +812,12 @@ def test_many_threads_compile_once_and_agree():
 
     results = []
 
-    def work():
+    def call_with_three_types():
         for value in (2, 2.0, np.float32(2)):
             for _ in range(50):
                 results.append(cube(value))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    threads = [threading.Thread(target=call_with_three_types) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -835,12 +836,12 @@ def test_as_a_method_of_nothing():
 @pytest.mark.leaks
 def test_jit_functions_leak_nothing():
     @jit("float64(float64)")
-    def gone(x):
+    def unreferenced(x):
         "return x;"
 
-    assert gone(1.0) == 1.0
+    assert unreferenced(1.0) == 1.0
     with pytest.raises(TypeError):
-        gone(None)
+        unreferenced(None)
 
 
 def test_when_memory_runs_out():

@@ -18,7 +18,7 @@ def hypot(x, y):
 
 
 @jit
-def same(x):
+def identity(x):
     "return x;"
 
 
@@ -104,7 +104,7 @@ def test_invalid_array_arguments_raise(value, error, said):
         (
             None,
             TypeError,
-            r"same\(\): parameter 1 'x': NoneType cannot be passed to a function: pass",
+            r"identity\(\): parameter 1 'x': NoneType cannot be passed to a function: pass",
         ),
         ("text", TypeError, r"str 'text' cannot be passed to a function"),
         ([1, 2], TypeError, r"numpy.asarray\(x\)"),
@@ -120,7 +120,7 @@ def test_invalid_array_arguments_raise(value, error, said):
 )
 def test_a_lazy_function_rejects_unsupported_arguments(value, error, said):
     with pytest.raises(error, match=said):
-        same(value)
+        identity(value)
 
 
 def test_device_arrays_are_refused():
@@ -192,7 +192,7 @@ def test_tuples_that_do_not_fit():
     assert f((3, x)) == 3
 
     with pytest.raises(errors.SignatureError):
-        jit("no such type(float32)")(same.py_func)
+        jit("no such type(float32)")(identity.py_func)
     with pytest.raises(errors.SignatureError, match="the body of a function stands in it"):
         jit("return x * 2;")
 

@@ -28,14 +28,14 @@ def target(request):
     return request.param
 
 
-def make(source, args, signatures=(), target="cpu", **options):
+def make_ufunc(source, args, signatures=(), target="cpu", **options):
     return vectorize(list(signatures), target=target, source=source, args=args, **options)
 
 
 @pytest.fixture(scope="module")
 def add(target):
     signatures = [f"{t}({t}, {t})" for t in NUMBERS]
-    return make("x + y", "x, y", signatures, target, identity=0, name="add")
+    return make_ufunc("x + y", "x, y", signatures, target, identity=0, name="add")
 
 
 def values(rng, dtype, shape):
@@ -102,7 +102,9 @@ def test_inputs_and_results_of_different_types(types, target):
     """The function returns a constant: the test only checks that the loops compile for types
     without conversions."""
     a, b, result = types
-    f = make(f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target)
+    f = make_ufunc(
+        f"(void)x; (void)y; return {result}(1);", "x, y", [f"{result}({a}, {b})"], target
+    )
     for n in (3, 300):
         found = f(np.ones(n, a), np.ones(n, b))
         assert found.dtype == result and (found == 1).all()
@@ -111,7 +113,7 @@ def test_inputs_and_results_of_different_types(types, target):
 
 
 def test_bool_loop_normalizes_bytes(target):
-    f = make("x && !y", "x, y", ["bool(bool, bool)"], target)
+    f = make_ufunc("x && !y", "x, y", ["bool(bool, bool)"], target)
     x = np.array([0, 1, 2, 255, 0, 7, 1, 0, 3, 0], np.uint8).view(bool)  # any byte but 0 is true
     y = np.zeros(10, bool)
     np.testing.assert_array_equal(f(x, y).view(np.uint8), x.view(np.uint8) != 0)
@@ -211,7 +213,7 @@ def test_the_name_does_not_matter_for_reductions(target, signatures):
     x = np.full(100, 3, np.int8)
     folded = {}
     for name in ("add", "plus") if signatures else ("multiply", "plus"):
-        f = make("x + y", "x, y", signatures, target, name=name)
+        f = make_ufunc("x + y", "x, y", signatures, target, name=name)
         folded[name] = (
             f.reduce(x),
             f.accumulate(x),
@@ -229,10 +231,10 @@ def test_the_name_does_not_matter_for_reductions(target, signatures):
 
 def test_identity_is_passed_to_the_ufunc():
     sum_, largest, any_order = (
-        make(text, "x, y", ["float64(float64, float64)"], identity=identity)
+        make_ufunc(text, "x, y", ["float64(float64, float64)"], identity=identity)
         for text, identity in (("x + y", 0), ("max(x, y)", -np.inf), ("x + y", "reorderable"))
     )
-    none = make("x - y", "x, y", ["float64(float64, float64)"])
+    none = make_ufunc("x - y", "x, y", ["float64(float64, float64)"])
     assert sum_.identity == 0 and largest.identity == -np.inf and none.identity is None
     assert largest.reduce(np.zeros(0)) == -np.inf
     x = np.arange(6.0).reshape(2, 3)
@@ -244,7 +246,7 @@ def test_identity_is_passed_to_the_ufunc():
 
 
 def test_tuple_results_become_outputs(target):
-    f = make("return make_tuple(x + y, x * y);", "x, y",
+    f = make_ufunc("return make_tuple(x + y, x * y);", "x, y",
              ["Tuple((float32, int64))(float32, int64)"], target)  # fmt: skip
     rng = np.random.default_rng(2)
     for n in (3, 1000, 70001):
@@ -290,7 +292,7 @@ def test_loops_are_compiled_for_new_dtypes(target):
 
 
 def test_lazily_typed_from_several_threads():
-    f = make("x + 1", "x")
+    f = make_ufunc("x + 1", "x")
     dtypes = ["i4", "i8", "f4", "f8", "c8", "u2"] * 2
     found, start = [None] * len(dtypes), threading.Barrier(len(dtypes))
 
@@ -308,15 +310,15 @@ def test_lazily_typed_from_several_threads():
 
 
 def test_lazily_typed_first_use_with_signature():
-    half = make("x / 2", "x")
+    half = make_ufunc("x / 2", "x")
     assert half(np.arange(3.0), signature="d->d").tolist() == [0, 0.5, 1]
 
 
 def test_compile_errors_of_lazy_ufuncs_name_the_dtype():
-    f = make("x.nonsense", "x")
+    f = make_ufunc("x.nonsense", "x")
     with pytest.raises(CompileError, match="float64"):
         f(1.0)
-    pointer = make("&x", "x")
+    pointer = make_ufunc("&x", "x")
     with pytest.raises((TypeError, CompileError, KernelWarning)):
         pointer(1.0)
 
@@ -390,7 +392,7 @@ def make_several(names):
         for dtype in ("float32", "float64")
     ]
     args = ", ".join(f"a{i}" for i in range(count))
-    return make(f"return make_tuple({call});", args, signatures)
+    return make_ufunc(f"return make_tuple({call});", args, signatures)
 
 
 def ulps(got, exact):
@@ -419,7 +421,7 @@ def test_vector_math_of_narrow_arguments(compiler, seed):
     function = str(rng.choice(["pow", "atan2", "hypot"]))
     names = [str(rng.choice(list(UNARY))) for _ in range(2)]
     calls = f"{function}(a, (double)n), {names[0]}(b), {names[1]}((double)n)"
-    f = make(f"return make_tuple({calls});", "a, b, n",
+    f = make_ufunc(f"return make_tuple({calls});", "a, b, n",
              [f"Tuple((float64, float64, float64))(float64, float64, {narrow})"])  # fmt: skip
     low, high = (max(UNARY[names[1]][0], 0), max(UNARY[names[1]][1], 1))
     a, b = rng.uniform(1, 2, 501), rng.uniform(*UNARY[names[0]], 501)
@@ -459,7 +461,7 @@ def test_infinities_and_nan_match_numpy(functions, dtype):
 
 
 def test_no_floating_point_warnings(compiler):
-    f = make("x < 0 ? 0.0 : sqrt(x) / x", "x", ["float64(float64)"])
+    f = make_ufunc("x < 0 ? 0.0 : sqrt(x) / x", "x", ["float64(float64)"])
     x = np.tile([-1.0, 0.0, 4.0], 100)
     with np.errstate(all="raise"):
         got = f(x)
@@ -470,8 +472,8 @@ def test_no_floating_point_warnings(compiler):
 
 
 def test_integer_division_never_traps(compiler):
-    quotient = make("x / y", "x, y", ["int32(int32, int32)", "int64(int64, int64)"])
-    remainder = make("x % y", "x, y", ["int32(int32, int32)", "uint8(uint8, uint8)"])
+    quotient = make_ufunc("x / y", "x, y", ["int32(int32, int32)", "int64(int64, int64)"])
+    remainder = make_ufunc("x % y", "x, y", ["int32(int32, int32)", "uint8(uint8, uint8)"])
     low = np.int32(-(2**31))
     x = np.array([7, -7, low, 0] * 10, np.int32)
     assert quotient(x, 0).tolist()[:4] == [-1, -1, -1, -1]
@@ -479,8 +481,8 @@ def test_integer_division_never_traps(compiler):
     assert remainder(x, np.int32(-1)).tolist()[:4] == [0, 0, 0, 0]
     assert remainder(x, np.int32(0)).tolist()[:4] == x.tolist()[:4]
     assert quotient(np.int64(5), np.int64(0)) == -1
-    flag = make("x / (y != 0)", "x, y", ["int32(int32, int32)"])
-    known = make("y == 0 ? x / y : x % (y > 0)", "x, y", ["int32(int32, int32)"])
+    flag = make_ufunc("x / (y != 0)", "x, y", ["int32(int32, int32)"])
+    known = make_ufunc("y == 0 ? x / y : x % (y > 0)", "x, y", ["int32(int32, int32)"])
     assert flag(x, np.int32(0)).tolist()[:4] == [-1, -1, -1, -1]
     assert flag(x, np.int32(9)).tolist()[:4] == x.tolist()[:4]
     assert known(x, np.int32(0)).tolist()[:4] == [-1, -1, -1, -1]
@@ -509,7 +511,7 @@ if len(sys.argv) > 1:
 
 
 def test_small_integer_powers_compile_to_multiplications(compiler):
-    f = make("sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5))", "p, q, r, s",
+    f = make_ufunc("sqrt(pow(p, 2) + pow(q, 3) + pow(r, 4) + pow(s, 5))", "p, q, r, s",
              ["float32(float32, float32, float32, float32)"])  # fmt: skip
     p, q, r, s = np.random.default_rng(3).uniform(size=(4, 10001)).astype("f4")
     exact = np.sqrt(
@@ -519,7 +521,7 @@ def test_small_integer_powers_compile_to_multiplications(compiler):
 
 
 def test_float16_and_complex_loops_match_numpy(target):
-    f = make(
+    f = make_ufunc(
         "x * y + x",
         "x, y",
         ["complex64(complex64, complex64)", "complex128(complex128, complex128)"],
@@ -529,7 +531,7 @@ def test_float16_and_complex_loops_match_numpy(target):
     for dtype in ("c8", "c16"):
         x, y = values(rng, dtype, 3001), values(rng, dtype, 3001)
         np.testing.assert_allclose(f(x, y), x * y + x, rtol=1e-5)
-    g = make("sqrt(x)", "x", ["float16(float16)"], target)
+    g = make_ufunc("sqrt(x)", "x", ["float16(float16)"], target)
     x = np.arange(2000, dtype="f2")
     np.testing.assert_array_equal(g(x), np.sqrt(x))
 
@@ -539,14 +541,14 @@ def test_float16_and_complex_loops_match_numpy(target):
 
 def test_one_bad_signature_is_named():
     with pytest.raises(CompileError, match=r"complex64") as caught:
-        make("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
+        make_ufunc("x % 3", "x", ["int32(int32)", "complex64(complex64)", "int64(int64)"])
     # the user's text with all three follows the first line
     assert "int64(int64)" not in str(caught.value).partition("\n")[0]
 
 
 def test_two_signatures_for_the_same_inputs():
     with pytest.raises(SignatureError, match="same dtypes|twice"):
-        make("x", "x", ["int32(int32)", "int64(int32)"])
+        make_ufunc("x", "x", ["int32(int32)", "int64(int32)"])
 
 
 @pytest.mark.parametrize("body", ["return threadIdx.x;", "__syncthreads(); return x;",
@@ -554,11 +556,11 @@ def test_two_signatures_for_the_same_inputs():
                                   "return laneid();", "extern __shared__ float s[]; return s[0];"])  # fmt: skip
 def test_functions_that_need_a_grid_raise(body):
     with pytest.raises(CompileError, match="grid of threads"):
-        make(body, "x", ["float32(float32)"])
+        make_ufunc(body, "x", ["float32(float32)"])
 
 
 def test_failed_assert_in_a_ufunc_raises(target):
-    f = make("assert(x < 5); return x;", "x", ["float64(float64)"], target)
+    f = make_ufunc("assert(x < 5); return x;", "x", ["float64(float64)"], target)
     assert f(np.zeros(10000)).sum() == 0
     for n in (6, 1000, 100000):
         with pytest.raises(KernelError, match="x < 5") as caught:
@@ -572,18 +574,18 @@ def test_failed_assert_in_a_ufunc_raises(target):
 @pytest.mark.filterwarnings("ignore:x ends at:numbalite.errors.KernelWarning")
 def test_out_of_bounds_index_in_a_gufunc_raises():
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", debug=True)
-    def beyond(x, y):
+    def read_past_end(x, y):
         "for (int i = 0; i <= x.size(); ++i) y[i] = x[i];"
 
     with pytest.raises(KernelError, match="index 3 is out of bounds") as caught:
-        beyond(np.zeros(3))
+        read_past_end(np.zeros(3))
     found = caught.value
     assert isinstance(found, IndexError) and (found.kind, found.index) == ("memory", 3)
     assert found.file == __file__
 
 
 def test_printf_writes_to_stdout(capfd):
-    f = make(r'printf("%g\n", x); return x;', "x", ["float64(float64)"])
+    f = make_ufunc(r'printf("%g\n", x); return x;', "x", ["float64(float64)"])
     f(np.array([1.5, 2.5]))
     assert capfd.readouterr().out == "1.5\n2.5\n"
 
@@ -773,7 +775,7 @@ def test_numbas_name_for_the_number_of_threads(run_python):
 
 
 def test_the_interpreter_runs_meanwhile(target):
-    f = make(
+    f = make_ufunc(
         "double t = x; for (int i = 0; i < 200000; ++i) t = sin(t); return t;",
         "x",
         ["float64(float64)"],
@@ -781,11 +783,11 @@ def test_the_interpreter_runs_meanwhile(target):
     )
     ticks, done = [], threading.Event()
 
-    def work():
+    def call_and_report():
         f(np.zeros(600))
         done.set()
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=call_and_report)
     thread.start()
     while not done.wait(0.01) and len(ticks) < 5:
         ticks.append(1)
@@ -816,7 +818,7 @@ def test_ufuncs_are_pickled(add, target):
 
 def test_ufunc_is_unpickled_in_another_process(run_python, tmp_path):
     path = tmp_path / "f.pickle"
-    f = make("x * 2", "x", ["float64(float64)"])
+    f = make_ufunc("x * 2", "x", ["float64(float64)"])
     path.write_bytes(pickle.dumps({"ours": f, "theirs": np.sin}))
     code = """
 import pickle, sys, numpy as np
@@ -828,7 +830,7 @@ assert found["theirs"] is np.sin and found["ours"](4.0) == 8.0 and isinstance(fo
 
 def test_ufuncs_work_with_cloudpickle():
     cloudpickle = pytest.importorskip("cloudpickle")
-    f = make("x * 2", "x", ["float64(float64)"])
+    f = make_ufunc("x * 2", "x", ["float64(float64)"])
     assert pickle.loads(cloudpickle.dumps(f))(4.0) == 8.0
 
 
@@ -838,19 +840,19 @@ def images():
 
 
 def test_nothing_is_left_of_a_ufunc():
-    def use():
-        f = make("x + 1", "x", ["float64(float64)", "int64(int64)"])
+    def make_and_call_ufuncs():
+        f = make_ufunc("x + 1", "x", ["float64(float64)", "int64(int64)"])
         f(np.arange(10))
-        g = make("x + 1", "x")
+        g = make_ufunc("x + 1", "x")
         g(1.0), g(1), g.types
         with pytest.raises(CompileError):
-            make("x +* 1", "x")(1.0)
+            make_ufunc("x +* 1", "x")(1.0)
 
-    use()
+    make_and_call_ufuncs()
     gc.collect()
     before, blocks = images(), _core.live()["blocks"]
     for _ in range(3):
-        use()
+        make_and_call_ufuncs()
         gc.collect()
     assert images() == before and _core.live()["blocks"] == blocks
 

@@ -63,14 +63,14 @@ def test_numbers_that_are_written(target):
     """A layout without core dimensions, too: NumPy would drop the converted copies of such inputs."""
 
     @guvectorize("void(float64[:], float64[:])", "()->()", target=target, writable_args=("x",))
-    def both(x, y):
+    def write_both_inputs(x, y):
         y[0] = x[0] + 1
         x[0] = 6.5
 
     for dtype in ("f8", "f4"):
         for size in (1, 3, 1000):
             x = np.arange(size).astype(dtype)
-            assert np.array_equal(both(x), np.arange(size) + 1.0) and (x == 6.5).all()
+            assert np.array_equal(write_both_inputs(x), np.arange(size) + 1.0) and (x == 6.5).all()
 
 
 BODY_OF_SUMS = """

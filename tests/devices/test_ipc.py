@@ -20,8 +20,8 @@ handle = pickle.loads(bytes.fromhex(sys.argv[1]))
 
 
 @pytest.fixture
-def elsewhere(run_python):
-    """elsewhere(code, thing): runs code in another process, where `handle` is thing; returns its
+def run_in_another_process(run_python):
+    """run_in_another_process(code, thing): runs code in another process, where `handle` is thing; returns its
     output."""
 
     def run(code, thing, **environment):
@@ -32,7 +32,7 @@ def elsewhere(run_python):
 
 @pytest.mark.leaks
 @pytest.mark.parametrize("make", [cuda.to_device, None], ids=["moved", "ipc_array"])
-def test_both_processes_see_the_same_memory(make, elsewhere):
+def test_both_processes_see_the_same_memory(make, run_in_another_process):
     host = np.arange(1000, dtype="f4")
     if make is None:
         array = cuda.ipc_array(host.shape, host.dtype)
@@ -47,13 +47,13 @@ def test_both_processes_see_the_same_memory(make, elsewhere):
         "    a[2:4] = 77\n"
         "    cuda.synchronize()\n"
     )
-    assert float(elsewhere(code, handle)) == host.sum()
+    assert float(run_in_another_process(code, handle)) == host.sum()
     host[2:4] = 77
     np.testing.assert_array_equal(array.copy_to_host(), host)
     array[:2] = -1  # and in the opposite direction, through the same handle
     cuda.synchronize()
     code = "with handle as a: print(a.copy_to_host()[:4].tolist(), (a + 1).copy_to_host()[0])"
-    assert elsewhere(code, handle) == "[-1.0, -1.0, 77.0, 77.0] 0.0\n"
+    assert run_in_another_process(code, handle) == "[-1.0, -1.0, 77.0, 77.0] 0.0\n"
 
 
 @cuda.jit("void(float64[:, :])")
@@ -61,7 +61,7 @@ def negated(x):
     "auto [i, j] = grid<2>(); if (i < x.shape[0] && j < x.shape[1]) x(i, j) = -x(i, j);"
 
 
-def test_kernels_work_on_it(elsewhere):
+def test_kernels_work_on_it(run_in_another_process):
     """Strided parts keep their geometry, and kernels on both sides use the memory."""
     host = np.arange(24.0).reshape(4, 6)
     array = cuda.to_device(host)[1:, ::2]
@@ -73,22 +73,24 @@ def test_kernels_work_on_it(elsewhere):
         "    set[1, (3, 3)](a)\n"
         "    cuda.synchronize()\n"
     )
-    text = elsewhere(code, array.get_ipc_handle())
+    text = run_in_another_process(code, array.get_ipc_handle())
     assert text == f"(3, 3) (48, 16) {(-host[1:, ::2]).tolist()}\n"
     assert array.copy_to_host().tolist() == [[5.0] * 3] * 3
 
 
-def test_structured_array_is_shared(elsewhere):
+def test_structured_array_is_shared(run_in_another_process):
     dtype = np.dtype([("n", "i4"), ("x", "f8")], align=True)
     host = np.array([(1, 2.5), (3, 4.5)], dtype)
     handle = cuda.to_device(host).get_ipc_handle()
     base = handle._ipc_handle.base
     assert base is not None, "the handle keeps the memory alive"
-    text = elsewhere("with handle as a: print(a.copy_to_host().tolist(), a.dtype.names)", handle)
+    text = run_in_another_process(
+        "with handle as a: print(a.copy_to_host().tolist(), a.dtype.names)", handle
+    )
     assert text == "[(1, 2.5), (3, 4.5)] ('n', 'x')\n"
 
 
-def test_open_ipc_array_accepts_bytes_and_offset(elsewhere):
+def test_open_ipc_array_accepts_bytes_and_offset(run_in_another_process):
     """Opens a handle that is passed as bytes, as other libraries return it, with an offset in the
     allocation."""
     array = cuda.to_device(np.arange(12, dtype="i8"))
@@ -107,7 +109,7 @@ def test_open_ipc_array_accepts_bytes_and_offset(elsewhere):
         "memory = ctx.open_ipc_handle(raw, 96)\n"
         "print(memory.size, memory.device_pointer_value > 0)\n"
     )
-    text = elsewhere(code, (bytes(handle.handle), handle.offset))
+    text = run_in_another_process(code, (bytes(handle.handle), handle.offset))
     assert text == "[2 3 4]\n[[0, 2], [6, 8]]\nValueError True\n96 True\n"
 
 
@@ -125,7 +127,7 @@ def test_handles_open_once_and_elsewhere():
     assert array.copy_to_host().tolist() == [0, 1, 2, 3]
 
 
-def test_ipc_handle_is_opened_once_and_closed(elsewhere):
+def test_ipc_handle_is_opened_once_and_closed(run_in_another_process):
     array = cuda.to_device(np.arange(4))
     code = (
         "from numbalite import _core\n"
@@ -140,12 +142,12 @@ def test_ipc_handle_is_opened_once_and_closed(elsewhere):
         "print(c.size); handle.close(); del c\n"
         "print(_core.live()['ipc'])\n"
     )
-    text = elsewhere(code, array.get_ipc_handle())
+    text = run_in_another_process(code, array.get_ipc_handle())
     assert text == "IpcHandle is already opened\nTrue\n32\n0\n"
 
 
 @pytest.mark.leaks
-def test_an_array_of_a_closed_handle_raises(elsewhere):
+def test_an_array_of_a_closed_handle_raises(run_in_another_process):
     """Every use raises, of views too: on a GPU a kernel that accesses closed memory loses the context."""
     code = (
         "from numbalite import errors\n"
@@ -164,7 +166,7 @@ def test_an_array_of_a_closed_handle_raises(elsewhere):
         "with handle as again: print(again.copy_to_host())\n"
     )
     array = cuda.to_device(np.arange(4.0))
-    assert elsewhere(code, array.get_ipc_handle()) == "[0. 1. 2. 3.]\n"
+    assert run_in_another_process(code, array.get_ipc_handle()) == "[0. 1. 2. 3.]\n"
     with pytest.raises(TypeError, match="an array over other memory"):
         _core.ipc_end(array[1:].copy())
 
@@ -204,7 +206,7 @@ def test_managed_memory_cannot_be_shared():
         array.get_ipc_handle()
 
 
-def test_the_maker_is_gone(elsewhere, run_python):
+def test_the_maker_is_gone(run_in_another_process, run_python):
     """A handle whose memory no longer exists is an error, not a crash."""
     code = (
         "import pickle, numpy as np\n"
@@ -233,7 +235,7 @@ def test_ipc_array_has_shape_order_and_stream():
     gc.collect()
 
 
-def test_ipc_handle_opens_on_another_device(elsewhere):
+def test_ipc_handle_opens_on_another_device(run_in_another_process):
     """The handle contains the device of its memory; another device accesses it or gets a copy."""
     handle = cuda.to_device(np.arange(4)).get_ipc_handle()
     assert handle._ipc_handle.source_info == cuda.get_current_device().get_device_identity()
@@ -247,17 +249,17 @@ def test_ipc_handle_opens_on_another_device(elsewhere):
         "print(memory.size)\n"
         "ipc.close()\n"
     )
-    assert elsewhere(code, handle, NUMBALITE_SIM_DEVICES="2") == "[0 1 2 3]\n32\n"
+    assert run_in_another_process(code, handle, NUMBALITE_SIM_DEVICES="2") == "[0 1 2 3]\n32\n"
 
 
-def test_every_call_may_fail(live):
+def test_every_call_may_fail(count_live):
     """get_ipc_handle and ipc_array with each driver call failing in turn: no object leaks."""
     for operation in (
         lambda: cuda.to_device(np.arange(100)).get_ipc_handle(),
         lambda: cuda.ipc_array(100).get_ipc_handle(),
     ):
         operation()
-        before = live()
+        before = count_live()
         for fail in (_core.fail_call_at, _core.fail_alloc_at):
             for n in range(1, 40):
                 fail(n)
@@ -271,11 +273,11 @@ def test_every_call_may_fail(live):
                     fail(0)
             else:
                 pytest.fail("it never got through")
-            assert live() == before
+            assert count_live() == before
 
 
 @pytest.mark.sim
-def test_only_files_of_the_simulator_are_opened(elsewhere, tmp_path):
+def test_only_files_of_the_simulator_are_opened(run_in_another_process, tmp_path):
     """A handle is 64 untrusted bytes: it must name sealed memory of the same inode and size."""
     array = cuda.ipc_array(4)
     array[:] = 7
@@ -320,5 +322,5 @@ def test_only_files_of_the_simulator_are_opened(elsewhere, tmp_path):
             "        with cuda.open_ipc_array(bytes_, 4, np.float64) as a: print(name, a.copy_to_host())\n"
             "    except errors.CudaAPIError as error: assert 'INVALID_HANDLE' in str(error), error\n"
         )
-        assert elsewhere(code, handles) == "good [7. 7. 7. 7.]\n"
+        assert run_in_another_process(code, handles) == "good [7. 7. 7. 7.]\n"
     assert path.read_bytes() == b"secret" * 4096

@@ -29,11 +29,11 @@ CALL_TREES = ("contributing.md", "text")
 """The page and the language of the blocks that tests/layout/test_code_paths.py checks."""
 
 
-def name(path):
+def page_name(path):
     return str(path.relative_to(doc_pages.ROOT / "docs"))
 
 
-@pytest.fixture(params=doc_pages.PAGES, ids=name)
+@pytest.fixture(params=doc_pages.PAGES, ids=page_name)
 def page(request):
     return request.param
 
@@ -42,22 +42,22 @@ def test_blocks_are_of_a_known_kind(page):
     """No block is skipped because of an unknown language or an unknown comment."""
     found = doc_pages.blocks(page)
     for block in found:
-        place = f"{name(page)}:{block.line}"
-        is_other = OTHER.fullmatch(block.info) or (name(page), block.info) == CALL_TREES
+        place = f"{page_name(page)}:{block.line}"
+        is_other = OTHER.fullmatch(block.info) or (page_name(page), block.info) == CALL_TREES
         assert block.is_program or block.is_shown_only or is_other, (
             f"{place}: a block of {block.info or 'no language'!r}"
         )
         marked = block.mark in ("", *doc_pages.DRIVERS) or re.match("not run: .", block.mark)
         assert marked, f"{place}: what does the comment {block.mark!r} mean?"
     shown = sum(block.is_shown_only for block in found)
-    assert shown == SHOWN.get(name(page), 0), "say in SHOWN how many blocks are not run"
+    assert shown == SHOWN.get(page_name(page), 0), "say in SHOWN how many blocks are not run"
 
 
 def test_programs_of_the_pages_run(page, driver_kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     names = {"__name__": "__main__"}
     if (
-        name(page) == "guide/memory.md"
+        page_name(page) == "guide/memory.md"
     ):  # it prints the used memory, which includes leftovers of other modules
         gc.unfreeze()
     gc.collect()  # memory left by the previous page is not counted
@@ -71,4 +71,6 @@ def test_programs_of_the_pages_run(page, driver_kind, tmp_path, monkeypatch):
             try:
                 doc_pages.run(block, names)
             except Exception as problem:
-                raise AssertionError(f"{name(page)}, the block on line {block.line}") from problem
+                raise AssertionError(
+                    f"{page_name(page)}, the block on line {block.line}"
+                ) from problem

@@ -28,7 +28,7 @@ PUBLIC = [
 IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
 
 
-def described():
+def documented_names():
     """Returns the names that the pages of the reference describe, in full."""
     found = set()
     for page in sorted(PAGES.glob("*.md")):
@@ -50,7 +50,7 @@ def described():
 
 
 def test_every_public_name_is_described():
-    missing = sorted(set(IDS) - described())
+    missing = sorted(set(IDS) - documented_names())
     assert not missing, f"docs/reference lacks {missing}"
 
 
@@ -99,7 +99,7 @@ def test_the_table_of_variables():
 # ---- examples in docstrings
 
 
-def more():
+def names_outside_all():
     """Yields the names that the reference describes in addition to __all__."""
     from numbalite.cuda import random, sparse
     from numbalite.runtime import memory
@@ -119,7 +119,7 @@ def more():
 def examples():
     """Yields (name, doctest) of the public names and of the methods of public classes."""
     seen = set()
-    for module, name, value in (*PUBLIC, *more()):
+    for module, name, value in (*PUBLIC, *names_outside_all()):
         holders = [(f"{module}.{name}", value)]
         if isinstance(value, type):
             holders += [

@@ -7,7 +7,7 @@ import sys
 
 import doc_pages
 import pytest
-from kit.together import once
+from kit.together import make_folder_once
 
 pytest.importorskip("sphinx", reason="the site is built where the extra docs is installed")
 pytest.importorskip("myst_parser")
@@ -24,7 +24,7 @@ SPHINX = (
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the built site."""
-    return once(tmp_path_factory, "site", build) / "html"
+    return make_folder_once(tmp_path_factory, "site", build) / "html"
 
 
 def build(folder):

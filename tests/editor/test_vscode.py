@@ -113,7 +113,7 @@ def scopes(tmp_path_factory):
     return found
 
 
-def of(scopes, text, word, nth=0):
+def scopes_of_word(scopes, text, word, nth=0):
     """Returns the scopes of a word in the nth line that contains a text."""
     lines = [line for line in scopes if text in "".join(part for part, _ in line)]
     return next(scope for part, scope in lines[nth] if word in part)
@@ -127,19 +127,24 @@ def test_strings_of_kernels_are_cxx(scopes):
         is_cxx |= "int *x" in line or '"a + b"' in line
         if '"""' not in line and "'''" not in line:  # such a line has both
             assert inside[number] == is_cxx, (line, scopes[number])
-    assert any("comment" in scope for scope in of(scopes, "// a comment", "a comment"))
-    assert any(scope.startswith("keyword.control") for scope in of(scopes, "for (int", "for"))
-    assert any("entity.name.function" in scope for scope in of(scopes, "for (int", "grid"))
+    assert any("comment" in scope for scope in scopes_of_word(scopes, "// a comment", "a comment"))
+    assert any(
+        scope.startswith("keyword.control") for scope in scopes_of_word(scopes, "for (int", "for")
+    )
+    assert any(
+        "entity.name.function" in scope for scope in scopes_of_word(scopes, "for (int", "grid")
+    )
 
 
 def test_python_is_python_again(scopes):
-    assert any("string" in scope for scope in of(scopes, "after =", "return 1"))
-    assert any("docstring" in scope for scope in of(scopes, "A docstring", "docstring"))
+    assert any("string" in scope for scope in scopes_of_word(scopes, "after =", "return 1"))
+    assert any("docstring" in scope for scope in scopes_of_word(scopes, "A docstring", "docstring"))
     assert any(
-        scope.startswith("storage.type.class") for scope in of(scopes, "class Kernels", "class")
+        scope.startswith("storage.type.class")
+        for scope in scopes_of_word(scopes, "class Kernels", "class")
     )
-    assert any("docstring" in scope for scope in of(scopes, "None of ours", "None"))
-    assert any("docstring" in scope for scope in of(scopes, "text;", "text"))
+    assert any("docstring" in scope for scope in scopes_of_word(scopes, "None of ours", "None"))
+    assert any("docstring" in scope for scope in scopes_of_word(scopes, "text;", "text"))
 
 
 def test_the_folder_can_be_installed(tmp_path, capsys):

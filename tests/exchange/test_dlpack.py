@@ -465,7 +465,7 @@ def test_arguments_that_are_refused():
         "x[0] = 1;"
 
     @cuda.jit("void(float32[:])", debug=True)
-    def far(x):
+    def write_x5(x):
         "x[5] = 1;"
 
     with pytest.raises(TypeError, match="float64"):
@@ -473,7 +473,7 @@ def test_arguments_that_are_refused():
     with pytest.raises(ValueError, match="read-only"):
         kernel[1, 1](Producer(on_device(3), flags=1))
     with pytest.raises(KernelError):  # the exception outlives the temporary objects of the launch
-        far[1, 1](Producer(np.zeros(3, "f4")))
+        write_x5[1, 1](Producer(np.zeros(3, "f4")))
     with pytest.raises(BufferError, match="bfloat16"):
         kernel[1, 1](Producer(on_device(3), code=4, bits=16, device=(CUDA, 0)))
     with pytest.raises(TypeError, match="__dlpack__"):

@@ -103,14 +103,14 @@ CAPSULE.restype, CAPSULE.argtypes = (
 )
 
 
-def make(major=1, previous=None, lender=lend, name=b"dlpack_exchange_api"):
+def make_exchange_type(major=1, previous=None, lender=lend, name=b"dlpack_exchange_api"):
     functions = Functions(major, 3, previous, None, None, None, lender, current_stream)
     KEPT.append(functions)
     capsule = CAPSULE(ctypes.addressof(functions), name, None)
     return type("Tensor", (Base,), {"__dlpack_c_exchange_api__": capsule})
 
 
-Tensor = make()
+Tensor = make_exchange_type()
 FIRST = np.arange(12, dtype="f4").reshape(3, 4)
 
 
@@ -165,9 +165,9 @@ def test_a_launch_on_a_named_stream_is_ordered_after_the_tensors_stream(monkeypa
         lambda a: Tensor(a, requires_grad=True),
         lambda a: Tensor(a, code=4),  # bfloat16
         lambda a: Tensor(a, device_type=CPU),
-        lambda a: make(major=2)(a),
-        lambda a: make(lender=LEND())(a),
-        lambda a: make(name=b"another")(a),
+        lambda a: make_exchange_type(major=2)(a),
+        lambda a: make_exchange_type(lender=LEND())(a),
+        lambda a: make_exchange_type(name=b"another")(a),
     ),
 )
 def test_tensors_without_a_fast_export_use_dlpack(tensor):
@@ -179,7 +179,7 @@ def test_tensors_without_a_fast_export_use_dlpack(tensor):
 
 def test_an_older_version_in_the_chain():
     older = Functions(1, 3, None, None, None, None, lend, current_stream)
-    x = make(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
+    x = make_exchange_type(major=2, previous=ctypes.pointer(older))(cuda.to_device(FIRST))
     assert _core.from_interface(x).shape == (3, 4) and x.lent == 1 and not x.asked
 
 

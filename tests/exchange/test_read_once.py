@@ -59,7 +59,7 @@ add = vectorize(["float32(float32, float32)"], source="x + y", args="x, y", targ
 
 
 @guvectorize(["void(float32[:], float32[:], float32[:])"], "(n),(n)->()", target="cuda")
-def first(x, y, out):
+def add_first(x, y, out):
     "out(0) = x(0) + y(0);"
 
 
@@ -78,7 +78,7 @@ def numpy_add(x, y):
         lambda x, y: unsigned[1, 1](x, y, 3),
         lambda x, y: unsigned[1, 1](x, x, 3),
         add,
-        first,
+        add_first,
         numpy_add,
         add.reduce,
         add.accumulate,

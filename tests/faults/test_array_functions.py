@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from kit.likenumpy import moved
+from kit.likenumpy import to_device
 from kit.numpycalls import CALLS, NEEDED
 
 from numbalite import _core
@@ -18,7 +18,7 @@ def call_of(name):
     """Returns a call with device arrays that are made beforehand; arrays that it writes to are the
     same each time."""
     function = dispatch.numpy_function(name)
-    args = moved(CALLS[name])
+    args = to_device(CALLS[name])
 
     def call():
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -46,9 +46,9 @@ def test_allocations(name, walk):
 def test_calls_that_are_recorded(name, fail, walk):
     call = call_of(name)
 
-    def three():
+    def call_three_times():
         """The first call stores its key, the second is recorded, the third is replayed."""
         for _ in range(3):
             call()
 
-    walk(three, fail)
+    walk(call_three_times, fail)

@@ -100,7 +100,7 @@ def kernels():
     return made
 
 
-def outcome(launch, step):
+def outcome_with_failure(launch, step):
     """Returns the outcome of a launch whose step-th request fails: (the kind or the error, has it
     failed?)."""
     _core.fail_alloc_at(step)
@@ -130,7 +130,7 @@ def walk(launch, kind):
     gc.collect()
     before = _core.live()
     for step in range(1, 2000):
-        found, met = outcome(launch, step)
+        found, met = outcome_with_failure(launch, step)
         assert is_clear(found, kind), (step, found)
         del found
         assert _core.live() == before, step
@@ -161,7 +161,7 @@ while not step or met:
     child = os.fork()
     if not child:
         launch = here.cold_launch()
-        found, met = here.outcome(launch, step)
+        found, met = here.outcome_with_failure(launch, step)
         again = launch()  # the next one works
         good = again == "race" and here.is_clear(found, "race")
         if not good:

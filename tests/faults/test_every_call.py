@@ -240,7 +240,7 @@ def join_and_choose(d):
     return np.where(np.concatenate([d, d[::-1]]) > 3, 1.5, 0)
 
 
-def numbers():
+def create_ranges():
     return cuda.arange(5, dtype="f4"), cuda.eye(3)
 
 
@@ -252,7 +252,7 @@ OPERATIONS = [
     load_and_launch, stream, event, event_between_streams, synchronize, memory_info, ufunc,
     ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
     ufunc_masked, ufunc_masked_on_stream, reduction_that_is_known, scan_on_a_stream,
-    product, product_of_integers, mean_and_place, join_and_choose, numbers,
+    product, product_of_integers, mean_and_place, join_and_choose, create_ranges,
 ]  # fmt: skip
 
 

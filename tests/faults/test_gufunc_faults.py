@@ -45,7 +45,7 @@ def on_the_host(w):
     w.scale(HOST, HOST[:, 0, 0], np.zeros((2, 3, 4), "f4"))
 
 
-def mixed(w):
+def scale_host_row(w):
     w.scale(w.x, HOST[0, 0, :2])
 
 
@@ -55,7 +55,7 @@ def another_way(w):
     w.scale(HOST.astype("f8"), 2, axes=[(0, 1), (), (1, 0)])
 
 
-def refused(w):
+def call_with_invalid_arguments(w):
     for args, options in [
         ((w.x, "a"), {}),
         ((w.x, 2), {"axes": [(0, 9), (), (0, 1)]}),
@@ -67,30 +67,37 @@ def refused(w):
             w.scale(*args, **options)
 
 
-OPERATIONS = [on_the_device, on_a_stream, on_the_host, mixed, another_way, refused]
+OPERATIONS = [
+    on_the_device,
+    on_a_stream,
+    on_the_host,
+    scale_host_row,
+    another_way,
+    call_with_invalid_arguments,
+]
 
 
 @pytest.fixture(scope="module")
-def world():
+def operands():
     return World()
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufunc_calls_with_failing_driver_calls(world, operation, walk_closely):
-    walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
+def test_gufunc_calls_with_failing_driver_calls(operands, operation, walk_closely):
+    walk_closely(lambda: operation(operands), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufunc_calls_with_failing_allocations(world, operation, walk_closely):
-    walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
+def test_gufunc_calls_with_failing_allocations(operands, operation, walk_closely):
+    walk_closely(lambda: operation(operands), _core.fail_alloc_at, CLEAN)
 
 
-def test_rejected_calls_leak_nothing(world):
-    refused(world)
+def test_rejected_calls_leak_nothing(operands):
+    call_with_invalid_arguments(operands)
     gc.collect()
     before = _core.live()
-    refused(world)
+    call_with_invalid_arguments(operands)
     gc.collect()
     assert _core.live() == before
 

@@ -112,7 +112,7 @@ def callbacks():
     assert called.wait(10)
 
 
-def timed():
+def time_events():
     stream = cuda.stream(non_blocking=True, priority=-1)
     start, end = cuda.event(), cuda.event()
     with stream.auto_synchronize():
@@ -196,7 +196,7 @@ def text_of_devices():
 
 OPERATIONS = [
     ipc_array, ipc_handle_of_an_array_of_the_pool, pickled, assignments, conversions, shapes, records, text,
-    callbacks, timed, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
+    callbacks, time_events, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
     memory_manager, text_of_devices,
 ]  # fmt: skip
 

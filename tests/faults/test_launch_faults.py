@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from kit.arrays import Foreign, Speaker
-from kit.walk import counted
+from kit.walk import count_after_collection
 
 from numbalite import _core, compilers, cuda, errors, vectorize
 from numbalite.types import describe
@@ -322,7 +322,7 @@ OF_THE_EXTENSION = [operation for operation in OPERATIONS if operation is not co
 
 
 @pytest.fixture(scope="module")
-def world():
+def launch_objects():
     made = World()
     yield made
     made.__dict__.clear()
@@ -330,34 +330,34 @@ def world():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_with_failing_driver_calls(world, operation, walk_closely):
-    walk_closely(lambda: operation(world), _core.fail_call_at, CLEAN)
+def test_launches_with_failing_driver_calls(launch_objects, operation, walk_closely):
+    walk_closely(lambda: operation(launch_objects), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_with_failing_allocations(world, operation, walk_closely):
-    walk_closely(lambda: operation(world), _core.fail_alloc_at, CLEAN)
+def test_launches_with_failing_allocations(launch_objects, operation, walk_closely):
+    walk_closely(lambda: operation(launch_objects), _core.fail_alloc_at, CLEAN)
 
 
 @pytest.mark.skipif(
     not hasattr(_testcapi, "set_nomemory"), reason="this Python cannot make its allocations fail"
 )
 @pytest.mark.parametrize("operation", OF_THE_EXTENSION, ids=lambda f: f.__name__)
-def test_allocations_of_the_interpreter(world, operation):
+def test_allocations_of_the_interpreter(launch_objects, operation):
     """Allocations of the interpreter fail: the error is raised, counts stay right.
 
     The operations prepare their arguments beforehand, and operations that run Python code are left
     out: CPython 3.12 crashes if an allocation fails while it creates a function or runs a
     generator.
     """
-    operation(world)
+    operation(launch_objects)
     gc.collect()
-    before = counted()
+    before = count_after_collection()
     quiet = 0  # consecutive steps whose failure had no effect: the caller may retry the step or work without it
     for step in itertools.count():
         _testcapi.set_nomemory(step, step + 1)
         try:
-            operation(world)
+            operation(launch_objects)
             quiet += 1
         except MemoryError:
             quiet = 0
@@ -367,7 +367,7 @@ def test_allocations_of_the_interpreter(world, operation):
         finally:
             _testcapi.remove_mem_hooks()
         cuda.synchronize()
-        if counted() != before:
+        if count_after_collection() != before:
             gc.collect()
         assert _core.live() == before, f"step {step}"
         if quiet == 30:

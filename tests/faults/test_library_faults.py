@@ -80,7 +80,7 @@ def captured(d):
     assert _core.gemm(d, d, out, stream)
 
 
-def numbers():
+def draw_numbers():
     rng = cuda.random.default_rng(1)
     rng.random(5, "f4"), rng.standard_normal(5, out=cuda.device_array(5)), rng.integers(9, size=5)
     (
@@ -99,7 +99,7 @@ OPERATIONS = {
     "convolution": lambda: cufft.fftconvolve(cuda.to_device(A), A, "same"),
     "matrices": lambda: matrices(cuda.to_device(A), cuda.to_device(A.astype("u2"))),
     "captured": lambda: captured(cuda.to_device(A)),
-    "numbers": numbers,
+    "numbers": draw_numbers,
 }
 
 
@@ -123,7 +123,7 @@ def test_failing_library_calls_raise(operation, monkeypatch):
     operation()
     seen, at = 0, 0
 
-    def counted(name, function):
+    def count_calls(name, function):
         def call(*args):
             nonlocal seen
             seen += 1
@@ -133,7 +133,7 @@ def test_failing_library_calls_raise(operation, monkeypatch):
 
     for table in (CUSOLVER, CUBLAS, CUSPARSE, CUFFT):
         for name, function in list(table.functions.items()):
-            monkeypatch.setitem(table.functions, name, counted(name, function))
+            monkeypatch.setitem(table.functions, name, count_calls(name, function))
     operation()
     calls, before = seen, None
     for _ in range(2):  # no leak: objects that the first walk caches, such as plans for errors

@@ -23,7 +23,7 @@ def increment(x):
 
 
 @pytest.fixture(autouse=True)
-def _as_on_a_gpu():
+def _use_code_paths_of_a_gpu():
     """Freed memory is pooled, and copies use the code path of a GPU."""
     pool, host = cuda.memory_pool(), cuda.host_memory_pool()
     pool.cache_limit, limit = 64 << 20, host.limit

@@ -21,7 +21,7 @@ STRIDED = np.arange(120_000.0)[::2]
 
 
 @vectorize(["float64(float64, float64)"], target="cuda")
-def combined(x, y):
+def double_and_add(x, y):
     "x * 2 + y"
 
 
@@ -31,7 +31,7 @@ def kernel(x, y, z):
 
 
 @cuda.jit
-def many(a, b, c, d, e, f, g, out):
+def sum_of_seven(a, b, c, d, e, f, g, out):
     "for (int i = grid<1>(); i < out.size(); i += gridsize<1>()) out[i] = a[i]+b[i]+c[i]+d[i]+e[i]+f[i]+g[i];"
 
 
@@ -49,36 +49,36 @@ def _as_on_a_gpu(request):
     cuda.host_memory_pool().trim()
 
 
-def ring():
-    np.testing.assert_array_equal(combined(LARGE, LARGE[::-1]), LARGE * 2 + LARGE[::-1])
+def stage_large_operands():
+    np.testing.assert_array_equal(double_and_add(LARGE, LARGE[::-1]), LARGE * 2 + LARGE[::-1])
 
 
 def ring_of_two():
-    np.testing.assert_array_equal(combined(LARGE, LARGE + 1), LARGE * 3 + 1)
+    np.testing.assert_array_equal(double_and_add(LARGE, LARGE + 1), LARGE * 3 + 1)
 
 
 def ring_and_out():
     out = np.empty_like(LARGE)
-    combined(LARGE, LARGE, out=out)
+    double_and_add(LARGE, LARGE, out=out)
     np.testing.assert_array_equal(out, LARGE * 3)
 
 
 def ring_and_strided():
-    np.testing.assert_array_equal(combined(LARGE, STRIDED), LARGE * 2 + STRIDED)
+    np.testing.assert_array_equal(double_and_add(LARGE, STRIDED), LARGE * 2 + STRIDED)
 
 
 def shared_block():
-    np.testing.assert_array_equal(combined(MIDDLE, MIDDLE), MIDDLE * 3)
+    np.testing.assert_array_equal(double_and_add(MIDDLE, MIDDLE), MIDDLE * 3)
 
 
 def on_a_stream():
     stream = cuda.stream(non_blocking=True)
-    np.testing.assert_array_equal(combined(LARGE, LARGE + 1, stream=stream), LARGE * 3 + 1)
+    np.testing.assert_array_equal(double_and_add(LARGE, LARGE + 1, stream=stream), LARGE * 3 + 1)
 
 
 def to_the_device():
     out = cuda.device_array(LARGE.size, np.float64)
-    combined(LARGE, LARGE + 1, out=out)
+    double_and_add(LARGE, LARGE + 1, out=out)
     np.testing.assert_array_equal(out.copy_to_host(), LARGE * 3 + 1)
 
 
@@ -104,7 +104,7 @@ def small_and_large_arguments():
 def many_arguments():
     xs = [np.full(200, i, "f4") for i in range(7)]
     out = np.empty(200, "f4")
-    many[1, 128](*xs, out)
+    sum_of_seven[1, 128](*xs, out)
     assert (out == 21).all()
 
 
@@ -133,7 +133,7 @@ def new_pages():
 
 
 OPERATIONS = [
-    ring, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
+    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, on_a_stream, to_the_device, arguments,
     small_arguments, small_and_large_arguments, many_arguments, page_locked_arguments, fresh_ring, new_pages,
 ]  # fmt: skip
 

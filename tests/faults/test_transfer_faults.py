@@ -83,7 +83,7 @@ def test_transfers_with_a_failure_at_each_step(fault, case, direction):
 def test_streams_and_events_with_a_failure_at_each_step(fault):
     stream, event = _core.Stream(), _core.Event()
 
-    def use():
+    def use_stream_and_event():
         own, mark = _core.Stream(non_blocking=True), _core.Event(timing=False)
         mark.record(own)
         own.wait_event(mark)
@@ -96,4 +96,4 @@ def test_streams_and_events_with_a_failure_at_each_step(fault):
         own.synchronize()
         _core.memory_info()
 
-    assert walk(use, lambda: None, FAULTS[fault])
+    assert walk(use_stream_and_event, lambda: None, FAULTS[fault])

@@ -259,7 +259,7 @@ def plans_destroyed(monkeypatch):
     return found
 
 
-def counted(monkeypatch, *names):
+def count_calls_of(monkeypatch, *names):
     """{name: calls of the function of cuFFT from now on}"""
     calls = dict.fromkeys(names, 0)
 
@@ -277,7 +277,7 @@ def counted(monkeypatch, *names):
 
 def test_a_thousand_lengths_have_a_plan_each_and_share_a_work_area(monkeypatch):
     _core.thread_plans_clear()
-    calls = counted(
+    calls = count_calls_of(
         monkeypatch, "Create", "SetAutoAllocation", "XtMakePlanMany", "SetStream", "XtExec"
     )
     host = np.random.default_rng(7).standard_normal(1200).astype("f")
@@ -321,14 +321,14 @@ def planned():
         log.append(("make", what))
         return what, what[1]
 
-    def calls(*needs):
+    def planned_calls(*needs):
         return [
             _core.Planned((i, n), make, functions, "Exec", "SetWorkArea", None, None)
             for i, n in enumerate(needs)
         ]
 
-    calls.log = log
-    yield calls
+    planned_calls.log = log
+    yield planned_calls
     _core.thread_plans_clear()
 
 
@@ -492,7 +492,7 @@ def test_a_plan_keeps_no_stream():
 def test_transforms_in_several_threads():
     hosts = [np.random.default_rng(i).standard_normal((64, 32)).astype("F") for i in range(8)]
 
-    def work(host):
+    def transform_repeatedly(host):
         stream = cuda.stream()
         d = cuda.to_device(host, stream=stream).bind(stream)
         for _ in range(5):
@@ -500,7 +500,7 @@ def test_transforms_in_several_threads():
         return d.copy_to_host(stream=stream)
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for host, found in zip(hosts, pool.map(work, hosts), strict=True):
+        for host, found in zip(hosts, pool.map(transform_repeatedly, hosts), strict=True):
             np.testing.assert_allclose(found, host, atol=1e-4)
 
 

@@ -34,7 +34,7 @@ def make_folder(name):
     return path
 
 
-def contents(folder):
+def contents_by_path(folder):
     """Path -> bytes of each file, and of each link where it leads, below a folder."""
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -83,7 +83,7 @@ def folder(data):
     # (An empty temporary file is the beginning of one of ours.)
     before = {
         p: c
-        for p, c in contents(root).items()
+        for p, c in contents_by_path(root).items()
         if c != image_of_ours and not (c == b"" and p.suffix == ".tmp")
     }
     for _ in range(1 + s.below(3)):
@@ -91,7 +91,9 @@ def folder(data):
             (cache.clear, cache.usage, lambda: cache.trim(0), lambda: folders.sweep(str(inside)))
         )()
     cache.clear()
-    assert before.items() <= contents(root).items(), set(before) - set(contents(root))
+    assert before.items() <= contents_by_path(root).items(), set(before) - set(
+        contents_by_path(root)
+    )
 
 
 HEADER_TOKENS = (
@@ -116,7 +118,7 @@ def headers(data):
     for path in (theirs / "theirs.cuh", theirs / "inner" / "theirs.cuh"):
         path.write_text(s.text(tokens, 6), encoding="utf-8", errors="surrogatepass")
     given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
-    before = contents(root)
+    before = contents_by_path(root)
     attempt(options.parse, {"headers": given})
     unit = compilers.Source(s.text(tokens, 12), headers=tuple(given.items()))
     near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
@@ -126,7 +128,7 @@ def headers(data):
         found.with_copies(found.translated(unit.text)), found.search()
     except (*EXPECTED, OSError):
         pass
-    after = {p: c for p, c in contents(root).items() if own not in p.parents}
+    after = {p: c for p, c in contents_by_path(root).items() if own not in p.parents}
     assert after == before, set(after) ^ set(before)
 
 

@@ -54,7 +54,7 @@ def make_inputs(seed):
         yield data
 
 
-def work(name, seconds, inputs, seed, current):
+def run_inputs(name, seconds, inputs, seed, current):
     """Runs inputs in the process of a target until the time or the count reaches its limit."""
     sys.path.insert(0, str(HERE))
     import targets
@@ -83,11 +83,11 @@ def work(name, seconds, inputs, seed, current):
         worst = max(worst, once(next(source)))
         count += 1
     # Objects that inputs create are partly cached (kernels); repeated inputs create no more.
-    before = targets.live()
+    before = targets.live_objects()
     for data in first:
         once(data)
     faulthandler.cancel_dump_traceback_later()
-    after = targets.live()
+    after = targets.live_objects()
     leaked = {k: (before.get(k, 0), n) for k, n in after.items() if n > before.get(k, 0)}
     grown = resident() - memory
     print(f"{name}: {count} inputs in {time.monotonic() - start:.1f} s, the slowest {worst:.2f} s, "
@@ -134,7 +134,7 @@ def build_folder():
     return ROOT / "build-fuzz"
 
 
-def make(command):
+def run_command(command):
     subprocess.run([str(part) for part in command], check=True, cwd=ROOT)
 
 
@@ -164,13 +164,13 @@ def build_extension(clang):
         if made.exists() and made.stat().st_mtime > max(path.stat().st_mtime, headers):
             continue
         made.parent.mkdir(parents=True, exist_ok=True)
-        make([clang, *flags, *instrument, "-c", path, "-o", made])
+        run_command([clang, *flags, *instrument, "-c", path, "-o", made])
     name = package / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     # The program itself contains the sanitizer's functions.
-    make([clang, "-shared", "-pthread", *objects, "-o", name, "-ldl"])
+    run_command([clang, "-shared", "-pthread", *objects, "-o", name, "-ldl"])
     library = sysconfig.get_config_var("LIBDIR")
     program = folder / "fuzz_python"
-    make([clang, *flags[:3], f"-I{sysconfig.get_path('include')}", "-fsanitize=address,fuzzer",
+    run_command([clang, *flags[:3], f"-I{sysconfig.get_path('include')}", "-fsanitize=address,fuzzer",
           "-rdynamic", HERE / "embed.c", "-o", program, f"-L{library}", f"-Wl,-rpath,{library}",
           f"-lpython{sysconfig.get_config_var('LDVERSION')}", "-lm"])  # fmt: skip
     return program
@@ -180,7 +180,7 @@ def build_pure(clang, name):
     folder = build_folder()
     folder.mkdir(exist_ok=True)
     program = folder / f"fuzz_{name}"
-    make([clang, "-std=gnu11", "-O1", "-g", "-Icext", "-Icuda_src", "-fsanitize=address,undefined,fuzzer",
+    run_command([clang, "-std=gnu11", "-O1", "-g", "-Icext", "-Icuda_src", "-fsanitize=address,undefined,fuzzer",
           "-fno-sanitize-recover=undefined", HERE / f"{name}.c", *PURE[name], "-o", program])  # fmt: skip
     return program
 
@@ -234,7 +234,7 @@ def main():
     parser.add_argument("--inside")
     given = parser.parse_args()
     if given.inside:
-        return work(given.targets[0], given.seconds, given.inputs, given.seed, given.inside)
+        return run_inputs(given.targets[0], given.seconds, given.inputs, given.seed, given.inside)
     sys.path[:0] = [str(HERE), str(ROOT)]
     os.environ.setdefault("NUMBALITE_DRIVER", "sim")
     import targets

@@ -290,7 +290,7 @@ class Speaker:
         return self.capsule
 
 
-def use(array, s):
+def use_array(array, s):
     """Operations on an array that another object describes."""
     repr(array), array.shape, array.strides, array.size, array.dtype, array.nbytes
     attempt(lambda: array.__cuda_array_interface__)
@@ -351,7 +351,7 @@ def dlpack(data):
         b"used"
     )
     if isinstance(array, _core.DeviceArray):
-        use(array, s)
+        use_array(array, s)
     del array, again, given
     if len(_deleted) < (was_taken and has_deleter):
         gc.collect()  # an exception may hold the array in a cycle
@@ -403,9 +403,9 @@ def interface(data):
     thing.__cuda_array_interface__ = what if not s.flag(16) else s.pick((None, 5, [what], "x"))
     array, _ = attempt(s.pick((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing)
     if isinstance(array, _core.DeviceArray):
-        use(array, s)
-    attempt(nothing("array<float>")[1, 1], thing)
-    attempt(nothing("float*")[1, 1], thing)
+        use_array(array, s)
+    attempt(empty_kernel("array<float>")[1, 1], thing)
+    attempt(empty_kernel("float*")[1, 1], thing)
 
 
 # ---- launches -----------------------------------------------------------------------------------------------
@@ -417,7 +417,7 @@ _kernels = {}
 _bodies = None
 
 
-def nothing(*kinds):
+def empty_kernel(*kinds):
     """Returns a kernel with these parameters and an empty body."""
     kernel = _kernels.get(kinds)
     if kernel is None:
@@ -511,7 +511,7 @@ def launches(data):
         count = 2
     else:
         count, first = s.below(3), s.below(len(PARAMETERS))
-        kernel = nothing(*(PARAMETERS[first], PARAMETERS[first - 7])[:count])
+        kernel = empty_kernel(*(PARAMETERS[first], PARAMETERS[first - 7])[:count])
     configuration = (1, s.pick((1, 32)))
     if s.flag(3):
         configuration = tuple(
@@ -688,13 +688,13 @@ def prepare():
     warnings.simplefilter("ignore")
 
 
-def live():
+def live_objects():
     """Returns the objects of C code after unreferenced objects were collected."""
     from numbalite.runtime import traced
     from numbalite.ufuncs import cudaufunc
 
     cudaufunc._casts.clear()
-    traced.forget()
+    traced.drop_traces()
     for _ in range(3):
         gc.collect()
     attempt(cuda.synchronize)

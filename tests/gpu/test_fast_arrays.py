@@ -30,7 +30,7 @@ class Unknown:
         return self.array.__cuda_array_interface__
 
 
-def same(array):
+def assert_same_by_both_paths(array):
     """Both ways give the same array; it."""
     known, asked = _core.from_interface(array), _core.from_interface(Unknown(array))
     assert (known.shape, known.strides, known.dtype) == (asked.shape, asked.strides, asked.dtype)
@@ -44,10 +44,10 @@ def test_cupy_arrays_are_read_without_copy(dtype):
     host = np.arange(12).astype(dtype).reshape(3, 4)
     x = cupy.asarray(host)
     for array in (x, x.T, x[:, ::2], x[:0], x[1], x[1, 2], cupy.asfortranarray(x), x.reshape(-1)):
-        np.testing.assert_array_equal(same(array).copy_to_host(), array.get())
+        np.testing.assert_array_equal(assert_same_by_both_paths(array).copy_to_host(), array.get())
     with cupy.cuda.Stream(non_blocking=True):
         y = cupy.asarray(host)
-        np.testing.assert_array_equal(same(y).copy_to_host(), host)
+        np.testing.assert_array_equal(assert_same_by_both_paths(y).copy_to_host(), host)
 
 
 def test_cupy_arrays_are_kernel_arguments():
@@ -70,7 +70,9 @@ def test_torch_tensors_are_read_without_copy(dtype):
     torch = pytest.importorskip("torch")
     x = torch.arange(12, device="cuda").reshape(3, 4).to(getattr(torch, dtype))
     for array in (x, x.T, x[:, ::2], x[:0], x[1], x[1, 2]):
-        np.testing.assert_array_equal(same(array).copy_to_host(), array.cpu().numpy())
+        np.testing.assert_array_equal(
+            assert_same_by_both_paths(array).copy_to_host(), array.cpu().numpy()
+        )
 
 
 def test_torch_tensors_are_kernel_arguments():

@@ -584,7 +584,7 @@ streams_ = [0, streams(0)["non-blocking"], streams(1)["blocking"]]
 gc.collect()
 gc.freeze()
 def live():
-    traced.forget()
+    traced.drop_traces()
     gc.collect()
     for gpu in cuda.gpus.lst[:2]:
         with gpu:

@@ -120,7 +120,7 @@ HONEST = {
 # --- the corrected kernels of tests/pairs
 
 
-def _given(pair):
+def _arguments_of_corrected(pair):
     """Returns the arguments of the corrected kernel."""
     return {k: pair.right.get(k, v) for k, v in pair.parameters.items()}
 
@@ -130,7 +130,7 @@ def is_task(pair):
     plain = all(
         isinstance(v, (int, float, np.generic))
         or (isinstance(v, np.ndarray) and v.dtype.kind in "fciub")
-        for v in _given(pair).values()
+        for v in _arguments_of_corrected(pair).values()
     )
     return plain and not pair.is_alone and "options" not in pair.right and not pair.key
 
@@ -142,7 +142,7 @@ def text_of(pair, right=True):
 
 def task_of(pair):
     """Returns a task whose only case has the pair's arguments."""
-    given = _given(pair)
+    given = _arguments_of_corrected(pair)
     launch = {**pair.launch, **{k: v for k, v in pair.right.items() if k in pair.launch}}
     after = pair.run(True)
     names = list(given)

@@ -25,35 +25,35 @@ def complete(shell):
 CELL = "%%cuda\n__global__ void scale(float *values, int n) {\n"
 
 
-def words(found):
+def completion_texts(found):
     return [c.text for c in found]
 
 
 def test_names_in_cuda_cells_are_completed(complete):
     filled, found = complete(CELL + "    __syncth|\n}")
-    assert words(found) == [
+    assert completion_texts(found) == [
         "__syncthreads",
         "__syncthreads_and",
         "__syncthreads_count",
         "__syncthreads_or",
     ]
     assert filled[0] == CELL + "    __syncthreads\n}"
-    assert words(complete(CELL + "    threadIdx.|\n}")[1]) == ["x", "y", "z"]
-    assert words(complete(CELL + "    values[3].si|\n}")[1]) == ["size()"]
-    assert words(complete(CELL + "    val|\n}")[1]) == ["values"]
-    assert words(complete(CELL + "    wi|\n}")[1]) == ["widen"]
-    assert words(complete(CELL + "    WID|\n}")[1]) == ["WIDTH"], (
+    assert completion_texts(complete(CELL + "    threadIdx.|\n}")[1]) == ["x", "y", "z"]
+    assert completion_texts(complete(CELL + "    values[3].si|\n}")[1]) == ["size()"]
+    assert completion_texts(complete(CELL + "    val|\n}")[1]) == ["values"]
+    assert completion_texts(complete(CELL + "    wi|\n}")[1]) == ["widen"]
+    assert completion_texts(complete(CELL + "    WID|\n}")[1]) == ["WIDTH"], (
         "functions of Python's are no names of C++"
     )
-    assert words(complete(CELL + "    xoroshiro128p_uni|\n}")[1]) == [
+    assert completion_texts(complete(CELL + "    xoroshiro128p_uni|\n}")[1]) == [
         "xoroshiro128p_uniform_float32", "xoroshiro128p_uniform_float64",
     ]  # fmt: skip
 
 
 def test_names_in_kernel_strings_are_completed(complete):
     above = '@cuda.jit\ndef k(x):\n    """\n    int column = 0;\n'
-    assert words(complete(above + '    col|\n    """')[1]) == ["column"]
-    assert words(complete('k = cuda.jit(source=r"""\n__glo|""")')[1]) == ["__global__"]
+    assert completion_texts(complete(above + '    col|\n    """')[1]) == ["column"]
+    assert completion_texts(complete('k = cuda.jit(source=r"""\n__glo|""")')[1]) == ["__global__"]
 
 
 def test_python_code_is_left_to_ipython(complete):

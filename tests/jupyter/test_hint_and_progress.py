@@ -83,12 +83,12 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     seen = []
     done = threading.Event()
 
-    def watch():
+    def poll_progress():
         while not done.is_set():
             seen.append(_core.progress())
             time.sleep(0.01)
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=poll_progress)
     thread.start()
     count = 20_000
     while True:  # some tenths of a second on any machine

@@ -72,12 +72,12 @@ def test_a_lost_device_is_no_reason_not_to_look(monkeypatch):
     from numbalite.errors import CudaAPIError
     from numbalite.kernels.kernel import Kernel
 
-    def lost(self, device=None):
+    def raise_device_lost(self, device=None):
         raise CudaAPIError(700, "gone")
 
     kernel = new_kernel()
     kernel[1, 1](np.ones(4, np.float32), 2.0)
-    monkeypatch.setattr(Kernel, "load", lost)
+    monkeypatch.setattr(Kernel, "load", raise_device_lost)
     assert "x: float32[::1], a: float64 — — — — —" in html(kernel)
 
 

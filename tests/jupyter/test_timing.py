@@ -11,51 +11,51 @@ KERNEL = "@cuda.jit('void(float32[:])')\ndef add_one(x):\n    'int i = grid<1>()
 
 
 @pytest.fixture
-def timed(run):
-    """timed(line) -> the result, with a kernel and a device array in the notebook"""
+def time_line(run):
+    """time_line(line) -> the result, with a kernel and a device array in the notebook"""
     run(KERNEL)
     run("d = cuda.to_device(np.zeros(64, 'f4'))")
     return run
 
 
-def test_gpu_timeit_returns_times_and_bandwidth(timed, capsys):
-    result = timed("r = %gpu_timeit -o -n 5 -r 3 -b 2*d.nbytes add_one[1, 64](d)\nr")
+def test_gpu_timeit_returns_times_and_bandwidth(time_line, capsys):
+    result = time_line("r = %gpu_timeit -o -n 5 -r 3 -b 2*d.nbytes add_one[1, 64](d)\nr")
     assert (result.loops, len(result.times), result.launches, result.bytes) == (5, 3, 1, 512)
     assert result.best <= result.median <= result.worst
     assert result.bandwidth == pytest.approx(512 / result.median)
     shown = capsys.readouterr().out
     assert "in 3 runs of 5 loops, 1 launch per loop), " in shown and "B/s" in shown
     # two runs to warm up and to count, then 3 x 5
-    assert timed("d.copy_to_host()[0]") == 17
+    assert time_line("d.copy_to_host()[0]") == 17
 
 
-def test_as_many_loops_as_are_needed(timed):
-    result = timed("%gpu_timeit -o -q -r 2 add_one[1, 64](d)")
+def test_as_many_loops_as_are_needed(time_line):
+    result = time_line("%gpu_timeit -o -q -r 2 add_one[1, 64](d)")
     assert result.loops > 10
     assert result.loops * result.worst > 0.01
 
 
-def test_a_cell_with_a_setup(timed, capsys):
-    timed("%%gpu_timeit -n 2 -r 1 e = d.copy()\nadd_one[1, 64](e)\nadd_one[1, 64](e)")
+def test_a_cell_with_a_setup(time_line, capsys):
+    time_line("%%gpu_timeit -n 2 -r 1 e = d.copy()\nadd_one[1, 64](e)\nadd_one[1, 64](e)")
     assert "1 run of 2 loops, 2 launches per loop" in capsys.readouterr().out
-    assert timed("d.copy_to_host()[0]") == 0
+    assert time_line("d.copy_to_host()[0]") == 0
 
 
-def test_gpu_timeit_times_the_given_stream(timed):
-    timed("s = cuda.stream()")
-    assert timed("%gpu_timeit -o -q -n 2 -r 1 -s s add_one[1, 64, s](d)").launches == 1
+def test_gpu_timeit_times_the_given_stream(time_line):
+    time_line("s = cuda.stream()")
+    assert time_line("%gpu_timeit -o -q -n 2 -r 1 -s s add_one[1, 64, s](d)").launches == 1
 
 
 @pytest.mark.sim
-def test_times_of_the_simulator_are_labelled(timed, capsys):
-    result = timed("%gpu_timeit -o -n 1 -r 1 add_one[1, 64](d)")
+def test_times_of_the_simulator_are_labelled(time_line, capsys):
+    result = time_line("%gpu_timeit -o -n 1 -r 1 add_one[1, 64](d)")
     assert result.simulated
     assert "simulated: this is the time of a CPU" in capsys.readouterr().out
 
 
 @pytest.mark.gpu
-def test_a_gpu_is_timed_by_events(timed, capsys):
-    result = timed("%gpu_timeit -o add_one[1, 64](d)")
+def test_a_gpu_is_timed_by_events(time_line, capsys):
+    result = time_line("%gpu_timeit -o add_one[1, 64](d)")
     assert not result.simulated and 1e-7 < result.median < 1e-3
     assert "simulated" not in capsys.readouterr().out
 
@@ -68,24 +68,24 @@ def test_a_gpu_is_timed_by_events(timed, capsys):
         ("-r x d", "-r x: a whole"),
     ],
 )
-def test_gpu_timeit_rejects_invalid_options(timed, line, message):
+def test_gpu_timeit_rejects_invalid_options(time_line, line, message):
     with pytest.raises(UsageError, match=message):
-        timed(f"%gpu_timeit {line}")
+        time_line(f"%gpu_timeit {line}")
 
 
-def test_mistakes_of_the_statement_are_its_own(timed):
+def test_mistakes_of_the_statement_are_its_own(time_line):
     with pytest.raises(ZeroDivisionError):
-        timed("%gpu_timeit 1 / 0")
+        time_line("%gpu_timeit 1 / 0")
 
 
-def test_counting_launches_leaves_the_driver_as_it_was(timed):
+def test_counting_launches_leaves_the_driver_as_it_was(time_line):
     """The counting trace is removed: later calls are not slower."""
     from numbalite import _core
 
-    timed("%gpu_timeit -q -n 1 -r 1 add_one[1, 64](d)")
+    time_line("%gpu_timeit -q -n 1 -r 1 add_one[1, 64](d)")
     assert _core.traced()
     before = len(_core.traced())
-    timed("add_one[1, 64](d)")
+    time_line("add_one[1, 64](d)")
     assert len(_core.traced()) == before
 
 

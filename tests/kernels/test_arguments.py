@@ -13,7 +13,7 @@ from numbalite import cuda, errors
 # Host arrays as arguments are convenient here; their warning has tests of its own.
 
 
-def plain(value):
+def case_id(value):
     """Returns the id of a test case: the value as text, without addresses."""
     return re.sub(r" at 0x\w+", "", repr(value))
 
@@ -96,7 +96,7 @@ def test_invalid_arguments_for_an_int_raise(value):
     assert out[0] == 0
 
 
-@pytest.mark.parametrize("value", ["1", None, 1j, np.zeros(3), object()], ids=plain)
+@pytest.mark.parametrize("value", ["1", None, 1j, np.zeros(3), object()], ids=case_id)
 def test_invalid_arguments_for_a_float_raise(value):
     out = cuda.to_device(np.zeros(1, "f4"))
     with pytest.raises(TypeError, match="store"):
@@ -134,7 +134,7 @@ pointers = cuda.jit(
 )
 
 
-def refused(exception, kernel, *arguments, names=()):
+def assert_refused(exception, kernel, *arguments, names=()):
     out = np.full(8, -1, "f4")
     with pytest.raises(exception) as caught:
         kernel[1, 32](*(out if a is OUT else a for a in arguments))
@@ -151,23 +151,23 @@ X = np.ones(8, "f4")
 
 def test_other_dtype_raises_with_advice():
     advice = r"convert it, x = x.astype\('float32'\)"
-    refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float64", advice])
-    refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
+    assert_refused(TypeError, saxpy, 1.0, X.astype("f8"), OUT, names=["'x'", "float64", advice])
+    assert_refused(TypeError, pointers, X.astype("i4"), OUT, 8, names=["'x'", "float", "int32"])
 
 
 def test_other_number_of_dimensions_raises():
-    refused(TypeError, saxpy, 1.0, X.reshape(2, 4), OUT, names=["'x'", r"\(2, 4\)"])
+    assert_refused(TypeError, saxpy, 1.0, X.reshape(2, 4), OUT, names=["'x'", r"\(2, 4\)"])
 
 
 def test_other_number_of_arguments_raises():
-    refused(TypeError, saxpy, 1.0, X, names=["1", "'y'"])
-    refused(TypeError, saxpy, 1.0, X, OUT, 4, names=["3", "4"])
-    refused(TypeError, pointers, X, OUT, names=["n"])
+    assert_refused(TypeError, saxpy, 1.0, X, names=["1", "'y'"])
+    assert_refused(TypeError, saxpy, 1.0, X, OUT, 4, names=["3", "4"])
+    assert_refused(TypeError, pointers, X, OUT, names=["n"])
 
 
 def test_no_array_at_all():
     for thing in (1.0, "text", None, [1.0, 2.0], object()):
-        refused(TypeError, saxpy, 1.0, thing, OUT, names=["'x'"])
+        assert_refused(TypeError, saxpy, 1.0, thing, OUT, names=["'x'"])
 
 
 def test_a_plain_pointer_takes_contiguous_arrays_alone():
@@ -278,7 +278,7 @@ def advance(r):
 
 
 @cuda.jit
-def move(x, y):
+def add_to_scalar_parameter(x, y):
     "x += y; y = 7;"
 
 
@@ -304,12 +304,12 @@ def test_kernels_write_to_records():
 
 def test_kernels_write_to_arrays_without_dimensions():
     host, device = np.array(1.5), cuda.to_device(np.array(2.0))
-    move[1, 1](host, device)
+    add_to_scalar_parameter[1, 1](host, device)
     assert host == 3.5 and device[()] == 7
-    move[1, 1](device, np.float64(1))  # a NumPy scalar is a value
-    move[1, 1](device.reshape(1)[0:1].reshape(()), 2.0)
+    add_to_scalar_parameter[1, 1](device, np.float64(1))  # a NumPy scalar is a value
+    add_to_scalar_parameter[1, 1](device.reshape(1)[0:1].reshape(()), 2.0)
     assert device[()] == 10
-    assert len(move.signatures) == 2
+    assert len(add_to_scalar_parameter.signatures) == 2
 
 
 def test_reference_parameters_write_to_one_element_arrays():
@@ -532,7 +532,7 @@ def test_call_without_configuration_raises():
         NOTHING(np.zeros(1, "i4"))
 
 
-@pytest.mark.parametrize("items", [1, (1,), (1, 1, 0, 0, 0), ()], ids=plain)
+@pytest.mark.parametrize("items", [1, (1,), (1, 1, 0, 0, 0), ()], ids=case_id)
 def test_configuration_needs_two_to_four_items(items):
     with pytest.raises((ValueError, TypeError)):
         NOTHING[items]
@@ -553,7 +553,7 @@ def test_configuration_needs_two_to_four_items(items):
         (1 << 40, 1),
         (1, (1, 1, 1 << 31)),
     ],
-    ids=plain,
+    ids=case_id,
 )
 def test_invalid_grid_or_block_raises(grid, block):
     out = np.zeros(1, "i4")
@@ -591,7 +591,7 @@ def test_numpy_integers_are_launch_configurations():
     assert out[0] == 1
 
 
-@pytest.mark.parametrize("stream", ["s", 1.5, object()], ids=plain)
+@pytest.mark.parametrize("stream", ["s", 1.5, object()], ids=case_id)
 def test_invalid_streams_raise(stream):
     with pytest.raises(TypeError):
         NOTHING[1, 1, stream](np.zeros(1, "i4"))

@@ -38,7 +38,7 @@ def measuring(monkeypatch):
     monkeypatch.setattr(tuned, "measures_here", lambda: True)
 
 
-def make(key=("n",), over=SPACE, **given):
+def make_tuned_saxpy(key=("n",), over=SPACE, **given):
     @cuda.autotune(over=over, key=key, **given)
     @cuda.jit
     def saxpy(a, x, y, n):
@@ -67,7 +67,7 @@ def check(kernel, n, configuration=grid):
 @pytest.mark.sim
 def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
     monkeypatch.setattr(tuned, "_noted", set())
-    kernel = make()
+    kernel = make_tuned_saxpy()
     with pytest.warns(SimulatorWarning, match="saxpy: the simulator measures no times"):
         check(kernel, 1000)
     check(kernel, 100_000)  # no second note
@@ -77,7 +77,7 @@ def test_simulator_uses_the_first_variant_with_a_note(monkeypatch):
 
 
 def test_measures_all_variants_of_a_small_space(measuring):
-    kernel = make(prune=False)
+    kernel = make_tuned_saxpy(prune=False)
     check(kernel, 1000)
     table = kernel.tuning
     assert table.measured == len(table) == 6
@@ -88,7 +88,7 @@ def test_measures_all_variants_of_a_small_space(measuring):
 
 
 def test_one_choice_for_each_class_of_sizes(measuring):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     check(kernel, 600)
     check(kernel, 1000)
     assert len(kernel.tunings) == 1
@@ -100,29 +100,29 @@ def test_one_choice_for_each_class_of_sizes(measuring):
 
 
 def test_all_arrays_are_the_key_by_default(measuring):
-    kernel = make(key=None)
+    kernel = make_tuned_saxpy(key=None)
     check(kernel, 600)
     assert kernel.tuning.sizes == "x: 2**9, y: 2**9"
 
 
 def test_second_process_measures_nothing(measuring):
-    check(make(), 1000)
-    again = make()
+    check(make_tuned_saxpy(), 1000)
+    again = make_tuned_saxpy()
     check(again, 900)
     assert again.tuning.origin == "disk cache"
     assert again.tuning.measured == 0
     assert len(again.tuning) == 6
-    other = make(over={**SPACE, "UNROLL": [1, 4]})
+    other = make_tuned_saxpy(over={**SPACE, "UNROLL": [1, 4]})
     check(other, 1000)
     assert other.tuning.origin == "measured"
 
 
 def test_a_damaged_table_is_measured_again(measuring, monkeypatch):
-    check(make(), 1000)
+    check(make_tuned_saxpy(), 1000)
     monkeypatch.setattr(
         Tuning, "from_bytes", staticmethod(lambda data: 1 // len(data[:0] or b"x") and None)
     )
-    again = make()
+    again = make_tuned_saxpy()
     check(again, 1000)
     assert again.tuning.origin == "measured"
 
@@ -160,7 +160,7 @@ def test_kernels_with_python_bodies_are_tuned(measuring):
 
 
 def test_options_are_constants_too(measuring):
-    kernel = make(over={**SPACE, "max_registers": [32, 64]})
+    kernel = make_tuned_saxpy(over={**SPACE, "max_registers": [32, 64]})
     check(kernel, 500, lambda n, BLOCK, UNROLL, **_: grid(n, BLOCK, UNROLL))
     assert kernel.variant(BLOCK=64, UNROLL=2, max_registers=32).options.max_registers == 32
 
@@ -239,14 +239,14 @@ def test_strided_arguments_are_restored_between_variants(measuring, view):
 
 
 def test_host_arrays_are_restored_between_variants(measuring):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     x, y = np.arange(500, dtype=np.float32), np.ones(500, np.float32)
     kernel[grid](2.0, cuda.In(x), y, 500)
     assert np.array_equal(y, 1 + 2 * x)
 
 
 def test_an_array_passed_twice(measuring):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     x, _ = data(300)
     kernel[grid](2.0, x, x, 300)
     assert np.array_equal(x.copy_to_host(), 3 * np.arange(300, dtype=np.float32))
@@ -282,7 +282,7 @@ def test_variants_that_cannot_win_are_not_launched(measuring):
 
 
 def test_no_variant_can_be_launched(measuring):
-    kernel = make(over={"BLOCK": [4096], "UNROLL": [1]})
+    kernel = make_tuned_saxpy(over={"BLOCK": [4096], "UNROLL": [1]})
     x, y = data(10)
     with pytest.raises(RuntimeError, match="no variant can be launched.*4096 threads"):
         kernel[grid](2.0, x, y, 10)
@@ -315,14 +315,16 @@ def test_error_is_raised_if_no_variant_compiles(measuring):
 
 def test_trials_and_where_limit_the_search(measuring):
     over = {"BLOCK": [32, 64, 96, 128, 160, 192, 224, 256], "UNROLL": [1, 2, 4, 8]}
-    kernel = make(over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512)
+    kernel = make_tuned_saxpy(
+        over=over, trials=5, where=lambda BLOCK, UNROLL: BLOCK * UNROLL <= 512
+    )
     check(kernel, 3000)
     assert kernel.tuning.measured == 5
     assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
 
 
 def test_large_spaces_are_searched(measuring):
-    kernel = make(
+    kernel = make_tuned_saxpy(
         over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
     )
     check(kernel, 3000)
@@ -331,7 +333,7 @@ def test_large_spaces_are_searched(measuring):
 
 
 def test_the_table_can_be_exported(measuring, tmp_path):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     check(kernel, 1000)
     exported = json.loads(json.dumps(kernel.tuning.as_dict()))
     assert exported["trials"][0]["constants"] == kernel.tuning.best.constants
@@ -346,16 +348,16 @@ def test_the_table_can_be_exported(measuring, tmp_path):
 
 
 def test_the_disk_cache_counts_and_removes_tables(measuring):
-    check(make(), 1000)
+    check(make_tuned_saxpy(), 1000)
     assert cache.usage()[1] > 0
     cache.clear()
-    again = make()
+    again = make_tuned_saxpy()
     check(again, 1000)
     assert again.tuning.origin == "measured"
 
 
 def test_a_capture_needs_a_tuned_kernel(measuring):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     x, y = data(100)
     stream = cuda.stream()
     with pytest.raises(RuntimeError, match="not tuned for this call yet"), stream.capture():
@@ -379,11 +381,11 @@ def test_a_capture_needs_a_tuned_kernel(measuring):
 )
 def test_invalid_autotune_arguments_raise(given, error, message):
     with pytest.raises(error, match=message):
-        make(**given)
+        make_tuned_saxpy(**given)
 
 
 def test_invalid_launch_functions_raise(measuring):
-    kernel = make()
+    kernel = make_tuned_saxpy()
     x, y = data(10)
     with pytest.raises(TypeError, match=r"returns \(grid, block\)"):
         kernel[lambda **_: 32](2.0, x, y, 10)

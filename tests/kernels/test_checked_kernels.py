@@ -35,12 +35,12 @@ def failure(launch, *args):
 def assert_alive():
     """The context is usable, and no finding remains."""
     x = zeros(32, "i4")
-    alive[1, 32](x)
+    write_thread_index[1, 32](x)
     assert x.copy_to_host().tolist() == list(range(32))
 
 
 @cuda.jit("void(int32[:])", debug=True)
-def alive(x):
+def write_thread_index(x):
     "x[threadIdx.x] = threadIdx.x;"
 
 
@@ -51,7 +51,7 @@ def alive(x):
 @both
 def test_a_fault_has_all_attributes(checked):
     @cuda.jit("void(int32[:, :], int32[:], int32)", **checked)
-    def poke(table, other, at):
+    def write_at(table, other, at):
         """
         int i = grid<1>();
         if (i >= 40)
@@ -59,17 +59,17 @@ def test_a_fault_has_all_attributes(checked):
         """
 
     table, other = zeros((3, 7), "i4"), zeros(1, "i4")
-    problem = failure(poke[2, 32], table, other, 9)
+    problem = failure(write_at[2, 32], table, other, 9)
     line = line_of("THE INDEX")
-    assert (problem.kernel, problem.array, problem.index) == ("poke", "table", 9)
+    assert (problem.kernel, problem.array, problem.index) == ("write_at", "table", 9)
     assert problem.block == (1, 0, 0) and 8 <= problem.thread[0] < 32
     assert problem.others == 23, "24 threads, and this is one of them"
     assert (problem.file, problem.line) == (__file__, line)
     assert str(problem) == (
-        f"{__file__}({line}): poke: index 9 is out of bounds for axis 1 of 'table' with shape (3, 7) "
+        f"{__file__}({line}): write_at: index 9 is out of bounds for axis 1 of 'table' with shape (3, 7) "
         f"[block (1, 0, 0), thread ({problem.thread[0]}, 0, 0); 23 more threads failed a check]"
     )
-    poke[2, 32](table, other, 6)
+    write_at[2, 32](table, other, 6)
     assert_alive()
 
 
@@ -77,10 +77,10 @@ def test_a_fault_has_all_attributes(checked):
 @pytest.mark.parametrize("at", [-1, -(2**62), 4, 2**40])
 def test_out_of_bounds_index_is_reported(checked, at):
     @cuda.jit("void(int32[:], int64)", **checked)
-    def poke(x, at):
+    def write_at(x, at):
         "x[at] = 1;"
 
-    problem = failure(poke[1, 1], zeros(4, "i4"), at)
+    problem = failure(write_at[1, 1], zeros(4, "i4"), at)
     assert problem.index == at and problem.array == "x" and problem.others == 0
     assert_alive()
 
@@ -88,16 +88,16 @@ def test_out_of_bounds_index_is_reported(checked, at):
 @both
 def test_one_dimension_after_the_other(checked):
     @cuda.jit("void(float32[:, :, :], int32, int32, int32)", **checked)
-    def poke(x, i, j, k):
+    def write_at(x, i, j, k):
         "x[i][j][k] = 1;"
 
     x = zeros((2, 3, 4))
-    poke[1, 1](x, 1, 2, 3)
-    problem = failure(poke[1, 1], x, 2, 0, 0)
+    write_at[1, 1](x, 1, 2, 3)
+    problem = failure(write_at[1, 1], x, 2, 0, 0)
     assert "axis 0 of 'x' with shape (2, 3, 4)" in str(problem)
-    problem = failure(poke[1, 1], x, 1, 3, 0)
+    problem = failure(write_at[1, 1], x, 1, 3, 0)
     assert "axis 0 of a part of 'x' with shape (3, 4)" in str(problem)
-    problem = failure(poke[1, 1], x, 1, 2, -1)
+    problem = failure(write_at[1, 1], x, 1, 2, -1)
     assert "index -1 is out of bounds for axis 0 of a part of 'x' with shape (4,)" in str(problem)
     assert x.copy_to_host().sum() == 1
 
@@ -106,29 +106,29 @@ def test_bounds_are_those_of_the_slice():
     """The check uses the bounds of the slice, which is part of a larger allocation."""
 
     @cuda.jit(debug=True)
-    def poke(x, y, i):
+    def write_at(x, y, i):
         "x[i] = 1; y[i] = 1;"
 
     whole = zeros(100)
     first, second = whole[10:20], whole[90:40:-5]
-    poke[1, 1](first, second, 9)
-    problem = failure(poke[1, 1], first, second, 10)
+    write_at[1, 1](first, second, 9)
+    problem = failure(write_at[1, 1], first, second, 10)
     assert problem.array == "x" and "shape (10,)" in str(problem)
-    problem = failure(poke[1, 1], whole, second, 10)
+    problem = failure(write_at[1, 1], whole, second, 10)
     assert problem.array == "y", "the second one, though the first has the same memory"
     columns = zeros((5, 8))[:, 2:4]
-    assert failure(poke[1, 1], columns[:, 0], whole, 5).array == "x"
+    assert failure(write_at[1, 1], columns[:, 0], whole, 5).array == "x"
 
 
 def test_bounds_are_checked_in_every_layout():
     @cuda.jit(boundscheck=True)
-    def poke(x, i, j):
+    def write_at(x, i, j):
         "x(i, j) = 1;"
 
     for x in (zeros((3, 4)), zeros((4, 3)).T, zeros((6, 8))[::2, ::2], zeros((3, 4))[::-1]):
-        poke[1, 1](x, 2, 3)
-        assert failure(poke[1, 1], x, 3, 0).array == "x"
-        assert failure(poke[1, 1], x, 0, 4).index == 4
+        write_at[1, 1](x, 2, 3)
+        assert failure(write_at[1, 1], x, 3, 0).array == "x"
+        assert failure(write_at[1, 1], x, 0, 4).index == 4
 
 
 def test_empty_arrays_have_no_element():
@@ -142,27 +142,27 @@ def test_empty_arrays_have_no_element():
 
 def test_bounds_of_host_arrays_are_checked():
     @cuda.jit(debug=True)
-    def poke(x, i):
+    def write_at(x, i):
         "x[i] = 1;"
 
     x = np.zeros(3, "f4")
-    problem = failure(poke[1, 1], x, 3)
+    problem = failure(write_at[1, 1], x, 3)
     assert problem.array == "x" and "shape (3,)" in str(problem)
-    poke[1, 1](x, 2)
+    write_at[1, 1](x, 2)
     assert x.tolist() == [0, 0, 1]
 
 
 @pytest.mark.lines
 def test_in_a_device_function():
     @cuda.jit(device=True)
-    def at(x, i):
+    def element_after(x, i):
         """
         return x[i + 1];  // IN THE FUNCTION
         """
 
     @cuda.jit(debug=True)
     def read(x, out):
-        "out[0] = at(x, x.size());"
+        "out[0] = element_after(x, x.size());"
 
     problem = failure(read[1, 1], zeros(5), zeros())
     assert (problem.kernel, problem.array, problem.index) == ("read", "x", 6)
@@ -438,7 +438,7 @@ def test_concurrent_findings_are_reported_once():
     def put(x, i):
         "x[i] = 7;"
 
-    def work(seed):
+    def launch_in_a_stream(seed):
         stream = cuda.stream(non_blocking=True)
         x = zeros(4, "i4")
         cuda.synchronize()
@@ -453,7 +453,7 @@ def test_concurrent_findings_are_reported_once():
         return found
 
     with ThreadPoolExecutor(4) as pool:
-        found = sum(pool.map(work, range(4)))
+        found = sum(pool.map(launch_in_a_stream, range(4)))
     assert 5 <= found <= 20
     assert_alive()
 
@@ -483,14 +483,14 @@ def test_failed_assert_in_a_ufunc_is_reported(checked):
 @both
 def test_out_of_bounds_index_in_a_gufunc_is_reported(checked):
     @guvectorize(["void(float32[:], int32, float32[:])"], "(n),()->()", target="cuda", **checked)
-    def pick(x, i, out):
+    def element_at(x, i, out):
         "out[0] = x[i];"
 
     x = np.arange(6, dtype="f4").reshape(2, 3)
-    assert pick(x, np.int32([0, 2])).tolist() == [0, 5]
-    problem = failure(pick, x, np.int32([0, 3]))
-    assert problem.kernel == "pick" and problem.index == 3 and "shape (3,)" in str(problem)
-    assert pick(x, np.int32([1, 1])).tolist() == [1, 4]
+    assert element_at(x, np.int32([0, 2])).tolist() == [0, 5]
+    problem = failure(element_at, x, np.int32([0, 3]))
+    assert problem.kernel == "element_at" and problem.index == 3 and "shape (3,)" in str(problem)
+    assert element_at(x, np.int32([1, 1])).tolist() == [1, 4]
 
 
 # ---- what they cost ------------------------------------------------------------------------------------------
@@ -516,10 +516,10 @@ def test_pickled_errors_keep_everything():
     import pickle
 
     @cuda.jit(debug=True)
-    def poke(x):
+    def write_past_end(x):
         "x[4] = 1;"
 
-    problem = failure(poke[1, 2], zeros())
+    problem = failure(write_past_end[1, 2], zeros())
     again = pickle.loads(pickle.dumps(problem))
     assert str(again) == str(problem) and again.others == problem.others == 1
     assert re.search(r"1 more thread failed", str(again))

@@ -69,8 +69,8 @@ __global__ void ptx(int *out) {
 
 
 @pytest.fixture(scope="module")
-def of():
-    """of(name, **options): a kernel."""
+def kernel_of():
+    """kernel_of(name, **options): a kernel."""
     if not cuda.is_simulated() and cuda.get_current_device().compute_capability < (9, 0):
         pytest.skip("needs compute capability 9.0")
     return lambda name, **options: cuda.jit(source=SOURCE, name=name, **options)
@@ -85,10 +85,10 @@ def looked_at():
         yield cuda.checks(seed=5)
 
 
-def test_the_source_gives_the_size(of):
+def test_the_source_gives_the_size(kernel_of):
     x = np.arange(256, dtype=np.int32)
     want = x.reshape(4, 64)[[1, 0, 3, 2], ::-1] * 10 + np.array([[1], [0], [1], [0]])
-    kernel, leaves = of("neighbours"), of("some_leave")
+    kernel, leaves = kernel_of("neighbours"), kernel_of("some_leave")
     for looks in looked_at():
         with looks:
             out, sums = np.zeros_like(x), np.zeros(3, np.int32)
@@ -103,13 +103,13 @@ def test_the_source_gives_the_size(of):
     with pytest.raises(
         ValueError, match=r"cluster= is \(4, 1, 1\).*__cluster_dims__ are \(2, 1, 1\)"
     ):
-        of("neighbours", cluster=4)[4, 64](x, out)
+        kernel_of("neighbours", cluster=4)[4, 64](x, out)
 
 
 @pytest.mark.parametrize("size, grid", [((8, 1), (8, 1)), ((2, 2), (4, 6)), ((1, 2), (3, 2)), ((1, 1), (3, 1)),
                                         ((16, 1), (32, 1))])  # fmt: skip
-def test_the_launch_gives_the_size(of, size, grid):
-    kernel = of("total", cluster=size)
+def test_the_launch_gives_the_size(kernel_of, size, grid):
+    kernel = kernel_of("total", cluster=size)
     y, x, t = np.meshgrid(np.arange(grid[1]), np.arange(grid[0]), np.arange(32), indexing="ij")
     at = x % size[0] + size[0] * (y % size[1])
     blocks = size[0] * size[1]
@@ -126,15 +126,17 @@ def test_the_launch_gives_the_size(of, size, grid):
             np.testing.assert_array_equal(where, places.astype(np.int32))
 
 
-def test_a_cluster_can_be_too_large(of):
+def test_a_cluster_can_be_too_large(kernel_of):
     with pytest.raises(
         ValueError, match=r"a cluster of \(17, 1, 1\) has 17 blocks, more than the limit of 16"
     ):
-        of("total", cluster=17)[17, 32, 0, 128](np.zeros(544, np.int32), np.zeros(544, np.int32))
+        kernel_of("total", cluster=17)[17, 32, 0, 128](
+            np.zeros(544, np.int32), np.zeros(544, np.int32)
+        )
 
 
-def test_cluster_ptx_reads_other_blocks_shared_memory(of):
-    kernel = of("ptx", cluster=4)
+def test_cluster_ptx_reads_other_blocks_shared_memory(kernel_of):
+    kernel = kernel_of("ptx", cluster=4)
     block, t = np.indices((8, 32))
     want = (block - 1) % 4 * 100 + t + block // 4 * 1000 + (block + 1) % 4 * 10000
     for looks in looked_at():
@@ -186,7 +188,7 @@ def test_cluster_mistakes_are_reported(mistake, kind, text):
         assert caught.value.kind == (kind or caught.value.kind)
 
 
-def test_a_templates_parameter_is_the_size(of):
+def test_a_templates_parameter_is_the_size(kernel_of):
     m = cuda.module(
         """#include <cooperative_groups.h>
         template <int n, typename T> __global__ void __cluster_dims__(n, 1, 1) sizes(T *out) {

@@ -270,7 +270,7 @@ def test_a_kernel_cannot_have_a_reference_parameter():
 
 
 @cuda.jit("void(float32[:, :], int32, int32)", debug=True)
-def poke(table, i, j):
+def write_at(table, i, j):
     r"""
     if (grid<1>() == 37)
         table(i, j) = 1;
@@ -281,7 +281,7 @@ def poke(table, i, j):
 
 
 @cuda.jit("void(int32[:], int32)", debug=True)
-def insist(x, limit):
+def assert_below(x, limit):
     r"""
     auto i = grid<1>();
     assert(x[i] < limit);
@@ -296,30 +296,30 @@ def insist(x, limit):
 def test_debug_reports_an_index_out_of_bounds(i, j, axis, index):
     table = cuda.to_device(np.zeros((4, 7), np.float32))
     with pytest.raises(KernelError) as caught:
-        poke[2, 32](table, i, j)
+        write_at[2, 32](table, i, j)
     text = str(caught.value)
-    assert "poke" in text
+    assert "write_at" in text
     assert "table" in text
     assert f"{index}" in text
     assert f"axis {axis}" in text
-    line = poke.py_func.__code__.co_firstlineno + 4
+    line = write_at.py_func.__code__.co_firstlineno + 4
     assert f"test_device_library.py({line})" in text
     assert "(4, 7)" in text
     assert "(1, 0, 0)" in text  # block
     assert "(5, 0, 0)" in text  # thread
     # The context survives, so the next launch succeeds.
-    poke[2, 32](table, 3, 6)
+    write_at[2, 32](table, 3, 6)
     assert table.copy_to_host()[3, 6] == 1
 
 
 def test_debug_reports_an_assertion():
     x = cuda.to_device(np.arange(8, dtype=np.int32))
     with pytest.raises(KernelError) as caught:
-        insist[1, 8](x, 7)
+        assert_below[1, 8](x, 7)
     text = str(caught.value)
     assert "x[i] < limit" in text
     assert "(7, 0, 0)" in text
-    insist[1, 8](cuda.to_device(np.zeros(8, np.int32)), 7)
+    assert_below[1, 8](cuda.to_device(np.zeros(8, np.int32)), 7)
 
 
 # ---- complex ----

@@ -62,7 +62,7 @@ def source():
     return "\n".join([HEAD, *lines, "}"])
 
 
-def words():
+def triples_of_limits():
     """Three arrays of 32-bit words: all triples of the limits of 32 bits, and all triples of the
     limits of 16 bits in both halves."""
     edges = np.array([0, 1, -1, 2**31 - 1, -(2**31), -(2**31) + 1, 123456789])
@@ -74,7 +74,7 @@ def words():
 
 
 def test_every_function_follows_the_manual():
-    a, b, c = words()
+    a, b, c = triples_of_limits()
     n = a.size
     out = np.zeros((len(EXPRESSIONS), n), np.uint32)
     predicates = np.zeros((len(EXPRESSIONS), 2, n), bool)

@@ -154,8 +154,8 @@ def helper(x):
 
 
 @cuda.jit(device=True)
-def again(n):
-    "return n < 2 ? 1 : n * again(n - 1);"
+def factorial(n):
+    "return n < 2 ? 1 : n * factorial(n - 1);"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def again(n):
         ("int i = blockIdx * blockDim + threadIdx;", "components: threadIdx.x"),
         ("int i = threadIdx;", "components: threadIdx.x"),
         ("long long n = 0; atomicAdd(&n, 1);", "atomic_add.*int64 too"),
-        ("x[0] = again(3);", "calls itself needs a signature"),
+        ("x[0] = factorial(3);", "calls itself needs a signature"),
         (
             "for i in range(3): x[i] = 1;",
             r"for i in range\(3\).* does not exist in C\+\+: .*for \(int i",

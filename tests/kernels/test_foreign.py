@@ -40,7 +40,7 @@ def inner(x):
 
 
 @cuda.jit
-def everything(x, m, out):
+def call_all_functions(x, m, out):
     """
     x[0] = inner(x[0]) + doubled(1) + plus(x[1], 0.5f) + const42();
     bump(x.data() + 1);
@@ -50,7 +50,7 @@ def everything(x, m, out):
 
 def test_functions_of_linked_sources_are_called():
     m = np.arange(12, dtype="f4").reshape(3, 4)
-    for kernel in (everything, pickle.loads(pickle.dumps(everything))):
+    for kernel in (call_all_functions, pickle.loads(pickle.dumps(call_all_functions))):
         x, out = np.array([5, 6]), np.ones(2, "f4")
         kernel[1, 1](x, m[::2, 1::2], out)
         assert x.tolist() == [11 + 2 + 6 + 42, 7]
@@ -102,16 +102,16 @@ def test_declared_cooperative_functions_launch_cooperatively():
     waits = cuda.declare_device("twice", "int64(int64)", link=SOURCE, use_cooperative=True)
 
     @cuda.jit(device=True)
-    def between(x):
+    def call_waits(x):
         "return waits(x);"
 
     @cuda.jit
     def k(x):
-        "x[0] = between(x[0]);"
+        "x[0] = call_waits(x[0]);"
 
     @cuda.jit(cooperative=False)
     def not_so(x):
-        "x[0] = between(x[0]);"
+        "x[0] = call_waits(x[0]);"
 
     x = np.array([3])
     for kernel, factor, is_so in ((k, 2, True), (not_so, 4, False)):
@@ -125,7 +125,7 @@ def test_cffi_pointers_are_passed():
     ffi = pytest.importorskip("cffi").FFI()
 
     @cuda.jit
-    def passes(x):
+    def pass_cffi_pointer(x):
         i = cuda.grid(1)
         pointer = ffi.from_buffer(x)
         if i == 0:
@@ -137,7 +137,7 @@ def test_cffi_pointers_are_passed():
         bump(ffi.from_buffer(x[::2]))
 
     x = np.array([3, 4])
-    passes[1, 2](x)
+    pass_cffi_pointer[1, 2](x)
     assert x.tolist() == [5, 5]
     with pytest.raises(errors.TranslationError, match="from_buffer: takes an array whose elements"):
         passes_each_second[1, 1](x)

@@ -230,7 +230,7 @@ def test_roundings_that_are_not_said():
     assert out.tolist() == [3.5 + 0.75 + 1.5 + 2 + 2 - 2, 3.5, 1 / 3, -5, 6, 0]
 
 
-def _numbers(words, name):
+def _half_words_as_numbers(words, name):
     """Words of 16 bits as float64."""
     if name == "half":
         return words.view(np.float16).astype(np.float64)
@@ -253,7 +253,7 @@ def test_pairs_of_numbers_of_16_bits(name):
     masks, sums = np.zeros((6, 32), np.uint32), np.zeros(64, np.uint16)
     steps, other = np.zeros(8, np.uint16), np.zeros(2, np.uint16)
     cuda.module(sixteen(name)).pairs[1, 32](x, y, z, masks, sums, steps, other)
-    a, b, c = (_numbers(words, name) for words in (x, y, z))
+    a, b, c = (_half_words_as_numbers(words, name) for words in (x, y, z))
     unordered = np.isnan(a) | np.isnan(b)
     relations = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
     for mask, relation in zip(masks.view(np.uint16), relations, strict=True):
@@ -263,12 +263,12 @@ def test_pairs_of_numbers_of_16_bits(name):
     (re_a, im_a), (re_b, im_b), (re_c, im_c) = ((v[::2], v[1::2]) for v in (a, b, c))
     expected[::2] = _to_16_bits(-im_a * im_b + _to_16_bits(re_a * re_b + re_c, name), name)
     expected[1::2] = _to_16_bits(im_a * re_b + _to_16_bits(re_a * im_b + im_c, name), name)
-    np.testing.assert_array_equal(_numbers(sums, name), expected)
-    assert _numbers(steps, name).tolist() == [2, 3, 1, 3, 1, 5, -1, 1]
+    np.testing.assert_array_equal(_half_words_as_numbers(sums, name), expected)
+    assert _half_words_as_numbers(steps, name).tolist() == [2, 3, 1, 3, 1, 5, -1, 1]
     tenth = _to_16_bits(_to_16_bits(0.1, name), _other_type(name))
-    assert _numbers(other, _other_type(name)).tolist() == [
+    assert _half_words_as_numbers(other, _other_type(name)).tolist() == [
         tenth,
-        *_numbers(np.array([0x3C00], np.uint16), name),
+        *_half_words_as_numbers(np.array([0x3C00], np.uint16), name),
     ]
 
 

@@ -17,12 +17,12 @@ SCALE = 3
 
 
 @cuda.jit
-def lazy(x, v):
+def set_elements(x, v):
     "x[grid<1>()] = v;"
 
 
 @cuda.jit(["void(int32[:], int32)", "void(float32[:], float32)", "void(float64[:], float64)"])
-def several(x, v):
+def set_to_double(x, v):
     "x[grid<1>()] = v * 2;"
 
 
@@ -40,19 +40,22 @@ __global__ void one(float* y) { y[threadIdx.x] = 1; }
 
 def test_inspect_source_returns_cpp_per_signature():
     x = zeros()
-    lazy[1, 4](x, 1)
-    sources = lazy.inspect_source()
-    assert 'extern "C" __global__ void nl_lazy(' in sources[float32[::1], types.int64]
-    assert lazy.inspect_source((float32[::1], types.int64)) == sources[float32[::1], types.int64]
+    set_elements[1, 4](x, 1)
+    sources = set_elements.inspect_source()
+    assert 'extern "C" __global__ void nl_set_elements(' in sources[float32[::1], types.int64]
+    assert (
+        set_elements.inspect_source((float32[::1], types.int64))
+        == sources[float32[::1], types.int64]
+    )
     with pytest.raises(KeyError):
-        lazy.inspect_source((int32,))
-    typed = cuda.jit("void(int32[:])")(_nothing)
-    assert "nl__nothing" in typed.inspect_source()[(int32[:],)]
+        set_elements.inspect_source((int32,))
+    typed = cuda.jit("void(int32[:])")(_empty_kernel)
+    assert "nl__empty_kernel" in typed.inspect_source()[(int32[:],)]
     unit = cuda.jit(source=SOURCE, name="one")
     assert "void one(float* y)" in unit.inspect_source()[unit.signatures[0]]
 
 
-def _nothing(x):
+def _empty_kernel(x):
     ""
 
 
@@ -69,9 +72,9 @@ def test_attributes_of_a_compiled_kernel():
     assert k.occupancy(128) >= 1 and k.occupancy((16, 8), 1024) >= 1
     assert k.max_cooperative_grid_blocks(128) >= k.occupancy(128)
     assert compiled.max_cooperative_grid_blocks((16, 8)) >= 1
-    lazy[1, 4](zeros(), 1)
-    assert lazy.get_regs_per_thread((float32[::1], types.int64)) >= 0
-    assert set(lazy.get_regs_per_thread()) == set(lazy.signatures)
+    set_elements[1, 4](zeros(), 1)
+    assert set_elements.get_regs_per_thread((float32[::1], types.int64)) >= 0
+    assert set(set_elements.get_regs_per_thread()) == set(set_elements.signatures)
     unit = cuda.jit(source=SOURCE, name="one")
     assert unit.get_max_threads_per_block() >= 256
 
@@ -113,25 +116,25 @@ def test_types_that_do_not_compile_leave_nothing():
 def test_inspect_asm_returns_ptx_per_signature():
     pytest.importorskip("cuda.pathfinder")
     try:
-        text = several.inspect_asm("void(float32[:], float32)")
+        text = set_to_double.inspect_asm("void(float32[:], float32)")
     except errors.CudaSupportError:
         pytest.skip("no NVRTC")
-    assert ".entry nl_several" in text
-    assert len(several.inspect_asm()) == 3
+    assert ".entry nl_set_to_double" in text
+    assert len(set_to_double.inspect_asm()) == 3
 
 
 def test_inspect_sass_needs_a_disassembler():
     from numbalite.compilers.disassembler import find_tool
 
     try:
-        several.inspect_asm()
+        set_to_double.inspect_asm()
     except errors.CudaSupportError:
         pytest.skip("no NVRTC")
     if find_tool("nvdisasm") is None and find_tool("cuobjdump") is None:
         with pytest.raises(errors.CudaSupportError, match="nvdisasm"):
-            several.inspect_sass((float32[:], float32))
+            set_to_double.inspect_sass((float32[:], float32))
     else:
-        assert "EXIT" in several.inspect_sass((float32[:], float32))
+        assert "EXIT" in set_to_double.inspect_sass((float32[:], float32))
 
 
 def test_inspecting_is_the_same_for_every_kernel():
@@ -208,7 +211,7 @@ def test_doc_argument_sets_the_docstring():
         cuda.jit(doc=3)
 
 
-def note(seen, x, *what):
+def record_call(seen, x, *what):
     seen.append((what, x.copy()))
 
 
@@ -217,7 +220,7 @@ def test_callbacks_before_a_launch():
     for kernel in cuda.jit(body), cuda.jit("void(float32[:], float32)")(body):
         x, seen = zeros(), []
         configured = kernel[1, 4]
-        configured.pre_launch_callbacks.append(partial(note, seen, x))
+        configured.pre_launch_callbacks.append(partial(record_call, seen, x))
         configured(x, 3)
         configured(v=4, x=x)
         ((compiled, launcher), before), (_, then) = seen
@@ -232,18 +235,20 @@ def test_callbacks_before_a_launch():
 
 
 def test_inspect_types_prints_parameter_types(capsys):
-    several.inspect_types()
+    set_to_double.inspect_types()
     assert "x: array<float, 1>" in capsys.readouterr().out
     with pytest.raises(NotImplementedError):
-        several.inspect_llvm()
+        set_to_double.inspect_llvm()
 
 
 def test_repr_lists_name_and_signatures():
-    assert repr(lazy) == "<CUDA kernel lazy(x, v)>"
-    assert repr(several).startswith("<CUDA kernel several: void(int32[:], int32), void(float32[:]")
+    assert repr(set_elements) == "<CUDA kernel set_elements(x, v)>"
+    assert repr(set_to_double).startswith(
+        "<CUDA kernel set_to_double: void(int32[:], int32), void(float32[:]"
+    )
 
 
-@pytest.mark.parametrize("kind", ["lazy", "typed", "unit", "closure"])
+@pytest.mark.parametrize("kind", ["set_elements", "typed", "unit", "closure"])
 def test_kernels_are_pickled(kind):
     bias = 5
 
@@ -256,7 +261,7 @@ def test_kernels_are_pickled(kind):
         "x[grid<1>()] = biased(v);"
 
     text = "__global__ void unit(float* x, float v) { x[threadIdx.x] = v; }"
-    kernel = {"lazy": lazy, "typed": cuda.jit("void(float32[:], float32)")(lazy.py_func),
+    kernel = {"set_elements": set_elements, "typed": cuda.jit("void(float32[:], float32)")(set_elements.py_func),
               "unit": cuda.jit(text), "closure": closure}[kind]  # fmt: skip
     again = pickle.loads(pickle.dumps(kernel))
     x = zeros()
@@ -268,7 +273,7 @@ def test_kernels_are_pickled(kind):
 
 def test_pickled_kernels_in_a_new_process(run_python, tmp_path):
     path = tmp_path / "kernel.pickle"
-    path.write_bytes(pickle.dumps(several))
+    path.write_bytes(pickle.dumps(set_to_double))
     done = run_python(
         "import pickle, sys, numpy as np, warnings\n"
         "warnings.simplefilter('ignore')\n"
@@ -303,15 +308,15 @@ def test_compile_a_device_function(nvrtc):
 
 
 def test_compile_returns_ptx_and_cubin(nvrtc):
-    text, result = cuda.compile_ptx(_nothing, "void(float32[:])", cc=(8, 0))
-    assert cuda.compile_all(_nothing, "void(float32[:])", device=False, cc=(8, 0)) == (
+    text, result = cuda.compile_ptx(_empty_kernel, "void(float32[:])", cc=(8, 0))
+    assert cuda.compile_all(_empty_kernel, "void(float32[:])", device=False, cc=(8, 0)) == (
         [text],
         result,
     )
-    assert result is void and ".entry nl__nothing" in text
+    assert result is void and ".entry nl__empty_kernel" in text
     code, _ = cuda.compile(SOURCE, cc=(8, 0), output="cubin", name="axpy<double>")
     assert code[:4] == b"\x7fELF"
-    assert ".entry" in cuda.compile(several, "void(int32[:], int32)", cc=(7, 5))[0]
+    assert ".entry" in cuda.compile(set_to_double, "void(int32[:], int32)", cc=(7, 5))[0]
 
 
 def test_compile_python_device_functions(nvrtc):
@@ -358,7 +363,7 @@ def test_compile_rejects_invalid_arguments(nvrtc):
     with pytest.raises(NotImplementedError, match="Unsupported ABI: fast"):
         cuda.compile(add, (float32, float32), abi="fast")
     with pytest.raises(NotImplementedError, match="C ABI is not supported for kernels"):
-        cuda.compile(_nothing, "void(float32[:])", device=False, abi="c")
+        cuda.compile(_empty_kernel, "void(float32[:])", device=False, abi="c")
     with pytest.raises(TypeError, match="cc"):
         cuda.compile(add, (float32, float32), cc=90)
     with pytest.raises(TypeError, match="types"):

@@ -197,19 +197,19 @@ def test_jit_of_a_kernel_raises():
 
 
 @cuda.jit
-def lazy(x, v):
+def set_elements(x, v):
     "x[grid<1>()] = v;"
 
 
 def test_one_compilation_for_each_list_of_types():
     x = zeros()
-    lazy[1, 4](x, 1)
+    set_elements[1, 4](x, 1)
     count = compile_count()
-    lazy[2, 2](x, 2)
-    lazy[1, 4](cuda.to_device(x), 3)
+    set_elements[2, 2](x, 2)
+    set_elements[1, 4](cuda.to_device(x), 3)
     assert compile_count() == count
-    lazy[1, 4](x, 1.5)
-    assert (x == 1.5).all() and set(lazy.signatures) >= {
+    set_elements[1, 4](x, 1.5)
+    assert (x == 1.5).all() and set(set_elements.signatures) >= {
         (float32[::1], types.int64), (float32[::1], float64)
     }  # fmt: skip
 
@@ -243,12 +243,12 @@ def test_kernels_access_record_fields():
     particle = np.dtype([("x", "f4"), ("v", "f8"), ("n", "i2", (2,))], align=True)
 
     @cuda.jit
-    def move(p, t):
+    def move_particles(p, t):
         "auto& q = p[grid<1>()]; q.x += q.v * t; q.n[1] = q.n[0] + 1;"
 
     p = np.zeros(3, particle)
     p["v"] = [1, 2, 3]
-    move[1, 3](p, 2.0)
+    move_particles[1, 3](p, 2.0)
     assert p["x"].tolist() == [2, 4, 6] and p["n"][:, 1].tolist() == [1, 1, 1]
 
     @cuda.jit("void(particle[:], particle)")
@@ -301,58 +301,60 @@ def test_pointer_types_in_signatures():
 
 
 @cuda.jit(["void(int32[:], int32)", "void(float32[:], float32)", "void(float64[:], float64)"])
-def several(x, v):
+def set_to_double(x, v):
     "x[grid<1>()] = v * 2;"
 
 
 @pytest.mark.parametrize("dtype, value", [("i4", 3), ("f4", 1.5), ("f8", 1.5), ("f8", 3)])
 def test_the_signature_that_fits(dtype, value):
     x = zeros(dtype=dtype)
-    several[1, 4](x, value)
+    set_to_double[1, 4](x, value)
     assert (x == value * 2).all()
-    assert len(several.overloads) == 3 and not several.specialized
+    assert len(set_to_double.overloads) == 3 and not set_to_double.specialized
 
 
 def test_arguments_without_a_matching_signature_raise():
-    with pytest.raises(TypeError, match=r"(?s)no signature of several takes.*int16.*void\(int32"):
-        several[1, 4](zeros(dtype="i2"), 1)
+    with pytest.raises(
+        TypeError, match=r"(?s)no signature of set_to_double takes.*int16.*void\(int32"
+    ):
+        set_to_double[1, 4](zeros(dtype="i2"), 1)
     with pytest.raises(TypeError):
-        several[1, 4](zeros(dtype="i4"), 1.5)
+        set_to_double[1, 4](zeros(dtype="i4"), 1.5)
     with pytest.raises(TypeError):
-        several[1, 4](zeros())
+        set_to_double[1, 4](zeros())
 
 
 @cuda.jit(["void(float32[:], float32, float64)", "void(float32[:], float64, float32)"])
-def twins(x, a, b):
+def add_two_arguments(x, a, b):
     "x[0] = a + b;"
 
 
 def test_ambiguous_overloads_raise():
     x = zeros(1)
-    twins[1, 1](x, np.float32(1), np.float64(2))
+    add_two_arguments[1, 1](x, np.float32(1), np.float64(2))
     assert x[0] == 3
     with pytest.raises(TypeError, match="(?s)ambiguous.*float64, float32"):
-        twins[1, 1](x, np.float32(1), np.float32(2))
+        add_two_arguments[1, 1](x, np.float32(1), np.float32(2))
 
 
 def test_exact_types_come_before_conversions():
     @cuda.jit(["void(float64[:], float64)", "void(float64[:], int64)", "void(float64[:], float32)"])
-    def which(x, v):
+    def size_of_type(x, v):
         "x[0] = sizeof(v) * (v / 2 == 0.5 ? 1 : 10);"
 
     x = zeros(1, "f8")
     for value, result in ((1, 80), (1.0, 8), (np.float32(1), 4), (np.int16(1), 80)):
-        which[1, 1](x, value)
+        size_of_type[1, 1](x, value)
         assert x[0] == result, value
 
 
 def test_one_kernel_serves_c_and_f_order():
     @cuda.jit(["void(float32[:, ::1])", "void(float32[:, :])"])
-    def which(x):
+    def has_c_strides(x):
         "x(0, 0) = sizeof(x) && decltype(x)(x).strides[1] == 4 ? 1 : 2;"
 
     for x in (np.zeros((2, 2), "f4"), np.zeros((2, 2), "f4").T):
-        which[1, 1](x)
+        has_c_strides[1, 1](x)
         assert x[0, 0] in (1, 2)
 
 
@@ -361,18 +363,18 @@ def test_one_kernel_serves_c_and_f_order():
 
 def test_a_launch_needs_a_configuration():
     with pytest.raises(ValueError, match="launch configuration"):
-        lazy(zeros(), 1)
+        set_elements(zeros(), 1)
     with pytest.raises(ValueError, match="must specify at least the griddim and blockdim"):
-        lazy[1]
+        set_elements[1]
 
 
 def test_configure_and_keyword_arguments():
     x = zeros()
-    lazy.configure(1, 4)(x=x, v=2)
+    set_elements.configure(1, 4)(x=x, v=2)
     assert (x == 2).all()
-    lazy.configure((2,), (2,), stream=0, sharedmem=0)(x, v=3)
+    set_elements.configure((2,), (2,), stream=0, sharedmem=0)(x, v=3)
     assert (x == 3).all()
-    launcher = lazy[(2, 1), 2, 0, 16]
+    launcher = set_elements[(2, 1), 2, 0, 16]
     for again in (pickle.loads(pickle.dumps(launcher)), copy.deepcopy(launcher)):
         assert again.config == launcher.config == ((2, 1, 1), (2, 1, 1), 0, 16)
         again(x, 4)
@@ -380,7 +382,7 @@ def test_configure_and_keyword_arguments():
 
 
 @cuda.jit
-def guarded(x, n):
+def increment_below_n(x, n):
     "int i = grid<1>(); if (i < n) x[i] += 1;"
 
 
@@ -388,22 +390,24 @@ def guarded(x, n):
 @pytest.mark.parametrize("tpb", [0, 32])
 def test_forall_covers_n_elements(n, tpb):
     x = zeros(n)
-    guarded.forall(n, tpb)(x, n)
+    increment_below_n.forall(n, tpb)(x, n)
     assert (x == 1).all()
-    guarded.forall(n, tpb=tpb)(n=n, x=x)
+    increment_below_n.forall(n, tpb=tpb)(n=n, x=x)
     assert (x == 2).all()
 
 
 def test_forall_of_zero_elements_launches_nothing():
-    guarded.forall(0)("anything")
+    increment_below_n.forall(0)("anything")
     with pytest.raises(ValueError, match="Can't create ForAll with negative task count: -1"):
-        guarded.forall(-1)
+        increment_below_n.forall(-1)
     for options in ({"ntasks": 10.5}, {"ntasks": 1, "tpb": "a"}):
         (name, value), *_ = reversed(options.items())
-        with pytest.raises(TypeError, match=f"guarded.forall: {name} is an integer, not {value!r}"):
-            guarded.forall(**options)
+        with pytest.raises(
+            TypeError, match=f"increment_below_n.forall: {name} is an integer, not {value!r}"
+        ):
+            increment_below_n.forall(**options)
     with pytest.raises(ValueError, match="tpb is the threads of a block, not -1"):
-        guarded.forall(1, tpb=-1)
+        increment_below_n.forall(1, tpb=-1)
 
 
 def test_specialize_fixes_the_signature():
@@ -443,7 +447,7 @@ def test_compile_adds_an_overload():
     assert compile_count() == count and k.overloads == {(float32[::1],): compiled}
     assert k.compile((float32[::1],)) is compiled
     with pytest.raises(RuntimeError, match="compiles no more"):
-        several.compile("void(int16[:], int16)")
+        set_to_double.compile("void(int16[:], int16)")
     with pytest.raises(TypeError, match="void"):
         k.compile("int32(float32[:])")
     k.disable_compile()
@@ -463,13 +467,15 @@ def test_the_same_kernel_from_several_threads():
 
     arrays, problems = [zeros() for _ in range(8)], []
 
-    def work(x, v):
+    def launch_and_record_error(x, v):
         try:
             k[1, 4](x, v)
         except Exception as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=work, args=(x, v)) for v, x in enumerate(arrays)]
+    threads = [
+        threading.Thread(target=launch_and_record_error, args=(x, v)) for v, x in enumerate(arrays)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -483,15 +489,15 @@ def test_the_same_kernel_from_several_threads():
 
 def test_kernels_without_parameters():
     @cuda.jit
-    def nothing():
+    def empty_kernel():
         ""
 
-    nothing[1, 1]()
-    nothing[2, 2]()
-    assert nothing.signatures == [()]
-    cuda.jit("void()")(nothing.py_func)[1, 1]()
+    empty_kernel[1, 1]()
+    empty_kernel[2, 2]()
+    assert empty_kernel.signatures == [()]
+    cuda.jit("void()")(empty_kernel.py_func)[1, 1]()
     with pytest.raises(TypeError):
-        nothing[1, 1](3)
+        empty_kernel[1, 1](3)
 
 
 def test_dynamic_shared_memory_size_is_configured():

@@ -54,7 +54,7 @@ def arrays():
     return np.ones(4, np.float32), np.full(4, 7, np.float32)
 
 
-def caught(do):
+def warnings_of(do):
     """Returns the KernelWarnings of a call."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -65,7 +65,7 @@ def caught(do):
 def test_the_warning_is_at_the_users_line(load):
     module = load(KERNEL)
     x, out = arrays()
-    (found,) = caught(lambda: module.halves[1, 4](x, out))
+    (found,) = warnings_of(lambda: module.halves[1, 4](x, out))
     assert (found.filename, found.lineno) == (module.__file__, 8)
     message = found.message
     assert (message.file, message.line) == (found.filename, 8)
@@ -91,9 +91,9 @@ def test_a_compilation_warns_once(load):
             module.halves[1, 4](*d)
             module.halves[2, 2](*d)
 
-    assert len(caught(launches)) == 1
+    assert len(warnings_of(launches)) == 1
     doubles = np.ones(4), np.ones(4)
-    assert len(caught(lambda: module.halves[1, 4](*doubles))) == 1
+    assert len(warnings_of(lambda: module.halves[1, 4](*doubles))) == 1
 
 
 def test_the_default_filter_shows_a_line_once(load):
@@ -124,7 +124,7 @@ def test_filters_select_by_category_line_message_and_module(load, filters):
         warnings.filterwarnings("ignore", **filters)
         module.halves[1, 4](*arrays())
 
-    assert caught(launch) == []
+    assert warnings_of(launch) == []
 
 
 def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
@@ -135,7 +135,7 @@ def test_a_filter_for_another_line_or_module_does_not_hide_it(load):
         warnings.filterwarnings("ignore", category=KernelWarning, module="another")
         module.halves[1, 4](*arrays())
 
-    assert len(caught(launch)) == 1
+    assert len(warnings_of(launch)) == 1
 
 
 def test_as_an_error_it_keeps_the_kernel_from_running(load):
@@ -149,7 +149,7 @@ def test_as_an_error_it_keeps_the_kernel_from_running(load):
             assert str(found.value).startswith(f"{module.__file__}(8): 1/2 divides")
     cuda.synchronize()
     assert (out == 7).all()
-    assert len(caught(lambda: module.halves[1, 4](x, out))) == 1
+    assert len(warnings_of(lambda: module.halves[1, 4](x, out))) == 1
     assert (out == 0).all()
 
 
@@ -310,7 +310,7 @@ def test_every_kind_of_code_in_strings_is_warned_of(load, kind):
         module.call(*arrays())
         return module
 
-    found = caught(run)
+    found = warnings_of(run)
     assert found and {(pathlib.Path(one.filename).parent.name, one.lineno) for one in found} == {
         (pathlib.Path(found[0].filename).parent.name, line)
     }
@@ -323,7 +323,7 @@ def test_a_file_is_warned_of_under_its_own_name(tmp_path):
     file.write_text(
         '#include "own.cuh"\n__global__ void k(float *x) {\n    x[0] = part(x[1]);\n    if (x[0] > 0);\n}\n'
     )
-    (found,) = caught(lambda: cuda.module(file))
+    (found,) = warnings_of(lambda: cuda.module(file))
     assert (found.filename, found.lineno) == (str(file), 4)
 
 
@@ -340,12 +340,12 @@ def test_a_wrong_number_of_indices_is_an_error(load):
 
 def test_a_device_function_may_not_index_an_array_so_either():
     @cuda.jit(device=True)
-    def at(x, i, j):
+    def element(x, i, j):
         "return x[i, j];"
 
     @cuda.jit
     def k(x, out):
-        "out(0, 0) = at(x, 0, 1);"
+        "out(0, 0) = element(x, 0, 1);"
 
     x = np.ones((2, 2))
     with pytest.raises(CompileError, match=r"write x\(i, j\) for 2, x\[i\] for one"):
@@ -359,13 +359,13 @@ def test_numbers_of_the_python_scope_are_divisors():
     def k(x):
         "x[0] *= 1/PARTS;"
 
-    (found,) = caught(lambda: k[1, 1](np.ones(1)))
+    (found,) = warnings_of(lambda: k[1, 1](np.ones(1)))
     assert "1/PARTS divides integers, which gives 0: write 1.0f/PARTS" in str(found.message)
 
 
 def test_code_excluded_by_the_preprocessor_is_not_searched():
     source = "#if 0\n__device__ float f(float x) { return 1/2 * x; }\n#endif\n__global__ void k(float *x) { x[0] = 1; }"
-    assert caught(lambda: cuda.module(source)) == []
+    assert warnings_of(lambda: cuda.module(source)) == []
 
 
 def test_kernels_of_numbalite_have_no_user():
@@ -427,7 +427,7 @@ def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
     imports = "from numbalite import cuda, guvectorize, jit, vectorize\n"
     for types, expected in [(same, 1), (mixed, 0), (mixed[:1], mixed[0] in UNSIGNED)]:
         text = textwrap.dedent(BY_SIGNATURES[kind].format(types=types, target=target))
-        found = caught(lambda text=text: load(imports + text))
+        found = warnings_of(lambda text=text: load(imports + text))
         if (kind, target) == ("generalized ufunc", "cuda") and cuda.is_simulated():
             expected = 0  # a template: host compilers, unlike NVRTC, do not warn of types there
         texts = [str(one.message) for one in found]
@@ -436,12 +436,12 @@ def test_a_slip_of_one_signature_alone_is_not_reported(load, kind, target):
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_a_slip_for_one_type_is_reported_with_several_signatures(target):
-    def make():
+    def make_ufunc():
         @numbalite.vectorize(["int64(int64)", "int32(int32)"], target=target)
         def f(x):
             "return x + (x << 40) + (1 << 40);"
 
-    assert len(caught(make)) >= 1
+    assert len(warnings_of(make_ufunc)) >= 1
 
 
 def test_a_slip_of_one_signature_of_a_device_function_is_not_reported():
@@ -466,6 +466,6 @@ def test_a_slip_of_one_signature_of_a_device_function_is_not_reported():
         "out[0] = wrong(x[0]);"
 
     x, out = np.ones(1, np.uint8), np.zeros(1, np.float32)
-    assert caught(lambda: right[1, 1](x, out)) == []
+    assert warnings_of(lambda: right[1, 1](x, out)) == []
     assert out[0] == 1.5
-    assert len(caught(lambda: never[1, 1](x, out))) == 1
+    assert len(warnings_of(lambda: never[1, 1](x, out))) == 1

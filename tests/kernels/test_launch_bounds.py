@@ -18,11 +18,11 @@ def check(kernel, limit):
 
 def test_launch_bounds_of_a_body():
     @cuda.jit("void(int32[:])", launch_bounds=(96, 2))
-    def counted(out):
+    def count_threads(out):
         "atomicAdd(&out[0], 1);"
 
-    check(counted, 96)
-    assert counted.get_max_threads_per_block(counted.signatures[0]) == 96
+    check(count_threads, 96)
+    assert count_threads.get_max_threads_per_block(count_threads.signatures[0]) == 96
 
 
 SOURCE = """
@@ -59,7 +59,7 @@ def test_launch_bounds_of_a_source(name, limit):
 
 def test_launch_bounds_with_checks_enabled():
     @cuda.jit("void(int32[:])", launch_bounds=64, debug=True)
-    def counted(out):
+    def count_threads(out):
         "atomicAdd(&out[0], 1);"
 
-    check(counted, 64)
+    check(count_threads, 64)

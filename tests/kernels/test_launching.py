@@ -159,41 +159,41 @@ CODES = {"i64": 5, "u64": 9, "f64": 12, "f32": 11, "boolean": 1, "c128": 14}
 
 
 @pytest.fixture
-def lazy(kernel):
+def lazy_kernel(kernel):
     return Lazy({(c, c): kernel.of(name) for name, c in CODES.items()})
 
 
-def test_kernels_are_looked_up_once(lazy):
+def test_kernels_are_looked_up_once(lazy_kernel):
     outs = {dtype: empty(1, dtype) for dtype in ("i8", "u8", "f8", "f4", "?", "c16")}
-    bound = lazy[1, 1]
+    bound = lazy_kernel[1, 1]
     calls = [(3, "i8"), (2**63, "u8"), (2.5, "f8"), (np.float32(1.5), "f4"), (True, "?"), (2j, "c16"),
              (np.int64(-3), "i8"), (on_device(np.array(7)), "i8"), (np.array(2.25), "f8")]  # fmt: skip
     for _ in range(3):
         for value, dtype in calls:
-            for launch in (bound, lazy[1, 1], lazy[1, (1, 1)]):
+            for launch in (bound, lazy_kernel[1, 1], lazy_kernel[1, (1, 1)]):
                 outs[dtype]._fill(np.zeros((), dtype))
                 launch(value, outs[dtype])
                 expected = value if not isinstance(value, _core.DeviceArray) else value[()]
                 assert outs[dtype][0] == expected
                 launch(value, Foreign(outs[dtype]))
                 launch(value, out=outs[dtype])
-    assert len(lazy.asked) == 8, "six types of numbers, two of arrays without dimensions"
-    device, codes, args = lazy.asked[0]
+    assert len(lazy_kernel.asked) == 8, "six types of numbers, two of arrays without dimensions"
+    device, codes, args = lazy_kernel.asked[0]
     assert device == 0 and codes == (5, 5) and args == (3, outs["i8"])
 
 
-def test_errors_of_a_resolver(lazy, kernel):
+def test_errors_of_a_resolver(lazy_kernel, kernel):
     out = empty(1, "i8")
-    lazy.kernels = {(5, 5): ZeroDivisionError("mine")}
+    lazy_kernel.kernels = {(5, 5): ZeroDivisionError("mine")}
     with pytest.raises(ZeroDivisionError, match="mine"):
-        lazy[1, 1](1, out)
+        lazy_kernel[1, 1](1, out)
     for wrong in (None, 3, kernel("i64"), "kernel"):
-        lazy.kernels = {(5, 5): wrong}
+        lazy_kernel.kernels = {(5, 5): wrong}
         with pytest.raises(TypeError, match="Kernel is needed"):
-            lazy[1, 1](1, out)
-    lazy.kernels = {(5, 5): kernel.of("saxpy")}
+            lazy_kernel[1, 1](1, out)
+    lazy_kernel.kernels = {(5, 5): kernel.of("saxpy")}
     with pytest.raises(TypeError, match="missing 2"):
-        lazy[1, 1](1, out)
+        lazy_kernel[1, 1](1, out)
     assert out[0] == 0
     plain = _core.Dispatcher("plain", ["x"])
     with pytest.raises(TypeError, match=r"plain\(\): there is no kernel"):
@@ -211,26 +211,26 @@ def test_errors_of_a_resolver(lazy, kernel):
         plain._only(99, kernel.of("i64"))
 
 
-def test_a_resolver_that_moves_to_another_device(lazy):
+def test_a_resolver_that_moves_to_another_device(lazy_kernel):
     if _core.device_count() < 2:
         pytest.skip("one device")
-    resolve = lazy.kernels.copy()
+    resolve = lazy_kernel.kernels.copy()
 
     class Moving(dict):
         def get(self, codes):
             _core.select_device(1)
             return resolve[codes]
 
-    lazy.kernels = Moving()
+    lazy_kernel.kernels = Moving()
     out = empty(1, "i8")
     try:
-        lazy[1, 1](5, out)
+        lazy_kernel[1, 1](5, out)
     finally:
         _core.select_device(0)
     assert out[0] == 5
 
 
-def test_a_lazy_kernel_rejects_unsupported_arguments(lazy):
+def test_a_lazy_kernel_rejects_unsupported_arguments(lazy_kernel):
     out = empty(1, "i8")
     for value in (
         "s",
@@ -241,51 +241,51 @@ def test_a_lazy_kernel_rejects_unsupported_arguments(lazy):
         np.zeros(2, "V8"),
     ):
         with pytest.raises(TypeError, match=r"^lazy\(\): parameter 1 'value': .* cannot be passed"):
-            lazy[1, 1](value, out)
+            lazy_kernel[1, 1](value, out)
     with pytest.raises(OverflowError, match=r"^lazy\(\): parameter 1 'value'"):
-        lazy[1, 1](2**64, out)
+        lazy_kernel[1, 1](2**64, out)
     with pytest.raises(TypeError, match="missing 1"):
-        lazy[1, 1](1)
+        lazy_kernel[1, 1](1)
     with pytest.raises(ValueError, match="grid dimension x is 0"):
-        lazy[0, 1]("not even looked at")
-    assert not lazy.asked
+        lazy_kernel[0, 1]("not even looked at")
+    assert not lazy_kernel.asked
 
 
-def test_kernels_can_be_added_and_forgotten(lazy, kernel):
+def test_kernels_can_be_added_and_forgotten(lazy_kernel, kernel):
     out = empty(1, "f8")
     codes = _core.typecodes((1.0, out))
-    lazy._add(0, codes, kernel.of("f64"))
-    bound = lazy[1, 1]
+    lazy_kernel._add(0, codes, kernel.of("f64"))
+    bound = lazy_kernel[1, 1]
     bound(1.5, out)
-    assert out[0] == 1.5 and not lazy.asked
-    lazy._clear()
+    assert out[0] == 1.5 and not lazy_kernel.asked
+    lazy_kernel._clear()
     bound(2.5, out)
-    lazy[1, 1](2.5, out)
-    assert out[0] == 2.5 and len(lazy.asked) == 1
+    lazy_kernel[1, 1](2.5, out)
+    assert out[0] == 2.5 and len(lazy_kernel.asked) == 1
     assert len(codes) == 8
 
 
-def test_many_types_of_one_kernel(lazy, kernel):
+def test_many_types_of_one_kernel(lazy_kernel, kernel):
     reals, integers = empty(1, "f8"), empty(1, "i8")
     for n in range(60):  # of no use here, but in the same table
-        lazy._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
-    lazy._add(0, _core.typecodes((1.0, reals)), kernel.of("i64"))
-    lazy._add(0, _core.typecodes((1.0, reals)), kernel.of("f64"))  # the newer one counts
-    lazy._add(0, _core.typecodes((1, integers)), kernel.of("i64"))
-    bound = lazy[1, 1]
+        lazy_kernel._add(0, _core.typecodes((1,) * n), kernel.of("i64"))
+    lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("i64"))
+    lazy_kernel._add(0, _core.typecodes((1.0, reals)), kernel.of("f64"))  # the newer one counts
+    lazy_kernel._add(0, _core.typecodes((1, integers)), kernel.of("i64"))
+    bound = lazy_kernel[1, 1]
     for value in range(20):
         bound(value + 0.5, reals)
         bound(value, integers)
         assert reals[0] == value + 0.5 and integers[0] == value
-    assert not lazy.asked
+    assert not lazy_kernel.asked
     for codes in range(100):  # unreferenced launches need no memory, because their slots are reused
-        lazy._clear()
-        lazy._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
+        lazy_kernel._clear()
+        lazy_kernel._add(0, _core.typecodes((codes, integers)), kernel.of("i64"))
     bound(3, integers)
-    assert integers[0] == 3 and not lazy.asked
+    assert integers[0] == 3 and not lazy_kernel.asked
 
 
-def test_dispatcher_rejects_invalid_arguments(lazy, kernel):
+def test_dispatcher_rejects_invalid_arguments(lazy_kernel, kernel):
     with pytest.raises(RuntimeError, match="once"):
         _core.Dispatcher.__init__(kernel("saxpy"), "again")
     wrong = [(), (3,), ("k", 3), ("k", [3]), ("k", None, False, False, (1.5,))]
@@ -333,10 +333,10 @@ def test_the_warning_about_host_arrays(kernel):
     dispatcher[1, 4](1.0, x, y, 4)
     assert said == [1] and (y == 3).all()
 
-    def angry():
+    def raise_warning():
         raise UserWarning("no")
 
-    dispatcher = _core.Dispatcher("saxpy", list("axyn"), typed=True, warn_host=angry)
+    dispatcher = _core.Dispatcher("saxpy", list("axyn"), typed=True, warn_host=raise_warning)
     dispatcher._only(0, kernel.of("saxpy"))
     for _ in range(2):
         with pytest.raises(UserWarning):
@@ -346,7 +346,7 @@ def test_the_warning_about_host_arrays(kernel):
 
 def test_the_warning_about_small_grids(monkeypatch):
     def kernel():
-        return cuda.jit(_nothing)
+        return cuda.jit(_set_first)
 
     monkeypatch.setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", True)
     for grid in (128, (16, 8), (2, 2, 32)):
@@ -361,7 +361,7 @@ def test_the_warning_about_small_grids(monkeypatch):
     kernel()[1, 1]
 
 
-def _nothing(x):
+def _set_first(x):
     "x[0] = 1;"
 
 

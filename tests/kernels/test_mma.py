@@ -98,7 +98,7 @@ def places_of_result(m):
     return lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2
 
 
-def numbers(rng, kind, shape):
+def random_matrix(rng, kind, shape):
     low, high = {"u8": (0, 9), "s4": (-8, 8), "u4": (0, 16), "b1": (0, 2)}.get(kind, (-8, 8))
     if kind in ("e4m3", "e5m2"):
         return rng.choice([-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3], shape)
@@ -150,8 +150,8 @@ def test_mma_ptx_matches_numpy(module, name):
     m, n, k = extents(shape)
     kind_d, kind_a, kind_b, kind_c = kinds.split()
     rng = np.random.default_rng(0)
-    a, b = numbers(rng, kind_a, (m, k)), numbers(rng, kind_b, (k, n))
-    c = numbers(rng, kind_c, (m, n))
+    a, b = random_matrix(rng, kind_a, (m, k)), random_matrix(rng, kind_b, (k, n))
+    c = random_matrix(rng, kind_c, (m, n))
     if more == ".satfinite":
         c += np.where(c < 0, -(2.0**31) + 8, 2.0**31 - 9)
     in_d = places_of_result(m)

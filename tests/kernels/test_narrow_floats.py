@@ -76,7 +76,7 @@ FORMATS = {  # exponent, fraction, codes of finite numbers, the code for larger 
 }
 
 
-def finite(exponent, fraction, count):
+def finite_values(exponent, fraction, count):
     """Returns the numbers that have codes, in their order."""
     code = np.arange(count + 1)
     e, part = code >> fraction, code & (2**fraction - 1)
@@ -87,9 +87,9 @@ def finite(exponent, fraction, count):
     )
 
 
-def nearest(x, exponent, fraction, count, beyond):
+def nearest_code(x, exponent, fraction, count, beyond):
     """Returns the code of the nearest number, of two the even one, by search."""
-    known = finite(exponent, fraction, count)  # and the next value
+    known = finite_values(exponent, fraction, count)  # and the next value
     size = np.abs(x.astype(np.float64))
     above = np.clip(np.searchsorted(known, size), 1, count)
     middle = (known[above - 1] + known[above]) / 2
@@ -108,7 +108,7 @@ def module():
 def test_conversions_to_fp8_fp6_and_fp4_round(module):
     rng = np.random.default_rng(0)
     x = rng.standard_normal(20000).astype("f4") * 2.0 ** rng.integers(-20, 17, 20000).astype("f4")
-    ends = [finite(*of[:3]) for of in FORMATS.values()]
+    ends = [finite_values(*of[:3]) for of in FORMATS.values()]
     ties = np.concatenate([(one[1:] + one[:-1]) / 2 for one in ends] + ends)
     x = np.concatenate([x, ties, -ties, np.nextafter(ties, 0), [0, -0.0, np.inf, -np.inf]]).astype(
         "f4"
@@ -117,7 +117,7 @@ def test_conversions_to_fp8_fp6_and_fp4_round(module):
     out = np.zeros((5, len(x)), "u1")
     module.narrows[(len(x) + 255) // 256, 256](x, y, out.reshape(-1), len(x))
     for got, of in zip(out, FORMATS.values(), strict=True):
-        np.testing.assert_array_equal(got, nearest(x, *of))
+        np.testing.assert_array_equal(got, nearest_code(x, *of))
 
 
 def test_every_narrow_value_widens_exactly(module):
@@ -125,7 +125,9 @@ def test_every_narrow_value_widens_exactly(module):
     module.widens[1, 256](out.reshape(-1))
     for got, (exponent, fraction, count, _) in zip(out, FORMATS.values(), strict=True):
         half = 2 ** (exponent + fraction)
-        known = np.append(finite(exponent, fraction, count)[:count], [np.nan] * (half - count))
+        known = np.append(
+            finite_values(exponent, fraction, count)[:count], [np.nan] * (half - count)
+        )
         if count == 124:
             known[124] = np.inf
         np.testing.assert_array_equal(got[: 2 * half], np.append(known, -known))

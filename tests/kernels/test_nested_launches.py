@@ -126,7 +126,7 @@ def test_memory_of_the_parent(module):
 
 
 @pytest.fixture(scope="module")
-def wrong(driver_kind):
+def module_of_wrong_kernels(driver_kind):
     if driver_kind != "sim":
         pytest.skip("a GPU says nothing of launches that it does not make")
     return cuda.module(WRONG)
@@ -137,39 +137,39 @@ def line_of(problem):
 
 
 @pytest.mark.parametrize("checks", [(), ("all",)], ids=["plain", "checked"])
-def test_launches_that_no_gpu_makes(wrong, checks):
+def test_launches_that_no_gpu_makes(module_of_wrong_kernels, checks):
     with pytest.raises(
         (KernelError, CudaAPIError), match=r"child with blocks of \(2000,1,1\) threads"
     ) as found:
         with cuda.checks(*checks or ("none",)):
-            wrong.many[1, 1](np.zeros(4, np.float32))
+            module_of_wrong_kernels.many[1, 1](np.zeros(4, np.float32))
     assert found.value.kernel == "many" and "<<<1, 2000>>>" in line_of(found.value)
     with pytest.raises((KernelError, CudaAPIError), match="one level deeper than the 24"):
         with cuda.checks(*checks or ("none",)):
-            wrong.endless[1, 1](np.zeros(1, np.int32))
+            module_of_wrong_kernels.endless[1, 1](np.zeros(1, np.int32))
 
 
-def test_findings_in_child_kernels_are_reported(wrong):
+def test_findings_in_child_kernels_are_reported(module_of_wrong_kernels):
     said = r"child \(.*\): .* writes out\[50\], but out points to 50 elements; beyond launched it at .*, line \d+"
     with pytest.raises(KernelError, match=said) as found, cuda.checks():
-        wrong.beyond[1, 64](np.zeros(50, np.float32))
+        module_of_wrong_kernels.beyond[1, 64](np.zeros(50, np.float32))
     assert (found.value.kernel, found.value.kind) == ("child", "memory")
     assert "out[threadIdx.x] = n" in line_of(found.value)
     with pytest.raises(KernelError, match=r"sums .*; adds launched it at") as found, cuda.checks():
-        wrong.adds[1, 1](np.zeros(1, np.float32))
+        module_of_wrong_kernels.adds[1, 1](np.zeros(1, np.float32))
     assert found.value.kind == "race"
     x = np.zeros(32, np.float32)
     with cuda.checks():  # several blocks write the same value, then the other grid runs
-        wrong.racing[1, 1](x)
+        module_of_wrong_kernels.racing[1, 1](x)
     assert (x == 2).all()
 
 
-def test_grids_that_never_end(wrong):
+def test_grids_that_never_end(module_of_wrong_kernels):
     with pytest.raises(
         (KernelError, CudaAPIError), match="after 0.3 s, the limit: for_ever launches for_ever"
     ):
         with cuda.checks("hang", limit=0.3):
-            wrong.for_ever[1, 1](np.zeros(1, np.int32))
+            module_of_wrong_kernels.for_ever[1, 1](np.zeros(1, np.int32))
 
 
 def test_no_kernel_waits_for_another():

@@ -154,14 +154,14 @@ def test_compiled_code_is_refused_on_the_simulator(tmp_path):
         "return x;"
 
     @cuda.jit
-    def calls(x):
+    def call_inner(x):
         "x[0] = inner(x[0]);"
 
     @cuda.jit(link=[cuda.LTOIR(b"", name="code.ltoir")])
     def k(x):
         "x[0] = 1;"
 
-    for kernel, name in ((calls, "three.ptx"), (k, "code.ltoir")):
+    for kernel, name in ((call_inner, "three.ptx"), (k, "code.ltoir")):
         with pytest.raises(NotImplementedError, match=rf"{name}.*simulator.*source"):
             kernel[1, 1](zeros())
     with pytest.raises(NotImplementedError, match="three.ptx"):
@@ -192,7 +192,7 @@ def test_extension_prepares_arguments():
     x = zeros()
     k[1, 4](Wrapped(x), 2)
     assert (x == 2).all() and log == ["after"]
-    again = pickle.loads(pickle.dumps(cuda.jit(extensions=[Doubling()])(filled)))
+    again = pickle.loads(pickle.dumps(cuda.jit(extensions=[Doubling()])(fill)))
     again[1, 4](x, 3)
     assert (x == 6).all()
 
@@ -202,15 +202,15 @@ class Doubling:
         return ty, 2 * val if isinstance(val, int) else val
 
 
-def filled(x, v):
+def fill(x, v):
     "x[grid<1>()] = v;"
 
 
 def test_extensions_that_come_later():
     """`extensions` is a list that can be changed at any time, as in numba, for every kind of
     kernel."""
-    source = "__global__ void filled(float* x, float v) { x[threadIdx.x] = v; }"
-    for kernel in cuda.jit(filled), cuda.jit("void(float32[:], int32)")(filled), cuda.jit(source):
+    source = "__global__ void fill(float* x, float v) { x[threadIdx.x] = v; }"
+    for kernel in cuda.jit(fill), cuda.jit("void(float32[:], int32)")(fill), cuda.jit(source):
         x = zeros()
         assert kernel.extensions == []
         for add in (

@@ -14,7 +14,7 @@ from numbalite.compilers import compile_count
 
 
 @cuda.jit
-def lazy(x, v):
+def set_elements(x, v):
     "x[grid<1>()] = v;"
 
 
@@ -128,7 +128,7 @@ def test_rebinding_does_not_change_a_compiled_kernel():
 
 
 def test_closures_compile_one_kernel_per_value():
-    def make(n):
+    def make_kernel(n):
         @cuda.jit
         def k(x):
             "x[0] = n;"
@@ -136,7 +136,7 @@ def test_closures_compile_one_kernel_per_value():
         return k
 
     x = zeros(1)
-    kernels = [make(n) for n in range(3)]
+    kernels = [make_kernel(n) for n in range(3)]
     for n, k in enumerate(kernels):
         k[1, 1](x)
         assert x[0] == n
@@ -218,7 +218,7 @@ def polar(x, y):
 
 
 @cuda.jit(["int32(int32)", "float32(float32)"], device=True)
-def which(x):
+def is_4_byte_float(x):
     "return sizeof(x) == 4 && x / 2 * 2 != x ? 1 : 2;"
 
 
@@ -245,7 +245,7 @@ def test_device_functions_of_the_scope_are_called():
         x[1] = square(3) + axpy(1, 2, 3);
         auto [r, phi] = polar(3.0, 4.0);
         x[2] = r;
-        x[3] = which(3) * 10 + which(3.0f);
+        x[3] = is_4_byte_float(3) * 10 + is_4_byte_float(3.0f);
         x[4] = scaled(FACTOR);
         x[5] = factorial(10);
         """
@@ -256,7 +256,7 @@ def test_device_functions_of_the_scope_are_called():
 
 
 def test_a_device_function_from_another_scope_under_another_name():
-    def make():
+    def make_device_function():
         bias = 5
 
         @cuda.jit(device=True)
@@ -266,7 +266,7 @@ def test_a_device_function_from_another_scope_under_another_name():
         assert bias
         return shifted
 
-    f = make()
+    f = make_device_function()
 
     @cuda.jit
     def k(x):
@@ -325,11 +325,11 @@ def test_device_functions_are_not_launched():
 
 
 def test_a_kernel_is_no_device_function():
-    with pytest.raises(errors.CompileError, match=r"lazy is a kernel.*device=True"):
+    with pytest.raises(errors.CompileError, match=r"set_elements is a kernel.*device=True"):
 
         @cuda.jit("void(float32[:])")
         def k(x):
-            "lazy(x, 1);"
+            "set_elements(x, 1);"
 
 
 def test_names_of_the_library_and_of_macros_are_free():
@@ -371,14 +371,14 @@ def test_macros_win_over_names_of_the_scope():
     N, T, K = 1, 2, np.arange(3)
 
     @cuda.jit(device=True)
-    def more(x):
+    def add_macro(x):
         "return x + N;"
 
     @cuda.jit(options=["-DN=5"], headers={"m.h": "#define T float\n#define K 7\n"})
     def k(x):
         """
         #include "m.h"
-        T t = more(N) + K; x[0] = t;
+        T t = add_macro(N) + K; x[0] = t;
         """
 
     x = np.zeros(1, "f4")
@@ -422,13 +422,13 @@ def test_macros_of_an_included_header():
             """
 
         @numbalite.guvectorize(["void(float32[:], float32[:])"], "(n)->(n)", target=target, **given)
-        def each(x, y):
+        def copy_as_type(x, y):
             """
             #include "m.h"
             for (int i = 0; i < x.size(); ++i) y[i] = x[i] + T(N);
             """
 
-        assert add(x, x).tolist() == [4, 6, 8] and each(x).tolist() == [3, 4, 5]
+        assert add(x, x).tolist() == [4, 6, 8] and copy_as_type(x).tolist() == [3, 4, 5]
 
 
 def _plus_one(x):
@@ -457,7 +457,7 @@ def test_all_of_it_compiles_for_gpus(cc):
         p[i] = states[1]; p[i].v[1] = TWICE(flags[0]); q[i].x = 3;
         h[i] = halves[1];
         auto [r, phi] = polar(x[0], x[1]);
-        x[i] += axpy(r, phi, 1) + square(2) + which(3) + scaled(4) + factorial(5);
+        x[i] += axpy(r, phi, 1) + square(2) + is_4_byte_float(3) + scaled(4) + factorial(5);
         #if SCALE == 3
         auto block = cooperative_groups::this_thread_block();
         block.sync();

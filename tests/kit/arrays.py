@@ -63,7 +63,7 @@ class Speaker:
         return self.array.__dlpack_device__()
 
 
-def same(device, host):
+def assert_same_as_host(device, host):
     """A device array of the host array's shape, dtype and values."""
     assert type(device) is cuda.DeviceNDArray
     equal(device, host)

@@ -21,7 +21,7 @@ DAMAGES = [
 ]
 
 
-def kept(cache):
+def find_files(cache):
     """Returns the files of these folders."""
     return sorted(path for path in Path(cache).glob("prelude-*/**/*") if path.is_file())
 
@@ -29,7 +29,7 @@ def kept(cache):
 def damage(cache, seed):
     """Damages one file of each folder, or all files."""
     draw = random.Random(seed)
-    files = kept(cache)
+    files = find_files(cache)
     if draw.random() < 0.7:
         groups = {}
         for path in files:

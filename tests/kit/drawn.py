@@ -180,7 +180,7 @@ def compare(result, expected, ulps=0, scale=0.0, where=None, device=None):
         np.testing.assert_array_equal(got, wanted)
 
 
-def outcome(function, *args, **keywords):
+def result_or_error(function, *args, **keywords):
     """Returns the result of a call, or the exception that it raises."""
     try:
         with np.errstate(all="ignore"):

@@ -74,7 +74,7 @@ __device__ function table[2] = {twice, deep};
 """
 
 
-def _case(name, how):
+def _case_of_kernel(name, how):
     def start(x):
         kernel = cuda.jit(source=text_of(name), name=name, stoppable=True, **how)
         shared = 4096 if name == "dynamic_shared" else 0
@@ -92,10 +92,10 @@ def text_of(name):
 
 
 for _name, _body in BODIES.items():
-    CASES[_name] = _case(_name, {} if isinstance(_body, str) else _body[1])
+    CASES[_name] = _case_of_kernel(_name, {} if isinstance(_body, str) else _body[1])
 
 
-def case(start):
+def register_case(start):
     CASES[start.__name__] = start
     return start
 
@@ -105,38 +105,38 @@ def _spin(**options):
     return cuda.jit(source=text, stoppable=options.pop("stoppable", True), **options)
 
 
-@case
+@register_case
 def one_thread(x):
     _spin()[1, 1](x)
     return cuda.synchronize
 
 
-@case
+@register_case
 def many_blocks(x):
     _spin()[20000, 256](x)
     return cuda.synchronize
 
 
-@case
+@register_case
 def debugged(x):
     kernel = _spin(stoppable=None, debug=True)
     kernel[1, 32](cuda.to_device(np.ones(1024, np.int32)))
     return lambda: kernel[4, 64](x)
 
 
-@case
+@register_case
 def unoptimised(x):
     _spin(opt=0)[4, 64](x)
     return cuda.synchronize
 
 
-@case
+@register_case
 def few_registers(x):
     _spin(max_registers=24)[4, 64](x)
     return cuda.synchronize
 
 
-@case
+@register_case
 def python_body(x):
     @cuda.jit(stoppable=True)
     def waits(x):
@@ -150,7 +150,7 @@ def python_body(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def python_nested(x):
     @cuda.jit(stoppable=True)
     def waits(x):
@@ -163,7 +163,7 @@ def python_nested(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def ufunc(x):
     @vectorize([int32(int32)], target="cuda", stoppable=True)
     def endless(a):
@@ -172,7 +172,7 @@ def ufunc(x):
     return lambda: (endless(x), cuda.synchronize())
 
 
-@case
+@register_case
 def gufunc(x):
     @guvectorize([(float32[:], float32[:])], "(n)->(n)", target="cuda", stoppable=True)
     def endless(a, out):
@@ -185,14 +185,14 @@ def gufunc(x):
 _ENDLESS = "while (a + b == 0) a = a * 3; return a + b;"  # for elements that are 0
 
 
-@case
+@register_case
 def reduction(x):
     total = cuda.reduce(_ENDLESS, stoppable=True)
     total(cuda.to_device(np.ones(1024, np.int32)))
     return lambda: total(x)
 
 
-@case
+@register_case
 def scan(x):
     sums = cuda.scan(_ENDLESS, stoppable=True)
     many = cuda.to_device(np.zeros(1 << 20, np.int32))
@@ -200,7 +200,7 @@ def scan(x):
     return lambda: (sums(many), cuda.synchronize())
 
 
-@case
+@register_case
 def cub_scan(x):
     """The blocks wait for the one before them, which waits for the flag."""
     kernel = cuda.jit(
@@ -225,7 +225,7 @@ __global__ void scans(int *x) {
     return cuda.synchronize
 
 
-@case
+@register_case
 def dynamic_parallelism(x):
     """The kernel that waits was launched by another kernel."""
     module = cuda.module(
@@ -239,7 +239,7 @@ __global__ void parent(int *x) { child<<<2, 32>>>(x); }
     return cuda.synchronize
 
 
-@case
+@register_case
 def two_devices(x):
     """One kernel on each device; the thread waits for the first. With one device, both arrays are
     on that device."""
@@ -256,7 +256,7 @@ def two_devices(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def file(x):
     import pathlib
     import tempfile
@@ -267,7 +267,7 @@ def file(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def graph(x):
     kernel, stream = _spin(), cuda.stream()
     kernel[1, 32, stream](cuda.to_device(np.ones(1024, np.int32)))
@@ -278,7 +278,7 @@ def graph(x):
     return stream.synchronize
 
 
-@case
+@register_case
 def two_streams(x):
     kernel, streams = _spin(), [cuda.stream(), cuda.stream(non_blocking=True)]
     for stream in streams:
@@ -286,7 +286,7 @@ def two_streams(x):
     return streams[0].synchronize
 
 
-@case
+@register_case
 def queued(x):
     kernel = _spin()
     for _ in range(500):
@@ -294,7 +294,7 @@ def queued(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def more_than_the_queue(x):
     kernel = _spin()
     kernel[4, 32](x)
@@ -307,7 +307,7 @@ def more_than_the_queue(x):
     return launch
 
 
-@case
+@register_case
 def event(x):
     _spin()[4, 32](x)
     after = cuda.event()
@@ -315,27 +315,27 @@ def event(x):
     return after.synchronize
 
 
-@case
+@register_case
 def copy_to_host(x):
     _spin()[4, 32](x)
     return x.copy_to_host
 
 
-@case
+@register_case
 def large_copy(x):
     big = cuda.to_device(np.zeros(1 << 24, np.int32))
     _spin()[4, 32](big)
     return big.copy_to_host
 
 
-@case
+@register_case
 def copy_to_pinned(x):
     host = cuda.pinned_array(1024, np.int32)
     _spin()[4, 32](x)
     return lambda: x.copy_to_host(host)
 
 
-@case
+@register_case
 def upload(x):
     host = np.zeros(1 << 22, np.int32)
     big = cuda.to_device(host)
@@ -343,20 +343,20 @@ def upload(x):
     return lambda: big.copy_to_device(host)
 
 
-@case
+@register_case
 def element(x):
     _spin()[4, 32](x)
     return lambda: x[3]
 
 
-@case
+@register_case
 def total(x):
     x.sum().item() if hasattr(x.sum(), "item") else float(x.sum())
     _spin()[4, 32](x)
     return lambda: float(x.sum())
 
 
-@case
+@register_case
 def host_array(x):
     kernel = _spin()
     kernel[1, 32](np.ones(1024, np.int32))
@@ -371,7 +371,7 @@ def host_array(x):
     return launch
 
 
-@case
+@register_case
 def large_host_array(x):
     kernel = _spin()
     host = np.zeros(1 << 22, np.int32)
@@ -379,7 +379,7 @@ def large_host_array(x):
     return lambda: kernel[4, 32](host)
 
 
-@case
+@register_case
 def other_thread(x):
     kernel = _spin()
     kernel[1, 1](cuda.to_device(np.ones(2, np.int32)))
@@ -389,7 +389,7 @@ def other_thread(x):
     return cuda.synchronize
 
 
-@case
+@register_case
 def reset(x):
     _spin()[4, 32](x)
     return cuda.get_current_device().reset

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from kit import drawn
-from kit.drawn import outcome
+from kit.drawn import result_or_error
 from numbalite import cuda
 
 
@@ -22,27 +22,27 @@ def compare(result, expected):
         assert result == expected
 
 
-def same(function, on_device, on_host, keywords=None):
+def assert_same(function, on_device, on_host, keywords=None):
     """Both give the same, or both refuse."""
     keywords = keywords or {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs = outcome(function, *on_host, **keywords)
-        ours = outcome(function, *on_device, **keywords)
+        theirs = result_or_error(function, *on_host, **keywords)
+        ours = result_or_error(function, *on_device, **keywords)
     drawn.check_alike(ours, theirs, compare)
 
 
-def moved(value):
+def to_device(value):
     """Converts NumPy's arrays to device arrays, in lists, tuples and dicts too; other objects are
     unchanged."""
     if isinstance(value, dict):
-        return {name: moved(one) for name, one in value.items()}
+        return {name: to_device(one) for name, one in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map(moved, value))
+        return type(value)(map(to_device, value))
     return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
 
 def alike(function, *args, **keywords):
     """Calls `same` with host arguments and with their copies on the device."""
     call = lambda args, keywords: function(*args, **keywords)
-    same(call, (moved(args), moved(keywords)), (args, keywords))
+    assert_same(call, (to_device(args), to_device(keywords)), (args, keywords))

@@ -29,7 +29,7 @@ def to_numbalite(a):
     return getattr(sparse, f"{a.format}_array")(a)
 
 
-def outcome(expression, names):
+def result_or_error(expression, names):
     """Returns the result of an expression, on the host, or the type of its exception."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -78,10 +78,10 @@ def check(expressions, seed, dtypes=DTYPES, formats=("csr", "csc", "coo")):
     dense = rng.integers(-3, 4, shape).astype("f8")
     for expression in expressions.splitlines():
         if expression.strip():
-            result = outcome(
+            result = result_or_error(
                 expression, {"A": to_numbalite(a), "B": to_numbalite(b), "D": dense, "sp": sparse}
             )
-            expected = outcome(expression, {"A": a, "B": b, "D": dense, "sp": scipy})
+            expected = result_or_error(expression, {"A": a, "B": b, "D": dense, "sp": scipy})
             try:
                 agree(result, expected)
             except AssertionError as error:

@@ -60,7 +60,7 @@ def some(count, cases, of=""):
     return [cases[i] for i in sorted(drawn)]
 
 
-def one(cases, of=""):
+def one_case(cases, of=""):
     """One of the cases."""
     return some(1, cases, of)
 

@@ -266,12 +266,12 @@ def source(texts: dict) -> tuple[str, dict]:
     return out, lines
 
 
-def wrong() -> tuple[str, dict]:
+def source_of_slips() -> tuple[str, dict]:
     """Returns the source of all slips."""
     return source({pair.name: pair.wrong for pair in PAIRS})
 
 
-def right() -> str:
+def source_without_slips() -> str:
     """Returns the source of their twins."""
     return source({pair.name: pair.right for pair in PAIRS})[0]
 

@@ -5,7 +5,7 @@ import fcntl
 import os
 
 
-def once(tmp_path_factory, name, make):
+def make_folder_once(tmp_path_factory, name, make):
     """Returns the folder of this name that the processes of the run share; make(folder) fills it,
     in one of them.
 

@@ -241,11 +241,11 @@ class Typed:
             raise TypeError(f"{self} is no index")
         return int(self.value)
 
-    real = property(lambda self: _part(self, "real"))
-    imag = property(lambda self: _part(self, "imag"))
+    real = property(lambda self: _real_or_imaginary(self, "real"))
+    imag = property(lambda self: _real_or_imaginary(self, "imag"))
 
 
-def _part(number, name):
+def _real_or_imaginary(number, name):
     return make_result(
         getattr(number.value, name), np.dtype("f4" if number.dtype.itemsize == 8 else "f8")
     )

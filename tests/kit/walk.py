@@ -12,7 +12,7 @@ CLEAN = (errors.CudaAPIError, errors.CudaSupportError, errors.KernelError, Memor
 
 def count_live_objects():
     """Returns the counters of C code, without the cached traces."""
-    traced.forget()
+    traced.drop_traces()
     gc.collect()
     return dict(_core.live())
 
@@ -50,8 +50,8 @@ def walk_through(operation, arm):
     return step - 1
 
 
-def counted():
-    traced.forget()
+def count_after_collection():
+    traced.drop_traces()
     gc.collect(0)
     return _core.live()
 
@@ -64,7 +64,7 @@ def walk_closely_through(operation, fail, clean):
     operation()
     cuda.synchronize()
     gc.collect()
-    before = counted()
+    before = count_after_collection()
     for step in itertools.count(1):
         assert step < 20000, "this never succeeds"
         fail(step)
@@ -76,7 +76,7 @@ def walk_closely_through(operation, fail, clean):
         finally:
             met = fail(0) >= step
         cuda.synchronize()
-        if counted() != before:
+        if count_after_collection() != before:
             gc.collect()
         assert _core.live() == before, f"step {step}"
         if not failed and not met:

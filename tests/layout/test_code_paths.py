@@ -27,7 +27,7 @@ class Step(NamedTuple):
     file: str
 
 
-def steps(text):
+def steps_of_path(text):
     found = []
     for line in text.splitlines():
         row = re.fullmatch(r"( *)([\w.]+) {2,}([\w/]+\.(?:c|h|py))(?: {2,}.+)?", line)
@@ -74,7 +74,7 @@ def test_every_code_path_is_drawn():
 def test_each_function_calls_the_functions_below_it(name):
     for tree in PATHS[name]:
         callers = []
-        for step in steps(tree):
+        for step in steps_of_path(tree):
             assert step.depth <= len(callers), f"{step.function} is indented too far"
             del callers[step.depth :]
             if callers:
@@ -83,11 +83,12 @@ def test_each_function_calls_the_functions_below_it(name):
                 assert calls, f"{callers[-1].function} does not call {called}"
             assert body(step)
             callers.append(step)
-        assert step.depth or len(steps(tree)) == 1, "a tree without branches"
+        assert step.depth or len(steps_of_path(tree)) == 1, "a tree without branches"
 
 
 @pytest.mark.parametrize("name", WARM)
 def test_a_warm_call_passes_at_most_ten_functions(name):
     assert (
-        sum(1 + max(step.depth for step in steps(tree)) for tree in PATHS[name]) <= MAX_WARM_DEPTH
+        sum(1 + max(step.depth for step in steps_of_path(tree)) for tree in PATHS[name])
+        <= MAX_WARM_DEPTH
     )

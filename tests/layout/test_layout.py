@@ -54,7 +54,7 @@ def includes(path):
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', strip_comments(path.read_text()), re.M)
 
 
-def ours():
+def product_files():
     """Every file of the product, as git would list it: no build output, no caches."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -277,7 +277,7 @@ def test_files_have_at_most_900_lines():
     code = {".c", ".h", ".py", ".cuh", ".cu"}
     long = {
         name(path): lines
-        for path in ours()
+        for path in product_files()
         if path.suffix in code and (lines := len(path.read_text().splitlines())) > 900
     }
     assert not long, f"two nouns in one file: {long}"
@@ -345,14 +345,14 @@ def test_no_machine_in_the_tree():
     directories."""
     marks = re.compile(r"/(?:root|home/\w+)/")
     here = pathlib.Path(__file__)
-    for path in ours():
+    for path in product_files():
         if path.suffix in TEXT_SUFFIXES and path != here:
             found = marks.search(path.read_text(errors="replace"))
             assert not found, f"{name(path)} names {found[0]}"
 
 
 def test_no_binaries_in_the_tree():
-    for path in ours():
+    for path in product_files():
         assert path.suffix not in {".so", ".o", ".whl", ".cubin", ".pyc", ".zip", ".gz"}, name(path)
 
 
@@ -360,11 +360,13 @@ def test_the_map_lists_every_package():
     page = (ROOT / "docs" / "contributing.md").read_text()
     package_map = page.partition("\n## The packages\n")[2].partition("\n## ")[0]
     tops = {
-        path.relative_to(ROOT).parts[0] for path in ours() if len(path.relative_to(ROOT).parts) > 1
+        path.relative_to(ROOT).parts[0]
+        for path in product_files()
+        if len(path.relative_to(ROOT).parts) > 1
     }
     packages = {f"{top}/" for top in tops if not top.startswith(".")}
     for parent in ("cext", "cuda_src", "numbalite", "tests"):
-        inside = {path.relative_to(ROOT).parts for path in ours()}
+        inside = {path.relative_to(ROOT).parts for path in product_files()}
         packages |= {f"{parts[1]}/" for parts in inside if parts[0] == parent and len(parts) > 2}
     missing = sorted(package for package in packages if package not in package_map)
     assert not missing, f"the map in docs/contributing.md lacks {missing}"
@@ -402,7 +404,9 @@ def test_files_that_the_docs_name_are_there():
     paths = (ROOT / "docs" / "contributing.md").read_text().partition("\n## Code paths\n")[2]
     paths = paths.partition("\n## ")[0]
     assert paths
-    sources = "".join(path.read_text() for path in ours() if path.suffix in {".c", ".h", ".py"})
+    sources = "".join(
+        path.read_text() for path in product_files() if path.suffix in {".c", ".h", ".py"}
+    )
     for word in re.findall(r"`([a-z_]{4,}|[A-Z]\w+\.\w+)`", paths):
         assert re.search(rf"\b{word.rpartition('.')[2]}\b", sources), f"nothing is called {word}"
 

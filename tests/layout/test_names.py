@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from .test_layout import C_FILES, CEXT, name, ours, strip_comments
+from .test_layout import C_FILES, CEXT, name, product_files, strip_comments
 
 # Files whose exported functions have other prefixes, and why.
 OTHER_PREFIXES = {
@@ -81,7 +81,7 @@ def prose(path):
 def test_texts_use_the_terms_of_the_field():
     found = []
     suffixes = {".c", ".h", ".cuh", ".cu", ".py", ".md", ".ipynb"}
-    for path in ours():
+    for path in product_files():
         if path.suffix in suffixes and path.name not in {
             "CHANGELOG.md",
             pathlib.Path(TABLES).name,

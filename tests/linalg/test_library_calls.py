@@ -21,8 +21,8 @@ def is_open(number):
 
 
 @pytest.fixture
-def value():
-    """value(kept=None): a LibraryValue whose object is a file: its destruction closes the file."""
+def make_library_value():
+    """make_library_value(kept=None): a LibraryValue whose object is a file: its destruction closes the file."""
     made = []
 
     def make(kept=None):
@@ -33,15 +33,15 @@ def value():
     assert not any(map(is_open, made))
 
 
-def test_a_value_is_destroyed_with_its_object(value):
-    one, number = value()
+def test_a_value_is_destroyed_with_its_object(make_library_value):
+    one, number = make_library_value()
     assert int(one) == number and is_open(number)
     del one
     assert not is_open(number)
 
 
-def test_nothing_is_destroyed_inside_a_capture(value):
-    one, number = value()
+def test_nothing_is_destroyed_inside_a_capture(make_library_value):
+    one, number = make_library_value()
     out = cuda.device_array(4)
     stream = cuda.stream()
     with stream.capture() as graph:
@@ -53,12 +53,12 @@ def test_nothing_is_destroyed_inside_a_capture(value):
     del graph
 
 
-def test_a_graph_keeps_the_arguments_of_a_captured_call(value):
+def test_a_graph_keeps_the_arguments_of_a_captured_call(make_library_value):
     """The graph also keeps the workspace of the call, which its launches use one after the
     other."""
     nothing = _core.LibraryCall(C, "sched_yield")
     array = cuda.to_device(np.ones(5))
-    one, number = value((array,))
+    one, number = make_library_value((array,))
     stream = cuda.stream()
     with stream.capture() as graph:
         assert nothing(stream, one) == 0

@@ -33,7 +33,7 @@ def close(result, expected):
     np.testing.assert_allclose(to_host(result), expected, rtol=tolerance, atol=tolerance * size)
 
 
-def numbers(draw, shape, dtype):
+def random_matrix(draw, shape, dtype):
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     if dtype == "i4":
         return rng.integers(-9, 10, shape).astype(dtype)
@@ -42,12 +42,12 @@ def numbers(draw, shape, dtype):
 
 
 @st.composite
-def drawn(draw, square=False, matrices=None):
+def draw_matrices(draw, square=False, matrices=None):
     """Matrices in some layout, and the same on the device."""
     dtype, batch = draw(st.sampled_from(DTYPES)), draw(st.sampled_from(BATCHES))
     m = draw(st.sampled_from([0, 1, 2, 3, 5]))
     n = m if square else draw(st.sampled_from([0, 1, 2, 3, 5]))
-    values = numbers(draw, (*batch, m, n), dtype)
+    values = random_matrix(draw, (*batch, m, n), dtype)
     if square:  # well-conditioned
         values = values + (30 * np.eye(n)).astype(dtype)
     placed = PlacedArray(values, draw(recipes(values.ndim, unaligned=False)))
@@ -55,12 +55,12 @@ def drawn(draw, square=False, matrices=None):
 
 
 @examples(15)
-@given(drawn(square=True), st.data())
+@given(draw_matrices(square=True), st.data())
 def test_solve_matches_numpy(both, data):
     a, d = both
     n = a.shape[-1]
     shape = data.draw(st.sampled_from([(n,), (n, 1), (n, 3), (2, 1, n, 2), (*a.shape[:-1], 2)]))
-    b = numbers(data.draw, shape, data.draw(st.sampled_from(DTYPES)))
+    b = random_matrix(data.draw, shape, data.draw(st.sampled_from(DTYPES)))
     try:
         expected = L.solve(a, b)
     except ValueError:
@@ -71,7 +71,7 @@ def test_solve_matches_numpy(both, data):
 
 
 @examples(12)
-@given(drawn(square=True))
+@given(draw_matrices(square=True))
 def test_inv_det_and_cholesky_match_numpy(both):
     a, d = both
     close(L.inv(d), L.inv(a))
@@ -121,7 +121,7 @@ def test_cholesky_reads_one_triangle(dtype):
 
 
 @examples(12)
-@given(drawn(square=True), st.sampled_from("LUlu"))
+@given(draw_matrices(square=True), st.sampled_from("LUlu"))
 def test_eigh_matches_numpy(both, side):
     a, d = both
     values, vectors = L.eigh(d, side)
@@ -139,7 +139,7 @@ def test_eigh_matches_numpy(both, side):
 
 
 @examples(15)
-@given(drawn(square=True), st.integers(0, 2))
+@given(draw_matrices(square=True), st.integers(0, 2))
 def test_eig_matches_numpy(both, turns):
     """Matrices with complex eigenvalues, and matrices with only real ones; eigenvectors equal
     NumPy's up to a factor."""
@@ -178,13 +178,13 @@ def test_eigenvalues_without_the_function(monkeypatch):
 
 
 @examples(15)
-@given(drawn(), st.sampled_from(["reduced", "complete", "r", "raw"]))
+@given(draw_matrices(), st.sampled_from(["reduced", "complete", "r", "raw"]))
 def test_qr_matches_numpy(both, mode):
     close(L.qr(both[1], mode), L.qr(both[0], mode))
 
 
 @examples(15)
-@given(drawn(), st.booleans())
+@given(draw_matrices(), st.booleans())
 def test_svd_matches_numpy(both, full):
     a, d = both
     u, values, vh = L.svd(d, full)
@@ -207,13 +207,13 @@ def test_svd_matches_numpy(both, full):
 
 
 @examples(12)
-@given(drawn(), st.data())
+@given(draw_matrices(), st.data())
 def test_pinv_and_lstsq_match_numpy(both, data):
     a, d = both
     close(L.pinv(d), L.pinv(a))
     if a.ndim == 2:
         shape = data.draw(st.sampled_from([(a.shape[0],), (a.shape[0], 2)]))
-        b = numbers(data.draw, shape, data.draw(st.sampled_from(["f4", "f8", "c16"])))
+        b = random_matrix(data.draw, shape, data.draw(st.sampled_from(["f4", "f8", "c16"])))
         x, residuals, rank, values = L.lstsq(d, b)
         expected = L.lstsq(a, b)
         close((x, residuals, values), (expected[0], expected[1], expected[3]))
@@ -221,7 +221,7 @@ def test_pinv_and_lstsq_match_numpy(both, data):
 
 
 @examples(40)
-@given(drawn(), st.data())
+@given(draw_matrices(), st.data())
 def test_norm_matches_numpy(both, data):
     a, d = both
     order = data.draw(

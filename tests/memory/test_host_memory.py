@@ -115,7 +115,7 @@ def test_host_arrays_reject_invalid_shapes(make, arguments, error):
 
 
 @pytest.mark.leaks
-def test_copies_of_pinned_arrays_are_not_waited_for(live):
+def test_copies_of_pinned_arrays_are_not_waited_for(count_live):
     """Memory that a copy reads is kept until the copy is complete."""
     stream = cuda.stream()
     host = cuda.pinned_array(1000, np.float32)

@@ -31,7 +31,7 @@ def pool():
     pool.trim()
 
 
-def calls(function):
+def driver_calls(function):
     """Returns the driver calls that it makes."""
     _core.trace(True)
     try:
@@ -42,7 +42,7 @@ def calls(function):
     return [call for call in _core.traced() if call != "cuCtxGetCurrent"]
 
 
-def make(count=SIZE):
+def make_array(count=SIZE):
     return cuda.device_array(count, np.float32)
 
 
@@ -52,33 +52,33 @@ def test_the_simulator_keeps_nothing():
     freed."""
     pool = cuda.memory_pool()
     assert pool.cache_limit == 0
-    make()
+    make_array()
     assert pool.cached == 0
 
 
 def test_a_size_seen_before_costs_no_driver_call(pool):
     def repeat(count):
         for _ in range(10):
-            make(count)
+            make_array(count)
 
-    make()
-    assert calls(lambda: repeat(SIZE)) == []
-    assert calls(lambda: repeat(SIZE - 3)) == []  # of the same class
+    make_array()
+    assert driver_calls(lambda: repeat(SIZE)) == []
+    assert driver_calls(lambda: repeat(SIZE - 3)) == []  # of the same class
 
 
 def test_work_of_the_default_stream_needs_no_waiting(pool):
     def work():
         for _ in range(10):
-            fill[64, 1024](make(), 1)
+            fill[64, 1024](make_array(), 1)
 
     work()
-    assert set(calls(work)) == {"cuLaunchKernel"}
+    assert set(driver_calls(work)) == {"cuLaunchKernel"}
 
 
 def test_pool_reports_used_cached_and_peak_bytes(pool):
     pool.reset_peak()
     used = pool.used
-    array = make()
+    array = make_array()
     assert pool.used - used == array.nbytes == 4 * SIZE
     assert pool.peak == pool.used
     view = array[5:]
@@ -89,7 +89,7 @@ def test_pool_reports_used_cached_and_peak_bytes(pool):
     assert pool.peak == used + 4 * SIZE
     pool.reset_peak()
     assert pool.peak == used
-    make()
+    make_array()
     assert pool.cached == 4 * SIZE
     pool.trim()
     assert pool.cached == 0
@@ -148,25 +148,25 @@ def test_cached_memory_is_limited(pool):
 
 def test_the_oldest_block_is_released_first(pool):
     pool.cache_limit = 4 * (4 * SIZE)
-    arrays = [make(), make(2 * SIZE)]
+    arrays = [make_array(), make_array(2 * SIZE)]
     del arrays[0]
     del arrays[0]
-    make()  # used again, so that the larger block is now the oldest
-    arrays = [make(SIZE // 2 * 3)]
+    make_array()  # used again, so that the larger block is now the oldest
+    arrays = [make_array(SIZE // 2 * 3)]
     del arrays[0]
-    assert calls(make) == []
+    assert driver_calls(make_array) == []
 
 
 def test_out_of_memory_trims_the_pool(pool):
     """A failed allocation is repeated after the pool was emptied."""
-    make()
+    make_array()
     assert pool.cached
     make_large = lambda: cuda.device_array(3 * SIZE, np.float32)
     _core.trace(True)
     make_large()
     _core.trace(False)
     pool.trim()
-    make()
+    make_array()
     asked = [call == "cuCtxGetCurrent" for call in _core.traced()]
     _core.fail_call_at(asked.index(False) + 1, 2)
     try:
@@ -181,7 +181,7 @@ def test_out_of_memory_trims_the_pool(pool):
 @pytest.mark.sim
 def test_really_out_of_memory(pool):
     total = cuda.current_context().get_memory_info().total
-    make()
+    make_array()
     with pytest.raises(errors.CudaAPIError, match="are free; arrays of this process use"):
         cuda.device_array(total + 1, np.uint8)
     assert pool.cached == 0
@@ -191,7 +191,7 @@ def test_really_out_of_memory(pool):
 # ---- when it may be used again
 
 
-def slow(stream, seconds=0.2):
+def keep_busy(stream, seconds=0.2):
     """Keeps a stream busy."""
     started = time.monotonic()
     stream.add_callback(lambda *unused: time.sleep(seconds))
@@ -202,15 +202,15 @@ def slow(stream, seconds=0.2):
 def test_memory_in_use_by_a_stream_is_not_handed_out(pool, non_blocking):
     """Drops an array while work of its stream is waiting, and creates and fills others."""
     stream = cuda.stream(non_blocking=non_blocking)
-    one = make()
+    one = make_array()
     fill[64, 1024, stream](one, 1)
     stream.synchronize()
     result = cuda.pinned_array(SIZE, np.float32)
-    slow(stream)
+    keep_busy(stream)
     fill[64, 1024, stream](one, 7)
     one.copy_to_host(result, stream=stream)
     del one
-    others = [make() for _ in range(5)]
+    others = [make_array() for _ in range(5)]
     other_stream = cuda.stream(non_blocking=True)
     for other in others:
         fill[64, 1024, other_stream](other, 9)
@@ -224,12 +224,12 @@ def test_what_the_default_stream_uses_is_waited_for_elsewhere(pool):
     """Memory is reused immediately, but a stream that is not ordered with the default one waits."""
     first, apart = cuda.stream(), cuda.stream(non_blocking=True)
     out = cuda.pinned_array(SIZE, np.float32)
-    make()
-    slow(first)
-    one = make()
+    make_array()
+    keep_busy(first)
+    one = make_array()
     fill[64, 1024](one, 3)  # after `first`, for it is on the default stream
     del one
-    two = make()  # the same memory
+    two = make_array()  # the same memory
     fill[64, 1024, apart](two, 5)
     two.copy_to_host(out, stream=apart)
     apart.synchronize()
@@ -254,10 +254,10 @@ def test_random_stream_operations_keep_values(pool, seed):
     for number in range(150):
         stream = rng.choice(streams)
         size = rng.choice([1000, 1000, 5000, 20000])
-        array = make(size)
+        array = make_array(size)
         fill[20, 1024, stream](array, number)
         if rng.random() < 0.3:
-            second = make(size)
+            second = make_array(size)
             second.copy_to_device(array, stream=stream)
             array = second
         out = cuda.pinned_array(size, np.float32)
@@ -279,7 +279,7 @@ def test_streams_do_not_pile_memory_up(pool):
     for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
         pool.trim()
         for _ in range(600):
-            fill[64, 1024, stream](make(), 1)
+            fill[64, 1024, stream](make_array(), 1)
         assert pool.cached <= 130 << 20
         assert pool.cached < 300 * 4 * SIZE
 
@@ -289,15 +289,15 @@ def test_an_exported_address_is_safe(pool):
     idle."""
     cuda.synchronize()
     pool.trim()
-    array = make()
+    array = make_array()
     array.__cuda_array_interface__
     address = array.address
     del array
-    other = make()
+    other = make_array()
     assert other.address != address
     del other
     cuda.synchronize()
-    assert address in (make().address, *(a.address for a in [make(), make()]))
+    assert address in (make_array().address, *(a.address for a in [make_array(), make_array()]))
 
 
 def test_close_empties_the_pool(run_python):
@@ -332,11 +332,11 @@ def test_a_damaged_array_is_found_when_it_is_trimmed(pool):
     freed."""
 
     @cuda.jit("void(float32*, int32)")
-    def stray(x, i):
+    def write_at(x, i):
         "x[i] = 1;"
 
     x = cuda.device_array(1024, np.float32)
-    stray[1, 1](x, -3)
+    write_at[1, 1](x, -3)
     with pytest.raises(errors.KernelError, match="before the beginning"):
         cuda.synchronize()
         del x
@@ -378,7 +378,7 @@ assert cuda.memory_pool(1).cached == 0 and cuda.memory_pool(0).used == 8192
 @pytest.mark.leaks
 def test_freed_arrays_return_to_the_pool(pool):
     for _ in range(2000):
-        make(random.randrange(1, 5000))
+        make_array(random.randrange(1, 5000))
 
 
 def test_process_exits_cleanly_with_live_arrays(run_python):
@@ -446,13 +446,15 @@ def test_failed_allocations_do_not_count_as_peak():
 # ---- returning memory to the system
 
 
-def threshold():
+def release_threshold():
     """Returns the bytes that the driver's pool keeps reserved, from the calls that set it."""
-    return calls(lambda: setattr(cuda.memory_pool(), "cache_limit", cuda.memory_pool().cache_limit))
+    return driver_calls(
+        lambda: setattr(cuda.memory_pool(), "cache_limit", cuda.memory_pool().cache_limit)
+    )
 
 
 def test_the_drivers_pool_has_the_limit_of_the_cache(pool):
-    assert threshold() == ["cuMemPoolSetAttribute"]
+    assert release_threshold() == ["cuMemPoolSetAttribute"]
 
 
 @pytest.mark.gpu
@@ -479,8 +481,10 @@ else: raise AssertionError
 
 def test_a_small_array_is_freed_without_a_wait(pool):
     pool.cache_limit = 0
-    make()
-    assert not [call for call in calls(make) if "Synchronize" in call or "Trim" in call]
+    make_array()
+    assert not [
+        call for call in driver_calls(make_array) if "Synchronize" in call or "Trim" in call
+    ]
 
 
 @pytest.mark.parametrize("name", ("torch", "cupy", "rmm"))

@@ -43,7 +43,7 @@ def rings(request):
 
 
 @vectorize(["float64(float64, float64)"], target="cuda")
-def combined(x, y):
+def double_and_add(x, y):
     "x * 2 + y"
 
 
@@ -68,7 +68,7 @@ def kernel(a, b, c, d, e):
     """
 
 
-def pick(rng, n, dtype="f8"):
+def random_operand(rng, n, dtype="f8"):
     """n elements, somehow laid out."""
     kind = rng.choice(
         ["plain", "plain", "odd", "strided", "reversed", "pinned", "result", "number"]
@@ -102,13 +102,13 @@ def test_staged_copies_of_two_operands(rings, seed):
         n = rng.choice(sizes) + rng.choice([0, 0, 1, -1])
         if not n:
             continue
-        x, y = pick(rng, n), pick(rng, n)
+        x, y = random_operand(rng, n), random_operand(rng, n)
         stream = rng.choice([0, cuda.stream(), cuda.stream(non_blocking=True)])
         if rng.random() < 0.3:
             out = np.full(2 * n, -1.0)[::2] if rng.random() < 0.5 else np.full(n, -1.0)
-            got = combined(x, y, out=out if np.ndim(x) or np.ndim(y) else None, stream=stream)
+            got = double_and_add(x, y, out=out if np.ndim(x) or np.ndim(y) else None, stream=stream)
         else:
-            got = combined(x, y, stream=stream)
+            got = double_and_add(x, y, stream=stream)
         np.testing.assert_array_equal(got, x * 2 + y)
 
 
@@ -133,22 +133,22 @@ def test_staged_copies_of_broadcast_operands(rings):
         (grid.T, rows.T),
         (grid[::2, ::3], 1.0),
     ]:
-        np.testing.assert_array_equal(combined(x, y), x * 2 + y)
+        np.testing.assert_array_equal(double_and_add(x, y), x * 2 + y)
     few = np.arange(30.0)[:, None], np.arange(40.0)
-    np.testing.assert_array_equal(combined(*few), few[0] * 2 + few[1])
+    np.testing.assert_array_equal(double_and_add(*few), few[0] * 2 + few[1])
     for x, y in [(grid[:0], columns), (grid[:, :0], rows)]:
-        assert combined(x, y).shape == (x + y).shape
+        assert double_and_add(x, y).shape == (x + y).shape
 
 
 @pytest.mark.parametrize("n", [1000, 30_000, 200_000])
 def test_operands_that_share_memory(rings, n):
     x = np.arange(float(n))
-    np.testing.assert_array_equal(combined(x, x), x * 3)
-    np.testing.assert_array_equal(combined(x[1:], x[:-1]), x[1:] * 2 + x[:-1])
+    np.testing.assert_array_equal(double_and_add(x, x), x * 3)
+    np.testing.assert_array_equal(double_and_add(x[1:], x[:-1]), x[1:] * 2 + x[:-1])
     for there, here in [(np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1])]:
         y, wanted = x.copy(), x.copy()
         wanted[there] = x[here] * 2 + x[there]
-        combined(y[here], y[there], out=y[there])
+        double_and_add(y[here], y[there], out=y[there])
         np.testing.assert_array_equal(y, wanted)
 
 
@@ -158,10 +158,10 @@ def test_sizes_around_the_shared_block(size):
     for n in {max(1, size // 24 + d) for d in (-3, -1, 0, 1, 3)}:
         x, y = np.arange(float(n)), np.arange(float(n))[::-1]
         for _ in range(2):
-            np.testing.assert_array_equal(combined(x, y), x * 2 + y)
+            np.testing.assert_array_equal(double_and_add(x, y), x * 2 + y)
         mask = np.arange(n) % 3 == 0
         out = np.full(n, 5.0)
-        combined(x, y, where=mask, out=out)
+        double_and_add(x, y, where=mask, out=out)
         np.testing.assert_array_equal(out, np.where(mask, x * 2 + y, 5.0))
 
 
@@ -212,7 +212,7 @@ def test_small_arguments_of_kernels_travel_as_one(n, all_fit):
 @pytest.mark.sim
 def test_an_array_given_twice_travels_once():
     x, y = np.arange(300_000.0), np.ones(300_000)
-    traced_again(lambda: combined(x, x, out=y))
+    traced_again(lambda: double_and_add(x, x, out=y))
     np.testing.assert_array_equal(y, x * 3)
     assert _core.copied() == (x.nbytes, y.nbytes)
     small = np.arange(5, dtype="f4")
@@ -253,14 +253,14 @@ def test_arguments_that_only_go_in_are_not_waited_for():
 @pytest.mark.sim
 def test_checks_see_each_argument_as_memory_of_its_own():
     @cuda.jit("void(float32*, float32*, int32)")
-    def beyond(x, y, i):
+    def write_at(x, y, i):
         "x[i] = y[0];"
 
     x, y = np.zeros(64, "f4"), np.ones(64, "f4")
     with cuda.checks("memory"):
-        beyond[1, 1](x, y, 63)
+        write_at[1, 1](x, y, 63)
         with pytest.raises(errors.KernelError, match="x points to 64 elements"):
-            beyond[1, 1](x, y, 64)
+            write_at[1, 1](x, y, 64)
     assert x[63] == 1
 
 
@@ -282,7 +282,7 @@ def test_staging_buffers_in_use_are_not_overwritten(rings, non_blocking):
     stream.add_callback(lambda *unused: time.sleep(0.1))
     for i, out in enumerate(outs):
         x, y = np.full(50_000, float(i)), np.ones(50_000)
-        combined(x, y, out=out, stream=stream)
+        double_and_add(x, y, out=out, stream=stream)
         x[:] = y[:] = -9
     for i, out in enumerate(outs):
         assert (out.copy_to_host(stream=stream) == 2 * i + 1).all()
@@ -293,10 +293,10 @@ def test_operands_are_not_waited_for():
     """One launch and one wait, however many operands there are; few copies to the device."""
     n = MIB // 4
     xs = [np.full(n, float(i)) for i in range(2)]
-    combined(*xs), combined(*xs)
+    double_and_add(*xs), double_and_add(*xs)
     _core.trace(True)
     try:
-        combined(*xs)
+        double_and_add(*xs)
         calls = _core.traced()
     finally:
         _core.trace(False)
@@ -368,7 +368,7 @@ def test_new_pages_while_the_stream_is_busy(rings, non_blocking):
     data = np.arange(3 * MIB // 4, dtype="f8")
     there = cuda.to_device(data, stream=stream)
     stream.add_callback(lambda *unused: time.sleep(0.05))
-    combined(there, 1.0, out=there, stream=stream)
+    double_and_add(there, 1.0, out=there, stream=stream)
     result = there.copy_to_host(new_pages(data.nbytes).view("f8"), stream=stream)
     np.testing.assert_array_equal(result, data * 2 + 1)
 

@@ -36,7 +36,7 @@ def random_view(rng, shape, dtype):
     return noise(rng, extents, dtype), tuple(index), inverse
 
 
-def seen(base, index, axes):
+def view_of(base, index, axes):
     view = base[index] if index else base
     return view.transpose(axes) if axes else view
 
@@ -53,35 +53,35 @@ def test_transfers_of_random_strides_match_numpy(seed, streamed):
         dtype = rng.choice(DTYPES)
         host, device = random_view(rng, shape, dtype), random_view(rng, shape, dtype)
         there = cuda.to_device(device[0])
-        view = seen(there, *device[1:])
+        view = view_of(there, *device[1:])
 
-        _core.DeviceArray._write(view, seen(*host), stream)  # host to device
+        _core.DeviceArray._write(view, view_of(*host), stream)  # host to device
         expected = device[0].copy()
-        seen(expected, *device[1:])[...] = seen(*host)
+        view_of(expected, *device[1:])[...] = view_of(*host)
         if streamed:
             stream.synchronize()
         assert there.copy_to_host().tobytes() == expected.tobytes()
 
         target = random_view(rng, shape, dtype)
         wanted = target[0].copy()
-        seen(wanted, *target[1:])[...] = seen(*host)
-        _core.DeviceArray._read(view, seen(*target), stream)  # device to host
+        view_of(wanted, *target[1:])[...] = view_of(*host)
+        _core.DeviceArray._read(view, view_of(*target), stream)  # device to host
         if streamed:
             stream.synchronize()
         assert target[0].tobytes() == wanted.tobytes()
 
         other = random_view(rng, shape, dtype)
         source = cuda.to_device(other[0])
-        _core.DeviceArray._copy(seen(source, *other[1:]), view, stream)  # on the device
+        _core.DeviceArray._copy(view_of(source, *other[1:]), view, stream)  # on the device
         wanted = other[0].copy()
-        seen(wanted, *other[1:])[...] = seen(*host)
+        view_of(wanted, *other[1:])[...] = view_of(*host)
         if streamed:
             stream.synchronize()
         assert source.copy_to_host().tobytes() == wanted.tobytes()
 
         element = noise(rng, (), dtype) if rng.random() < 0.7 else np.zeros((), dtype)
         _core.DeviceArray._fill(view, element, stream)
-        seen(expected, *device[1:])[...] = element
+        view_of(expected, *device[1:])[...] = element
         if streamed:
             stream.synchronize()
         assert there.copy_to_host().tobytes() == expected.tobytes()

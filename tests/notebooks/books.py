@@ -53,15 +53,15 @@ def code_cells(book):
 def assessed(book):
     """Returns the names of the exercises that a notebook's cells give to the judge, and of the
     tasks of a lesson."""
-    return _calls("assess|check", book)
+    return _calls_of("assess|check", book)
 
 
 def tasks(book):
     """Returns the names of the tasks alone."""
-    return _calls("check", book)
+    return _calls_of("check", book)
 
 
-def _calls(functions, book):
+def _calls_of(functions, book):
     return [
         found
         for cell in code_cells(book)
@@ -78,7 +78,7 @@ def solutions(path):
     return {parts[i]: parts[i + 1].strip() for i in range(1, len(parts), 2)}
 
 
-def filled(book, path):
+def fill_with_solutions(book, path):
     """Returns the notebook with the solutions in its cells."""
     answers = solutions(path)
     cells = [

@@ -75,7 +75,7 @@ def store(path, kernels):
     kept, before = [], None
     for cell in book["cells"]:
         if cell["cell_type"] == "code":
-            cell["outputs"] = _tidied(ran[cell["id"]]["outputs"])
+            cell["outputs"] = _normalized_outputs(ran[cell["id"]]["outputs"])
             cell["execution_count"] = ran[cell["id"]]["execution_count"]
         stale = is_recorded(cell) and (
             before is None or cell["metadata"].get("program") != digest(books.source(before))
@@ -88,12 +88,12 @@ def store(path, kernels):
     write(book, path)
 
 
-def _tidied(outputs):
+def _normalized_outputs(outputs):
     """Returns the outputs, without those that were cleared."""
-    return [_tidy(output) for output in outputs if output.get("data") != {}]
+    return [_normalize_output(output) for output in outputs if output.get("data") != {}]
 
 
-def _tidy(output):
+def _normalize_output(output):
     """Returns the output without the parts that differ in each run, divided into lines as Jupyter
     does."""
     output.get("metadata", {}).pop("execution", None)
@@ -146,7 +146,7 @@ def record(paths, file, seconds):
             except BaseException:
                 print(books.name(path), cell["id"], traceback.format_exc(limit=-3), sep="\n")
                 break
-            drawn = _drawn()
+            drawn = _open_figures()
             if is_measured(cell):
                 cells[cell["id"]] = {
                     "program": digest(text), "text": said.getvalue(), "pictures": drawn,
@@ -155,7 +155,7 @@ def record(paths, file, seconds):
         file.write_text(json.dumps(taken))
 
 
-def _drawn():
+def _open_figures():
     """Returns the figures that are there, as PNG in base64, and closes them."""
     import matplotlib.pyplot as plt
 
@@ -168,7 +168,7 @@ def _drawn():
     return pictures
 
 
-def place(paths, file):
+def insert_outputs(paths, file):
     """Inserts the recorded outputs below their cells, if these are unchanged."""
     taken = json.loads(file.read_text())
     for path in paths:
@@ -183,12 +183,14 @@ def place(paths, file):
             made.append(cell)
             recorded = cells.get(cell["id"])
             if recorded and recorded["program"] == digest(books.source(cell)):
-                made.append(_below(cell, taken["device"], recorded["text"], recorded["pictures"]))
+                made.append(
+                    _cell_with_output(cell, taken["device"], recorded["text"], recorded["pictures"])
+                )
         book["cells"] = made
         write(book, path)
 
 
-def _below(cell, device, text, pictures):
+def _cell_with_output(cell, device, text, pictures):
     """Returns the cell with a GPU's output."""
     parts = [f"**Recorded on {device}**, not on yours: the output of the cell above."]
     if text.strip():
@@ -218,7 +220,7 @@ def main():
     if given.record:
         record(paths, given.record, given.seconds)
     elif given.recorded:
-        place(paths, given.recorded)
+        insert_outputs(paths, given.recorded)
     else:
         os.environ["NUMBALITE_DRIVER"] = "sim"
         kernels = books.Kernels()

@@ -71,7 +71,7 @@ def test_stale_results_are_noticed(tmp_path, monkeypatch):
     said = {"program": outputs.digest("1 + 1"), "text": "2", "pictures": []}
     recording.write_text(json.dumps({"device": "a GPU", "books": {"book": {"a": said}}}))
     monkeypatch.setattr(books, "FOLDER", tmp_path)
-    outputs.place([path], recording)
+    outputs.insert_outputs([path], recording)
     book = books.read(path)
     assert outputs.problems(book) == [] and "on a GPU" in books.source(book["cells"][1])
     book["cells"][0]["source"] = ["1 + 2"]
@@ -106,7 +106,7 @@ def test_it_runs(path, kernels):
     book = books.read(path)
     if kernels is None and books.uses_magic(book):
         pytest.skip("its magic words need IPython, which is not installed")
-    verdicts = books.run(books.filled(book, path), path, kernels)
+    verdicts = books.run(books.fill_with_solutions(book, path), path, kernels)
     assert [name for name, _, _ in verdicts] == books.assessed(book)
     for _, passed, text in verdicts:
         assert passed, text

@@ -243,7 +243,7 @@ LEVEL = "module"
 ONLY_GLOBAL = 1
 
 
-def look(function, *names):
+def scope_values(function, *names):
     """Called as a decorator would be."""
     scope = scope_of(function, names)
     return [scope.get(name) for name in names]
@@ -261,7 +261,7 @@ def test_locals_of_the_enclosing_functions_come_first():
             "text"
 
         assert inner_only
-        return look(kernel, "LEVEL", "inner_only", "outer_only", "ONLY_GLOBAL", "missing")
+        return scope_values(kernel, "LEVEL", "inner_only", "outer_only", "ONLY_GLOBAL", "missing")
 
     assert inner() == ["inner", 3, 2, 1, None] and LEVEL and outer_only
 
@@ -275,7 +275,7 @@ def test_a_class_body_is_no_scope():
         def kernel(self):
             "text"
 
-        found = look(kernel, "LEVEL")
+        found = scope_values(kernel, "LEVEL")
 
     assert Holder.found == [LEVEL]
 
@@ -291,7 +291,7 @@ def test_a_function_from_elsewhere_sees_its_own_scope():
 
     kernel, _ = make()
     LEVEL = "caller"
-    assert look(kernel, "LEVEL") == ["module"] and LEVEL
+    assert scope_values(kernel, "LEVEL") == ["module"] and LEVEL
 
 
 def test_only_what_the_source_names_is_kept():
@@ -310,7 +310,7 @@ def test_loop_variables_are_taken_as_they_are():
         def kernel():
             "text"
 
-        found += look(kernel, "n")
+        found += scope_values(kernel, "n")
     assert found == [0, 1, 2] and n == 2
 
 

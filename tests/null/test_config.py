@@ -9,7 +9,7 @@ from numbalite import config
 
 
 @pytest.fixture(autouse=True)
-def clean(monkeypatch):
+def clean_environment(monkeypatch):
     for name in list(os.environ):
         if name.startswith(("NUMBALITE_", "NUMBA_")):
             monkeypatch.delenv(name)
@@ -35,7 +35,7 @@ def test_assignment_overrides_the_environment(monkeypatch):
 
 
 @pytest.fixture
-def assigned():
+def restore_config():
     """Assignments in a test are undone after it."""
     before = dict(vars(config))
     yield
@@ -43,7 +43,7 @@ def assigned():
         delattr(config, name)
 
 
-@pytest.mark.usefixtures("assigned")
+@pytest.mark.usefixtures("restore_config")
 def test_assigned_values_are_what_the_environment_would_give():
     for name, given, value in [
         ("DRIVER", " SIM ", "sim"), ("ENABLE_CUDASIM", 1, True), ("DISABLE_CACHE", "off", False),
@@ -69,7 +69,7 @@ def test_assigned_values_are_what_the_environment_would_give():
     assert "DRIVER" not in vars(config)
 
 
-@pytest.mark.usefixtures("assigned")
+@pytest.mark.usefixtures("restore_config")
 def test_numbas_variables_are_there():
     config.CUDA_ENABLE_PYNVJITLINK = True  # as NVIDIA's lessons begin
     config.CUDA_ENABLE_MINOR_VERSION_COMPATIBILITY = 1
@@ -79,7 +79,7 @@ def test_numbas_variables_are_there():
     assert config.NUM_THREADS == config.NUMBA_NUM_THREADS == 3
 
 
-@pytest.mark.usefixtures("assigned")
+@pytest.mark.usefixtures("restore_config")
 @pytest.mark.parametrize(
     "name, value, expected",
     [
@@ -98,7 +98,7 @@ def test_assigned_values_that_make_no_sense(name, value, expected):
     assert name not in vars(config)
 
 
-@pytest.mark.usefixtures("assigned")
+@pytest.mark.usefixtures("restore_config")
 def test_unknown_names_are_not_assigned():
     with pytest.raises(AttributeError, match="no 'NUM_THREAD'; did you mean NUM_THREADS"):
         config.NUM_THREAD = 4

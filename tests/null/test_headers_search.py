@@ -15,7 +15,7 @@ from numbalite.cxx.slip import Lines, Slip
 
 
 @pytest.fixture(autouse=True)
-def nowhere(monkeypatch, tmp_path):
+def machine_without_toolkit(monkeypatch, tmp_path):
     """A machine without any toolkit; tests install a fake one."""
     for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH", "NUMBALITE_NVRTC",
                  "NUMBALITE_INCLUDE_PATH"):  # fmt: skip

@@ -25,7 +25,7 @@ def context(draw, file, line):
     )
 
 
-def note(draw, file):
+def random_note(draw, file):
     number = draw.choice([3326, 3453, 9999])
     return f"{file}({draw.randint(1, 99)}): note #{number}-D: {draw.choice(['the final comparison was 1 == 2', 'declared here'])}\n{draw.choice(SHOWN)}"
 
@@ -38,7 +38,7 @@ def test_error_in_a_header_is_at_the_users_line(seed):
     file = draw.choice(FILES)
     led = [context(draw, draw.choice(own), draw.randint(1, 400)) for _ in range(draw.randint(0, 2))]
     led.append(context(draw, file, 1234))
-    notes = [note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
+    notes = [random_note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
     between = draw.randint(0, len(notes))
     parts = [
         f'{draw.choice(own)}(153): error: static assertion failed with "one index"',
@@ -57,7 +57,7 @@ def test_error_in_the_users_file_keeps_its_line(seed):
     draw = random.Random(seed)
     own = sorted(headers.in_memory())
     first = f"lesson.py(15): error: no operator matches\n            operand types are: int = float\n{SHOWN[1]}"
-    notes = [note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
+    notes = [random_note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
     mine = "lesson.py(3): note #1234-D: declared here\n  int x;\n      ^"
     led = context(draw, "lesson.py", 40)
     text = nvrtclog.at_the_users_line("\n".join([first, *notes, led, mine]), FILES)

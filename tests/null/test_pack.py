@@ -37,7 +37,7 @@ def test_images_are_read_as_they_were_written(folder, monkeypatch, block):
     written = entries(40)
     pack.write(folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
     read = pack.Pack((folder / "a.pack").read_bytes())
-    assert len(read) == 40 and read.digest == pack.contents()
+    assert len(read) == 40 and read.digest == pack.digest_of_sources()
     for key, expected in random.Random(block).sample(written, 40):
         assert read.get(key) == expected
     assert read.get(cache.digest("another")) is None
@@ -96,6 +96,6 @@ def test_a_pack_of_other_files_is_ignored(folder, monkeypatch):
     pack.write(folder / "sm_90.pack", [(pack.key_of(source), image(3))])
     assert pack.load(source, TARGET) is not None
     pack._for_target.cache_clear()
-    monkeypatch.setattr(pack, "contents", lambda: bytes(16))
+    monkeypatch.setattr(pack, "digest_of_sources", lambda: bytes(16))
     assert pack.load(source, TARGET) is None
     assert pack.load(source, ("sim",)) is None

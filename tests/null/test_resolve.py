@@ -58,13 +58,13 @@ def numpy_ufunc():
     return make
 
 
-def ours(loops, nin, inputs, outputs=(), **options):
+def resolve_dtypes(loops, nin, inputs, outputs=(), **options):
     found = [tuple(np.dtype(t) for t in loop) for loop in loops]
     request = resolve.Request(Ufunc(nin, len(loops[0]) - nin), inputs, outputs, **options)
     return resolve.choose(request, found)
 
 
-def outcome(call, *args, **options):
+def result_or_error(call, *args, **options):
     """Returns the dtypes, or the class and text of the error."""
     try:
         return call(*args, **options)
@@ -100,8 +100,8 @@ def test_type_resolution_matches_numpy(numpy_ufunc, seed):
             if casting in ("no", "equiv") and any(t in WEAK for t in inputs):
                 continue  # NumPy crashes
             out = np.dtype(rng.choice(CODES)) if rng.random() < 0.3 else None
-            want = outcome(theirs.resolve_dtypes, (*inputs, out), casting=casting)
-            got = outcome(ours, loops, nin, inputs, (out,), casting=casting)
+            want = result_or_error(theirs.resolve_dtypes, (*inputs, out), casting=casting)
+            got = result_or_error(resolve_dtypes, loops, nin, inputs, (out,), casting=casting)
             if want[0] == "TypeError" and casting in ("same_kind", "unsafe"):
                 converting = loops_for_arrays(loops, inputs)
                 if len(converting) == 1:  # numba's rule for scalars, where NumPy has no loop
@@ -140,8 +140,8 @@ def test_resolution_with_a_signature_matches_numpy(numpy_ufunc, seed):
             )
             if rng.random() < 0.5:
                 fixed = (None,) * nin + fixed[nin:]
-            want = outcome(theirs.resolve_dtypes, (*inputs, None), signature=fixed)
-            got = outcome(ours, loops, nin, inputs, signature=fixed)
+            want = result_or_error(theirs.resolve_dtypes, (*inputs, None), signature=fixed)
+            got = result_or_error(resolve_dtypes, loops, nin, inputs, signature=fixed)
             assert got == want, (loops, inputs, fixed)
 
 
@@ -152,7 +152,7 @@ def test_real_functions_of_numpy():
         for a in CODES:
             for b in CODES:
                 inputs = np.dtype(a), np.dtype(b)
-                want = outcome(function.resolve_dtypes, (*inputs, None))
-                got = outcome(ours, loops, 2, inputs)
+                want = result_or_error(function.resolve_dtypes, (*inputs, None))
+                got = result_or_error(resolve_dtypes, loops, 2, inputs)
                 if isinstance(want[0], np.dtype) and not isinstance(got[0], str):
                     assert np.can_cast(want[0], got[0]) or got == want, (function, a, b)

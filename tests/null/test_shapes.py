@@ -63,7 +63,7 @@ def test_minus_one_is_resolved():
 def test_broadcast_strides_match_numpy():
     array = np.arange(12).reshape(3, 1, 4)
     for wanted in ((3, 5, 4), (2, 3, 1, 4), (3, 1, 4)):
-        strides = shapes.spread(array.shape, array.strides, wanted)
+        strides = shapes.broadcast_strides(array.shape, array.strides, wanted)
         view = np.lib.stride_tricks.as_strided(array, wanted, strides)
         np.testing.assert_array_equal(view, np.broadcast_to(array, wanted))
     assert shapes.squeezed_to((1, 1, 3), (3,)) == (3,)

@@ -19,7 +19,7 @@ def instrumented(body, kind=".visible .entry k(.param .u64 a)", more=""):
     return stoppable.instrument(ptx)
 
 
-def count(body, **how):
+def count_checks(body, **how):
     return len(instrumented(body, **how)[1])
 
 
@@ -43,7 +43,7 @@ def count(body, **how):
     ],
 )
 def test_each_backward_branch_has_a_test(body, tests):
-    assert count(body) == tests
+    assert count_checks(body) == tests
 
 
 def test_a_kernel_without_loops_is_unchanged():

@@ -10,7 +10,7 @@ from numbalite.tuning import search
 SPACES = 60
 
 
-def landscape(seed):
+def random_landscape(seed):
     """Returns (coordinates, times) of a random space: a bowl, an interaction of two constants, and
     a cliff."""
     rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def run_search(points, times, start, budget):
 def test_finds_faster_variants_than_random_ones():
     near = random_near = 0
     for seed in range(SPACES):
-        points, times = landscape(seed)
+        points, times = random_landscape(seed)
         rng = np.random.default_rng(seed)
         budget = max(10, len(times) // 10)
         rows, best = run_search(points, times, int(rng.integers(len(times))), budget)
@@ -57,12 +57,12 @@ def test_finds_faster_variants_than_random_ones():
 
 
 def test_begins_with_the_given_variant():
-    points, times = landscape(1)
+    points, times = random_landscape(1)
     assert run_search(points, times, 7, 5)[0][0] == 7
 
 
 def test_variants_that_fail_do_not_count():
-    points, times = landscape(2)
+    points, times = random_landscape(2)
     launched = []
 
     def measured(row):

@@ -9,11 +9,11 @@ from numbalite.ufuncs import element
 K = 2.5
 
 
-def one(x):
+def times_k(x):
     "return K * x;"
 
 
-def two(x, y):
+def copy_first(x, y):
     "y[0] = x[0];"
 
 
@@ -24,47 +24,49 @@ def assert_refused(error, words, make):
 
 @pytest.mark.parametrize("target", ["cuda", "cpu", "parallel"])
 def test_invalid_arguments_of_vectorize_raise(target):
-    def of(*given, function=one, **more):
+    def decorate(*given, function=times_k, **more):
         return lambda: vectorize(*given, target=target, **more)(function)
 
-    assert_refused(errors.SignatureError, "1 parameter, .* has 2", of(["f4(f4, f4)"]))
-    assert_refused(errors.SignatureError, "guvectorize", of(["f4(f4[:])"]))
-    assert_refused(errors.SignatureError, "returns nothing", of(["void(f4)"]))
-    assert_refused(errors.SignatureError, "twice", of(["f4(f4)", "f8(f4)"]))
+    assert_refused(errors.SignatureError, "1 parameter, .* has 2", decorate(["f4(f4, f4)"]))
+    assert_refused(errors.SignatureError, "guvectorize", decorate(["f4(f4[:])"]))
+    assert_refused(errors.SignatureError, "returns nothing", decorate(["void(f4)"]))
+    assert_refused(errors.SignatureError, "twice", decorate(["f4(f4)", "f8(f4)"]))
     assert_refused(
-        errors.SignatureError, "different numbers", of(["f4(f4)", "UniTuple(f8, 2)(f8)"])
+        errors.SignatureError, "different numbers", decorate(["f4(f4)", "UniTuple(f8, 2)(f8)"])
     )
-    assert_refused(errors.SignatureError, "not a type", of(["flot(f4)"]))
-    assert_refused(TypeError, "did you mean fastmath", of(["f4(f4)"], fastmaths=True))
-    assert_refused(TypeError, "object mode", of(["f4(f4)"], forceobj=True))
-    assert_refused(ValueError, "reorderable", of(["f4(f4)"], identity="none"))
-    assert_refused(TypeError, "name= and args= go with source=", of(["f4(f4)"], name="f"))
-    assert_refused(TypeError, "a list is not possible", of(["f4(f4)"], function=lambda x: [x]))
-    assert_refused(TypeError, "whose body is a string", of(["f4(f4)"], function=3))
+    assert_refused(errors.SignatureError, "not a type", decorate(["flot(f4)"]))
+    assert_refused(TypeError, "did you mean fastmath", decorate(["f4(f4)"], fastmaths=True))
+    assert_refused(TypeError, "object mode", decorate(["f4(f4)"], forceobj=True))
+    assert_refused(ValueError, "reorderable", decorate(["f4(f4)"], identity="none"))
+    assert_refused(TypeError, "name= and args= go with source=", decorate(["f4(f4)"], name="f"))
+    assert_refused(
+        TypeError, "a list is not possible", decorate(["f4(f4)"], function=lambda x: [x])
+    )
+    assert_refused(TypeError, "whose body is a string", decorate(["f4(f4)"], function=3))
 
 
 def test_invalid_arguments_of_guvectorize_raise():
-    def of(*given, **more):
-        return lambda: guvectorize(*given, **more)(two)
+    def decorate(*given, **more):
+        return lambda: guvectorize(*given, **more)(copy_first)
 
-    assert_refused(TypeError, "needs the layout", of(["void(f4[:], f4[:])"]))
+    assert_refused(TypeError, "needs the layout", decorate(["void(f4[:], f4[:])"]))
     assert_refused(
-        errors.SignatureError, "cannot return values", of(["f4(f4[:], f4[:])"], "(n)->()")
+        errors.SignatureError, "cannot return values", decorate(["f4(f4[:], f4[:])"], "(n)->()")
     )
-    assert_refused(errors.SignatureError, "2 parameters", of(["void(f4[:])"], "(n)->()"))
-    assert_refused(ValueError, 'block=True is for target="cuda"', of("(n)->()", block=True))
-    assert_refused(ValueError, "no parameter 'z'", of("(n)->()", writable_args=("z",)))
-    assert_refused(ValueError, "1 is not an input", of("(n)->()", writable_args=(1,)))
-    assert_refused(TypeError, "by name or number", of("(n)->()", writable_args="x"))
-    const = of(["void(const f4[:], f4[:])"], "(n)->()", writable_args=(0,))
+    assert_refused(errors.SignatureError, "2 parameters", decorate(["void(f4[:])"], "(n)->()"))
+    assert_refused(ValueError, 'block=True is for target="cuda"', decorate("(n)->()", block=True))
+    assert_refused(ValueError, "no parameter 'z'", decorate("(n)->()", writable_args=("z",)))
+    assert_refused(ValueError, "1 is not an input", decorate("(n)->()", writable_args=(1,)))
+    assert_refused(TypeError, "by name or number", decorate("(n)->()", writable_args="x"))
+    const = decorate(["void(const f4[:], f4[:])"], "(n)->()", writable_args=(0,))
     assert_refused(errors.SignatureError, "which is not const", const)
-    assert_refused(TypeError, "no option 'fastmth'", of("(n)->()", fastmth=True))
-    assert_refused(ValueError, "cuda, cpu, parallel", of("(n)->()", target="tpu"))
+    assert_refused(TypeError, "no option 'fastmth'", decorate("(n)->()", fastmth=True))
+    assert_refused(ValueError, "cuda, cpu, parallel", decorate("(n)->()", target="tpu"))
 
 
 def test_the_function_in_all_its_forms():
-    made = element.element_function(one)
-    assert element.from_body(made) and element.arity(made) == 1 and made.name == "one"
+    made = element.element_function(times_k)
+    assert element.from_body(made) and element.arity(made) == 1 and made.name == "times_k"
     assert element.element_function(made) is made
     local = 3
     made = element.element_function(source="local * x + K * y", args="x, y")
@@ -84,19 +86,21 @@ def test_the_function_in_all_its_forms():
     )
     assert element.arity(made) is None and element.plain_name(made) == "f"
     signature = types.float32(types.float32)
-    assert element.typed(element.element_function(one), signature).signatures == (signature,)
+    assert element.typed(element.element_function(times_k), signature).signatures == (signature,)
     assert_refused(errors.SignatureError, "2 parameters", lambda: element.typed(
-        element.element_function(two), signature))  # fmt: skip
+        element.element_function(copy_first), signature))  # fmt: skip
 
 
 def test_invalid_functions_raise():
-    def of(**given):
+    def make_element_function(**given):
         return lambda: element.element_function(**given)
 
-    assert_refused(TypeError, "no function was found", of(source="x + y"))
-    assert_refused(TypeError, "empty", of(source=" ", args="x"))
-    assert_refused(TypeError, "names of parameters", of(source="x", args="x, 3"))
-    assert_refused(TypeError, "twice", of(source="x", args="x, x"))
-    assert_refused(TypeError, "word of C", of(source="x", args="float"))
-    assert_refused(TypeError, "no name for a function", of(source="x", args="x", name="a b"))
-    assert_refused(TypeError, "not both", of(function=one, source="x"))
+    assert_refused(TypeError, "no function was found", make_element_function(source="x + y"))
+    assert_refused(TypeError, "empty", make_element_function(source=" ", args="x"))
+    assert_refused(TypeError, "names of parameters", make_element_function(source="x", args="x, 3"))
+    assert_refused(TypeError, "twice", make_element_function(source="x", args="x, x"))
+    assert_refused(TypeError, "word of C", make_element_function(source="x", args="float"))
+    assert_refused(
+        TypeError, "no name for a function", make_element_function(source="x", args="x", name="a b")
+    )
+    assert_refused(TypeError, "not both", make_element_function(function=times_k, source="x"))

@@ -2,7 +2,7 @@
 templates, structs, rows, bytes, tables, cooperative groups."""
 
 import numpy as np
-from pairs.form import counts, fresh, ints, pair, upto, zeros
+from pairs.form import counts, ints, pair, uninitialized_array, upto, zeros
 
 N = 64  # threads of a block
 
@@ -245,7 +245,7 @@ def halo_at_the_ends(x: upto(2 * N), y: zeros(2 * N)):
 
 
 @pair("unwritten", array="sums", grid=1, block=N, expect=lambda a: {"sums": a.sum(0)})
-def sums_that_begin_with_anything(a: upto(4 * N).reshape(4, N), sums: fresh(N)):
+def sums_that_begin_with_anything(a: upto(4 * N).reshape(4, N), sums: uninitialized_array(N)):
     """
     int j = grid<1>();
     sums[j] = 0;                                      //+

@@ -288,7 +288,7 @@ def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
 
 
-def fresh(*shape, dtype=np.float32):
+def uninitialized_array(*shape, dtype=np.float32):
     """Returns an uninitialized device array."""
 
     def make(_):

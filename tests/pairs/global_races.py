@@ -114,7 +114,7 @@ def counter_among_the_variables_of_the_module(x: floats(128), out: counts(1)):
     """
 
 
-@pair("race", array="state", grid=1, block=32, expect=lambda: steps(32))
+@pair("race", array="state", grid=1, block=32, expect=lambda: last_states(32))
 def random_state_shared_by_threads(
     state: np.arange(1, 33, dtype=np.uint32), out: zeros(32, dtype=np.uint32)
 ):
@@ -129,7 +129,7 @@ def random_state_shared_by_threads(
     """
 
 
-def steps(n):
+def last_states(n):
     s = np.arange(1, n + 1, dtype=np.uint32)
     for _ in range(3):
         s = s * np.uint32(1664525) + np.uint32(1013904223)

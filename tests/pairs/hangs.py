@@ -56,7 +56,7 @@ def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: cou
     """
 
 
-@pair("hang", grid=1, block=1, expect=lambda n: [steps(k) for k in n])
+@pair("hang", grid=1, block=1, expect=lambda n: [collatz_steps(k) for k in n])
 def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: counts(2)):
     """
     for (int i = 0; i < 2; ++i) {
@@ -70,7 +70,7 @@ def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: counts
     """
 
 
-def steps(k):
+def collatz_steps(k):
     count = 0
     while k != 1:
         k = 3 * k + 1 if k % 2 else k // 2

@@ -1,7 +1,7 @@
 """Kernels of students and researchers: images, particles, statistics, and random numbers."""
 
 import numpy as np
-from pairs.form import counts, floats, fresh, ints, pair, zeros
+from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
 
 N = 64
 TILE = 8
@@ -167,7 +167,7 @@ def places_in_cells_without_an_atomic(
 
 @pair("unwritten", array="next", grid=1, block=N, expect=lambda key: np.bincount(key, minlength=4))
 def lists_whose_heads_are_not_set(
-    key: ints(N, below=4), next: fresh(N, dtype=np.int32), out: counts(4)
+    key: ints(N, below=4), next: uninitialized_array(N, dtype=np.int32), out: counts(4)
 ):
     """
     __shared__ int head[4];
@@ -310,7 +310,9 @@ def is_uniform(a):
 
 
 @pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
-def random_states_that_nobody_starts(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+def random_states_that_nobody_starts(
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+):
     """
     #include <curand_kernel.h>
     __global__ void draw(curandState* states, float* out) {
@@ -323,7 +325,7 @@ def random_states_that_nobody_starts(states: fresh(WALKERS, dtype=CURAND), out: 
 
 @pair("unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
 def random_states_that_are_not_written_back(
-    states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
 ):
     """
     #include <curand_kernel.h>
@@ -339,7 +341,9 @@ def random_states_that_are_not_written_back(
 
 
 @pair("memory", array="states", grid=2, block=20, key=is_uniform, expect=lambda: True)
-def more_walkers_than_random_states(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+def more_walkers_than_random_states(
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+):
     """
     #include <curand_kernel.h>
     __global__ void draw(curandState* states, float* out) {
@@ -353,7 +357,9 @@ def more_walkers_than_random_states(states: fresh(WALKERS, dtype=CURAND), out: z
 
 
 @pair("race", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
-def one_random_state_for_all_walkers(states: fresh(WALKERS, dtype=CURAND), out: zeros(WALKERS)):
+def one_random_state_for_all_walkers(
+    states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros(WALKERS)
+):
     """
     #include <curand_kernel.h>
     __global__ void draw(curandState* states, float* out) {

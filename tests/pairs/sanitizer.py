@@ -75,7 +75,7 @@ def use_exact_memory():
     cuda.set_memory_manager(Exact)
 
 
-def here(names, right):
+def run_in_this_process(names, right):
     """Launches the kernels of these pairs in this process. For each, prints a line with a keyword for the outcome and
     the message."""
     from pairs.themes import PAIRS
@@ -280,7 +280,7 @@ def summary(gpu, simulator):
     return lines
 
 
-def each(gpu, simulator):
+def table_of_pairs(gpu, simulator):
     """Rows of markdown, one for each pair."""
     lines = ["| pair | simulator | compute-sanitizer | the GPU alone |", "|---|---|---|---|"]
     for theme in dict.fromkeys(row["theme"] for row in simulator.values()):
@@ -305,7 +305,7 @@ def _verdict(row, what):
 
 def print_table(arguments):
     gpu, simulator = (json.loads(pathlib.Path(p).read_text()) for p in arguments.results)
-    print("\n".join([*summary(gpu, simulator), "", *each(gpu, simulator)]))
+    print("\n".join([*summary(gpu, simulator), "", *table_of_pairs(gpu, simulator)]))
 
 
 def main():
@@ -314,7 +314,7 @@ def main():
     command = commands.add_parser("here")
     command.add_argument("which", choices=["wrong", "right"])
     command.add_argument("names", nargs="+")
-    command.set_defaults(do=lambda given: here(given.names, given.which == "right"))
+    command.set_defaults(do=lambda given: run_in_this_process(given.names, given.which == "right"))
     command = commands.add_parser("gpu")
     command.add_argument("--out", default="gpu.json")
     command.add_argument("--texts", help="a file for what the tools say")

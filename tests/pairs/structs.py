@@ -1,7 +1,7 @@
 """Pixels, vectors and other structs, bit-fields, and memory that one call clears."""
 
 import numpy as np
-from pairs.form import counts, floats, fresh, ints, pair, zeros
+from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
 
 N = 64
 BINS = 16
@@ -69,7 +69,7 @@ def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros(N, dtype=np.uint8)):
 
 @pair("unwritten", array="rgb", grid=1, block=N, expect=lambda: np.repeat(GREYS, 3).reshape(N, 3))
 def pixels_of_which_half_are_stored(
-    grey: GREYS, rgb: fresh(N, 3, dtype=np.uint8), out: zeros(N, 3, dtype=np.uint8)
+    grey: GREYS, rgb: uninitialized_array(N, 3, dtype=np.uint8), out: zeros(N, 3, dtype=np.uint8)
 ):
     """
     __global__ void to_colour(const unsigned char* grey, unsigned char* rgb, unsigned char* out) {
@@ -98,7 +98,7 @@ def pixels_shifted_in_place(rgb: PIXELS):
 
 @pair("memory", array="to", grid=1, block=N, expect=lambda v: {"to": v})
 def displacements_stored_one_too_far(
-    v: ints(N, 3, below=9, dtype=np.int16), to: fresh(N, 3, dtype=np.int16)
+    v: ints(N, 3, below=9, dtype=np.int16), to: uninitialized_array(N, 3, dtype=np.int16)
 ):
     """
     __global__ void copy(const short* v, short* to) {
@@ -114,7 +114,9 @@ def displacements_stored_one_too_far(
 
 
 @pair("unwritten", array="force", grid=1, block=N, expect=lambda at: at)
-def forces_of_which_half_are_cleared(at: floats(N, 4), force: fresh(N, 4), out: zeros(N, 4)):
+def forces_of_which_half_are_cleared(
+    at: floats(N, 4), force: uninitialized_array(N, 4), out: zeros(N, 4)
+):
     """
     __global__ void forces(const float* at, float* force, float* out) {
         int i = threadIdx.x;
@@ -135,7 +137,9 @@ def forces_of_which_half_are_cleared(at: floats(N, 4), force: fresh(N, 4), out: 
 
 
 @pair("unwritten", array="m", grid=1, block=BINS, expect=lambda x: np.stack([x, 0 * x], 1))
-def moments_of_which_one_is_set(x: floats(BINS), m: fresh(4 * BINS), out: zeros(BINS, 2)):
+def moments_of_which_one_is_set(
+    x: floats(BINS), m: uninitialized_array(4 * BINS), out: zeros(BINS, 2)
+):
     """
     __global__ void moments(const float* x, float* m, float* out) {
         int i = threadIdx.x;
@@ -173,7 +177,7 @@ def summary_of_which_one_field_is_set(x: ints(N, below=99), out: counts(2)):
 
 @pair("unwritten", array="cells", grid=1, block=N, expect=lambda x: x % 8 + 1)
 def flags_of_which_some_are_set(
-    x: ints(N, below=99), cells: fresh(N, dtype=np.int32), out: counts(N)
+    x: ints(N, below=99), cells: uninitialized_array(N, dtype=np.int32), out: counts(N)
 ):
     """
     struct Cell { unsigned kind : 3, seen : 5, count : 24; };
@@ -237,7 +241,7 @@ def memset_by_one_thread_without_barrier(x: ints(N, below=BINS), out: counts(BIN
 
 @pair("unwritten", array="whole", grid=1, block=N, expect=lambda x: np.modf(x)[0] + np.modf(x)[1])
 def whole_parts_of_positive_numbers_alone(
-    x: floats(N, low=-9, high=9), whole: fresh(N), out: zeros(N)
+    x: floats(N, low=-9, high=9), whole: uninitialized_array(N), out: zeros(N)
 ):
     """
     int i = threadIdx.x;
@@ -267,7 +271,7 @@ def exponents_for_half_of_the_numbers(x: floats(N), e: counts(N // 2), out: zero
 
 
 @pair("unwritten", array="head", grid=1, block=N, expect=lambda: {"head": np.arange(N)})
-def heads_of_lists_of_which_half_are_set(head: fresh(N, dtype=np.int32)):
+def heads_of_lists_of_which_half_are_set(head: uninitialized_array(N, dtype=np.int32)):
     """
     int i = threadIdx.x;
     if (i % 2)                                        //-

@@ -4,7 +4,7 @@ import collections
 import itertools
 
 import pytest
-from kit.sample import one
+from kit.sample import one_case
 from pairs.form import Together
 from pairs.themes import KINDS, PAIRS
 
@@ -17,7 +17,7 @@ HANGS = 0.2  # for one that never ends
 # Other mistakes after which a thread waits for ever.
 WAITS = 0.5
 ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
-SEEDS = (None, *one([1, 2, 3]))
+SEEDS = (None, *one_case([1, 2, 3]))
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 

@@ -1,7 +1,7 @@
 """Reads of uninitialized memory: shared, device, and parts of either."""
 
 import numpy as np
-from pairs.form import counts, floats, fresh, ints, pair, zeros
+from pairs.form import counts, floats, ints, pair, uninitialized_array, zeros
 
 N = 64
 BINS = 16
@@ -149,7 +149,7 @@ def table_filled_by_the_first_block_alone(x: floats(4), out: zeros(2 * N)):
 
 
 @pair("unwritten", array="out", grid=1, block=N, expect=lambda x: x, right={"out": zeros(N)})
-def addition_to_an_array_that_is_not_zero(x: floats(N), out: fresh(N)):
+def addition_to_an_array_that_is_not_zero(x: floats(N), out: uninitialized_array(N)):
     """
     int i = grid<1>();
     out[i] += x[i];                                   //!
@@ -164,7 +164,9 @@ def addition_to_an_array_that_is_not_zero(x: floats(N), out: fresh(N)):
     right={"bins": counts(BINS)},
     expect=lambda x: np.bincount(x, minlength=BINS),
 )
-def histogram_in_a_new_array(x: ints(N, below=BINS), bins: fresh(BINS, dtype=np.int32)):
+def histogram_in_a_new_array(
+    x: ints(N, below=BINS), bins: uninitialized_array(BINS, dtype=np.int32)
+):
     """
     __global__ void histogram(const int* x, int* bins) {
         atomicAdd(&bins[x[threadIdx.x]], 1);          //!
@@ -173,7 +175,7 @@ def histogram_in_a_new_array(x: ints(N, below=BINS), bins: fresh(BINS, dtype=np.
 
 
 @pair("unwritten", array="y", grid=1, block=N, expect=lambda x: x[::-1])
-def half_of_an_array_filled(x: floats(N), y: fresh(N), out: zeros(N)):
+def half_of_an_array_filled(x: floats(N), y: uninitialized_array(N), out: zeros(N)):
     """
     int i = grid<1>();
     if (i < N / 2)                                    //-
@@ -185,7 +187,7 @@ def half_of_an_array_filled(x: floats(N), y: fresh(N), out: zeros(N)):
 
 @pair("unwritten", array="first", grid=1, block=8, expect=lambda n: n.cumsum() - n)
 def offsets_whose_first_is_never_set(
-    n: ints(8, below=9), first: fresh(8, dtype=np.int32), out: counts(8)
+    n: ints(8, below=9), first: uninitialized_array(8, dtype=np.int32), out: counts(8)
 ):
     """
     int i = grid<1>();
@@ -199,7 +201,7 @@ def offsets_whose_first_is_never_set(
 
 
 @pair("unwritten", array="a", grid=(2, 2), block=(8, 8), expect=lambda: np.tri(16))
-def triangle_of_which_the_other_half_is_read(a: fresh(16, 16), out: zeros(16, 16)):
+def triangle_of_which_the_other_half_is_read(a: uninitialized_array(16, 16), out: zeros(16, 16)):
     """
     #include "numbalite.cuh"
     __global__ void unit(float* a, float* out) {

@@ -125,18 +125,18 @@ def try_one(path: str, known: dict) -> dict:
         fast = source._replace(
             options=(*source.options, f"-arch=compute_{ARCHITECTURE[0]}0"), opt=True
         )
-        result["nvrtc"] = _said(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
+        result["nvrtc"] = _error_of(lambda: nvrtc.compile(fast, ARCHITECTURE), CompileError)
     if not result["nvrtc"]:
         begun = time.perf_counter()
-        result["sim"] = _said(lambda: hostbuild.compile(source), CompileError)
+        result["sim"] = _error_of(lambda: hostbuild.compile(source), CompileError)
         result["seconds"] = round(time.perf_counter() - begun, 1)
         if "not defined" in result["sim"]:  # PTX may contain such functions, machine code may not
             whole = source._replace(opt=True)
-            result["nvrtc"] = _said(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
+            result["nvrtc"] = _error_of(lambda: nvrtc.compile(whole, ARCHITECTURE), CompileError)
     return result
 
 
-def _said(compile, error):
+def _error_of(compile, error):
     try:
         compile()
     except error as problem:
@@ -202,7 +202,7 @@ def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
-                _work(work, item, reading, writing)
+                _run_worker(work, item, reading, writing)
             os.close(writing)
             running[child] = item, reading
         ready = select.select([reading for _, reading in running.values()], (), ())[0]
@@ -214,7 +214,7 @@ def in_parallel(items: list, work: Callable, jobs: int) -> Iterator[tuple]:
         yield item, json.loads(said) if said else f"the process ended with {status}"
 
 
-def _work(work, item, reading, writing):
+def _run_worker(work, item, reading, writing):
     os.close(reading)
     signal.alarm(_SECONDS)
     try:

@@ -112,7 +112,7 @@ def run(folder, path, macros, given):
     return result
 
 
-def say(**what):
+def report_to_parent(**what):
     print("\x1e" + json.dumps(what), flush=True)
 
 
@@ -135,8 +135,8 @@ def child(folder, name, macros):
         found = np.zeros(1, np.uint64)
         module.nl_suite_find[1, 1](found)
     except CompileError as problem:
-        return say(error=str(problem))
-    say(compiled=True)
+        return report_to_parent(error=str(problem))
+    report_to_parent(compiled=True)
     host = Host(module)
     entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
         int(found[0])
@@ -146,11 +146,11 @@ def child(folder, name, macros):
         names = (ctypes.c_char_p * 2)()
         entry(1, number, ctypes.addressof(names))
         test = f"{names[0].decode()} {types_of(names[1].decode())}"
-        say(tests={test: "begun"})
+        report_to_parent(tests={test: "begun"})
         host.problem = ""
         entry(2, number, None)
-        say(tests={test: host.problem})
-    return say(end=True)
+        report_to_parent(tests={test: host.problem})
+    return report_to_parent(end=True)
 
 
 def types_of(text):

@@ -100,7 +100,7 @@ def report(found):
             if how == "skipped":
                 skipped += 1
                 continue
-            counts = groups[group_of(name, plain(test))]
+            counts = groups[group_of(name, name_of_test(test))]
             added = [counts]
             if counts is groups[None]:
                 has_kernels = name.startswith(("cudapy/", "doc_examples/"))
@@ -113,7 +113,7 @@ def report(found):
         if bad:
             print(f"\n{name}")
         for test, (how, why) in bad.items():
-            print(f"  {plain(test)}: {how}: {why}")
+            print(f"  {name_of_test(test)}: {how}: {why}")
     print("\nThese say nothing of programs (passed / all):")
     for reason in GROUPS:
         print(f"  {groups[reason][0]:4} / {groups[reason][1]:4}  {reason}")
@@ -125,7 +125,7 @@ def report(found):
     print(f"{everything[0]} of all {everything[1]}; {skipped} were skipped")
 
 
-def plain(test):
+def name_of_test(test):
     """Returns the class and the name of a test."""
     return ".".join(test.split(".")[-2:])
 
@@ -155,10 +155,10 @@ class InsideType(type):
     def __getattr__(cls, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return inside(name)
+        return private_class(name)
 
 
-def inside(name):
+def private_class(name):
     """Returns a class of numba's inside; an exception is one."""
     if name.endswith("Error"):
         return type(name, (Exception,), {})
@@ -210,7 +210,7 @@ class InsideModule(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return inside(name)
+        return private_class(name)
 
 
 class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -249,7 +249,7 @@ class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 OUT = os.dup(1)  # tests capture what is printed
 
 
-def say(test, how, why):
+def write_result(test, how, why):
     os.write(OUT, f"\n\x1e{json.dumps([test, (how, why)])}\n".encode())
 
 
@@ -257,7 +257,7 @@ class Result(unittest.TestResult):
     """Prints the outcome of each test as soon as it ends."""
 
     def tell(self, test, how, why=""):
-        say(test.id().removeprefix("numba.cuda.tests."), how, why)
+        write_result(test.id().removeprefix("numba.cuda.tests."), how, why)
 
     def startTest(self, test):
         super().startTest(test)
@@ -330,7 +330,7 @@ def name_inside():
         module = importlib.import_module(place)
         for name in names:
             if not hasattr(module, name):
-                setattr(module, name, inside(name))
+                setattr(module, name, private_class(name))
 
 
 def prepare(folder):
@@ -365,10 +365,10 @@ def run_tests(folder, name):
     try:
         suite = unittest.defaultTestLoader.loadTestsFromName(module)
     except BaseException as problem:
-        say("file", *ending((type(problem), problem, None)))
+        write_result("file", *ending((type(problem), problem, None)))
     else:
         suite.run(Result())
-    say("end", "", "")
+    write_result("end", "", "")
     return 0
 
 

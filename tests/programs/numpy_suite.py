@@ -98,7 +98,7 @@ calls: dict[str, int] = {}
 inside = False  # inside a call on the device: nested calls are not wrapped
 
 
-def goes(value):
+def is_device_compatible(value):
     """Is it an array that the device can hold?"""
     if type(value) is not np.ndarray or not value.dtype.isnative:
         return False
@@ -113,7 +113,7 @@ def goes(value):
 def has_type(dtype):
     """Has the device the type that a `dtype=` argument names?"""
     try:
-        return dtype is None or goes(np.empty(0, dtype))
+        return dtype is None or is_device_compatible(np.empty(0, dtype))
     except TypeError:
         return True  # the function raises
 
@@ -121,7 +121,7 @@ def has_type(dtype):
 def all_go(value):
     """Can the device hold all arrays in the arguments?"""
     if isinstance(value, np.ndarray):
-        return goes(value)
+        return is_device_compatible(value)
     if type(value) is dict:
         return all(map(all_go, value.values())) and has_type(value.get("dtype"))
     return type(value) not in (list, tuple) or len(value) >= LONG or all(map(all_go, value))
@@ -142,7 +142,7 @@ class Moved:
     def there(self, value):
         from numbalite import cuda
 
-        if goes(value):
+        if is_device_compatible(value):
             if id(value) not in self.arrays:
                 self.arrays[id(value)] = value, cuda.to_device(value)
             return self.arrays[id(value)][1]

@@ -44,7 +44,7 @@ def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list
             source=Path(path), options=[*unit.options, *includes], names=names, headers=_HEADERS
         )
     except Exception as problem:
-        return [{**_head(unit, case), "error": _said(problem)} for case in unit.cases]
+        return [{**_head(unit, case), "error": _message_of(problem)} for case in unit.cases]
     return [run_case(unit, case, module, asked, keep) for case in unit.cases]
 
 
@@ -52,7 +52,7 @@ def _head(unit, case):
     return {"unit": unit.name, "kernel": case.kernel, "index": case.index, "within": case.within}
 
 
-def _said(problem):
+def _message_of(problem):
     return f"{type(problem).__name__}: {problem}"[:2000]
 
 
@@ -66,23 +66,25 @@ def run_case(unit, case, module, asked, keep) -> dict:
         kernel = module[case.kernel]
         _launch(kernel, case, values)
     except Exception as problem:
-        said = _said(problem)
+        said = _message_of(problem)
         return {**result, "error": said, "known": bool(case.finds) and case.finds in said}
     result["seconds"] = round(time.perf_counter() - began, 3)
     arrays = [values[i] for i in case.written]
     result["hashes"] = [hashlib.sha256(a.tobytes()).hexdigest() for a in arrays]
     result["open"] = case.oracle is None
-    result["wrong"] = judge(case, case.read(case.values(unit.name)), case.read(values))
+    result["wrong"] = difference_from_expected(
+        case, case.read(case.values(unit.name)), case.read(values)
+    )
     if keep:
         name = f"{keep}.{os.getpid()}.{case.index}.npz"
         np.savez(name, *arrays)
         result["arrays"] = name
     if asked.checks:
-        result["found"] = _found(kernel, case, case.values(unit.name))
+        result["found"] = _find_errors(kernel, case, case.values(unit.name))
     if asked.exact:
-        result["races"] = _found(kernel, case, case.values(unit.name), "race")
+        result["races"] = _find_errors(kernel, case, case.values(unit.name), "race")
         search = cuda.checks("race", exact=True, budget=asked.budget)
-        result["exact"] = _found(kernel, case, case.values(unit.name), search=search)
+        result["exact"] = _find_errors(kernel, case, case.values(unit.name), search=search)
         result["verdict"] = search.verdict.kind
     return result
 
@@ -95,7 +97,7 @@ def _launch(kernel, case, values):
     cuda.synchronize()
 
 
-def _found(kernel, case, values, *kinds, search=None):
+def _find_errors(kernel, case, values, *kinds, search=None):
     from numbalite import cuda
     from numbalite.errors import KernelError
 
@@ -105,11 +107,11 @@ def _found(kernel, case, values, *kinds, search=None):
     except KernelError as problem:
         return str(problem)[:1500]
     except Exception as problem:
-        return _said(problem)
+        return _message_of(problem)
     return ""
 
 
-def judge(case: described.Case, before: list, after: list) -> str:
+def difference_from_expected(case: described.Case, before: list, after: list) -> str:
     """Returns the difference from the expected results, or an empty string."""
     if case.oracle is None:
         return "" if case.finds else "nothing is expected"

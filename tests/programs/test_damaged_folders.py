@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from kit import damage
-from kit.together import once
+from kit.together import make_folder_once
 
 from numbalite.compilers import cccl
 
@@ -49,16 +49,16 @@ print("right")
 
 
 @pytest.fixture(params=["clang++", "g++"])
-def warm(request, run_python, tmp_path, tmp_path_factory):
+def warm_cache(request, run_python, tmp_path, tmp_path_factory):
     """Returns a cache that contains every kind of file: a copy of a cache that is created once."""
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
 
     def make(folder):
         run(run_python, request.param, folder / "cache", 5)
-        assert len(damage.kept(folder / "cache")) > 9
+        assert len(damage.find_files(folder / "cache")) > 9
 
-    folder = once(tmp_path_factory, f"damaged_{request.param}", make)
+    folder = make_folder_once(tmp_path_factory, f"damaged_{request.param}", make)
     shutil.copytree(folder / "cache", tmp_path / "cache")
     return request.param, tmp_path / "cache"
 
@@ -70,14 +70,14 @@ def run(run_python, compiler, cache, salt, *between):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damaged_before_a_program(warm, run_python, seed):
-    compiler, cache = warm
+def test_damaged_before_a_program(warm_cache, run_python, seed):
+    compiler, cache = warm_cache
     damage.damage(cache, seed)
     run(run_python, compiler, cache, 10_000)
     run(run_python, compiler, cache, 20_000)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damaged_while_a_program_runs(warm, run_python, seed):
-    compiler, cache = warm
+def test_damaged_while_a_program_runs(warm_cache, run_python, seed):
+    compiler, cache = warm_cache
     run(run_python, compiler, cache, 10_000, damage.__file__, cache, seed)

@@ -328,7 +328,7 @@ def clear():
     for things in (arrays, streams, events, hosts, graphs, others):
         things.items.clear()
     cudaufunc._casts.clear()
-    traced.forget()
+    traced.drop_traces()
     for number in range(DEVICES):
         with cuda.gpus[number]:
             cuda.memory_pool().trim()

@@ -20,8 +20,8 @@ PROGRAMS = ROOT / "docs" / "guide" / "programs"
 
 
 @pytest.fixture
-def start(driver_kind, tmp_path):
-    """start(program or code, *arguments, by=[...], **environment): runs the command as a user would
+def run_command(driver_kind, tmp_path):
+    """run_command(program or code, *arguments, by=[...], **environment): runs the command as a user would
     type it; returns its output."""
 
     def run(program, *arguments, by=(sys.executable,), **environment):
@@ -53,7 +53,7 @@ def ranks(output):
     }
 
 
-def wanted(count):
+def expected_devices(count):
     """Returns the expected device of each of so many ranks."""
     return {
         rank: rank % max(len(cuda.gpus), 1 if not cuda.is_simulated() else 2)
@@ -63,11 +63,11 @@ def wanted(count):
 
 # ---- one process, several devices
 @pytest.mark.parametrize("devices", [1, 3, 8])
-def test_diffusion_example_uses_each_device(start, driver_kind, devices, tmp_path):
+def test_diffusion_example_uses_each_device(run_command, driver_kind, devices, tmp_path):
     if driver_kind == "cuda":
         devices = min(devices, len(cuda.gpus))
     file = tmp_path / "timeline.json"
-    text = start("diffusion.py", 301, 40, devices, file, NUMBALITE_SIM_DEVICES="8").stdout
+    text = run_command("diffusion.py", 301, 40, devices, file, NUMBALITE_SIM_DEVICES="8").stdout
     assert text.startswith(f"{devices} devices, 301 x 301")
     rows = json.loads(file.read_text())
     assert {device for _, device, *_ in rows} == set(range(devices))
@@ -76,13 +76,13 @@ def test_diffusion_example_uses_each_device(start, driver_kind, devices, tmp_pat
 
 
 # ---- Dask
-def test_dask_example_uses_each_device(start):
+def test_dask_example_uses_each_device(run_command):
     pytest.importorskip("distributed")
     pytest.importorskip("dask.array")
-    text = start("dask_blocks.py").stdout
+    text = run_command("dask_blocks.py").stdout
     assert "100000 elements of a Dask array" in text
     places = dict(re.findall(r"worker (\d) has it on device (\d)", text))
-    assert {int(k): int(v) for k, v in places.items()} == wanted(2)
+    assert {int(k): int(v) for k, v in places.items()} == expected_devices(2)
 
 
 SHARING = """
@@ -112,10 +112,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.sim
-def test_workers_that_share_a_device_warn(start):
+def test_workers_that_share_a_device_warn(run_command):
     """Two workers without an assigned device, on a machine with two devices: each warns once."""
     pytest.importorskip("distributed")
-    untold = start(SHARING)
+    untold = run_command(SHARING)
     assert untold.stdout == "[0, 0]\n" * 2
     for worker in 0, 1:
         assert untold.stderr.count(f"worker {worker} uses device 0 of 2, as every worker does") == 1
@@ -204,25 +204,27 @@ def mpiexec():
 
 
 @pytest.mark.sim
-def test_mpi_example_uses_each_device(start):
+def test_mpi_example_uses_each_device(run_command):
     """On a GPU the MPI library must be a CUDA-aware one, which the machine may lack."""
-    assert ranks(start("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)
+    assert ranks(run_command("mpi_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == expected_devices(2)
 
 
-def test_torch_example_uses_each_device(start):
+def test_torch_example_uses_each_device(run_command):
     """By NCCL on GPUs, by gloo without."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("needs PyTorch")
     count = 2 if cuda.is_simulated() else len(cuda.gpus)
     by = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(count)]
-    assert ranks(start("torch_ranks.py", by=by).stdout) == wanted(count)
+    assert ranks(run_command("torch_ranks.py", by=by).stdout) == expected_devices(count)
 
 
 @pytest.mark.gpu
-def test_nccl_example_uses_each_device(start):
+def test_nccl_example_uses_each_device(run_command):
     if importlib.util.find_spec("nccl") is None:
         pytest.skip("needs nccl4py")
-    assert ranks(start("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == wanted(2)
+    assert ranks(run_command("nccl_ranks.py", by=mpiexec(), **AS_ROOT).stdout) == expected_devices(
+        2
+    )
 
 
 SRUN = """#!/bin/bash
@@ -233,7 +235,7 @@ wait
 
 
 @pytest.mark.sim
-def test_the_job_of_slurm(start, tmp_path):
+def test_the_job_of_slurm(run_command, tmp_path):
     """Each task has the device with its number."""
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
@@ -243,10 +245,10 @@ def test_the_job_of_slurm(start, tmp_path):
         "print(f'rank {rank} of 2 on device {device}')\n"  # at once: the tasks share a pipe
     )
     path = f"{tmp_path}:{os.environ['PATH']}"
-    job = start(
+    job = run_command(
         "job.sh", sys.executable, "task.py", by=["bash"], PATH=path, TMPDIR=str(tmp_path), USER="me"
     )
-    assert ranks(job.stdout) == wanted(2), job.stdout + job.stderr
+    assert ranks(job.stdout) == expected_devices(2), job.stdout + job.stderr
     assert (tmp_path / "numbalite-me").exists() or "NUMBALITE_CACHE_DIR" in (
         PROGRAMS / "job.sh"
     ).read_text()

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from kit.together import once
+from kit.together import make_folder_once
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # compilations are counted
 PROGRAM = """
@@ -47,7 +47,7 @@ def variables(tmp_path):
 
 
 @pytest.fixture
-def first(run_python, variables, tmp_path, tmp_path_factory):
+def cache_of_first_run(run_python, variables, tmp_path, tmp_path_factory):
     """The images that the first run compiled and stored in the cache. One process of the test run
     does that."""
 
@@ -55,27 +55,27 @@ def first(run_python, variables, tmp_path, tmp_path_factory):
         count = run_python(PROGRAM, NUMBALITE_CACHE_DIR=str(folder / "cache")).stdout
         (folder / "count").write_text(count)
 
-    folder = once(tmp_path_factory, "second_run", make)
+    folder = make_folder_once(tmp_path_factory, "second_run", make)
     shutil.copytree(folder / "cache", tmp_path / "cache")
     return int((folder / "count").read_text())
 
 
-def test_second_run_compiles_nothing(run_python, variables, first):
-    assert first >= 3
+def test_second_run_compiles_nothing(run_python, variables, cache_of_first_run):
+    assert cache_of_first_run >= 3
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_a_change_compiles_only_what_changed(run_python, variables, first):
+def test_a_change_compiles_only_what_changed(run_python, variables, cache_of_first_run):
     changed = PROGRAM.replace("a * x + y", "y + x * a")
     assert int(run_python(changed, **variables).stdout) == 1
 
 
-def test_damaged_cache_is_compiled_again(run_python, variables, first, tmp_path):
+def test_damaged_cache_is_compiled_again(run_python, variables, cache_of_first_run, tmp_path):
     for path in (tmp_path / "cache").glob("*.image"):
         path.write_bytes(path.read_bytes()[:100])
-    assert int(run_python(PROGRAM, **variables).stdout) == first
+    assert int(run_python(PROGRAM, **variables).stdout) == cache_of_first_run
     assert int(run_python(PROGRAM, **variables).stdout) == 0
 
 
-def test_disabled_cache_compiles_again(run_python, variables, first):
+def test_disabled_cache_compiles_again(run_python, variables, cache_of_first_run):
     assert int(run_python(PROGRAM, NUMBALITE_DISABLE_CACHE="1", **variables).stdout) >= 3

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import ALL, COMPLEX, FLOATS, INTEGERS, compare, examples, outcome
+from kit.drawn import ALL, COMPLEX, FLOATS, INTEGERS, compare, examples, result_or_error
 
 from numbalite import cuda, vectorize
 
@@ -96,7 +96,7 @@ pytestmark = [
 ]
 
 
-def places(target):
+def array_places(target):
     return st.sampled_from(drawn.PLACES if target == "cuda" else ["host"])
 
 
@@ -113,7 +113,7 @@ def operands(draw, target, count, dtypes, special=False, unaligned=True, max_dim
         values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
         repeat = shape if draw(st.integers(0, 5)) == 0 else None
         placed = drawn.PlacedArray(values, draw(drawn.recipes(len(part), unaligned)), repeat)
-        arguments.append(drawn.put(placed, draw(places(target))))
+        arguments.append(drawn.put(placed, draw(array_places(target))))
         hosts.append(placed.host)
     return arguments, hosts
 
@@ -160,7 +160,7 @@ def check_out(target, data):
         mask = drawn.make_values(3, data.draw(drawn.parts_of(shape)), "?")
         placed = drawn.PlacedArray(mask, data.draw(drawn.recipes(mask.ndim)))
         keywords["where"], oracle_keywords["where"] = (
-            drawn.put(placed, data.draw(places(target))),
+            drawn.put(placed, data.draw(array_places(target))),
             placed.host,
         )
     np.subtract(*hosts, out=oracle_out, **oracle_keywords)
@@ -278,12 +278,12 @@ def check_dtypes(target, data):
         if operation.result is None:
             keywords["dtype"] = wanted
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
-    theirs = expected, refused = outcome(operation.oracle, *hosts, **keywords)
+    theirs = expected, refused = result_or_error(operation.oracle, *hosts, **keywords)
     if name in ("less", "maximum", "sqrt") and any(h.dtype.kind == "c" for h in hosts):
         return  # dtypes for which NumPy has loops and these operations have none
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
-    ours = outcome(operation.on(target, True), *map(place, hosts), **keywords)
+    ours = result_or_error(operation.on(target, True), *map(place, hosts), **keywords)
     drawn.check_alike(ours, theirs, functools.partial(compare, ulps=2))
 
 
@@ -321,10 +321,12 @@ def check_python_scalars(target, data):
     operation = OPERATIONS["add"]
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     pair = data.draw(st.permutations([0, 1]))
-    theirs = expected, refused = outcome(operation.oracle, *[(host, value)[i] for i in pair])
+    theirs = expected, refused = result_or_error(
+        operation.oracle, *[(host, value)[i] for i in pair]
+    )
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
-    ours = outcome(operation.on(target, True), *[(place(host), value)[i] for i in pair])
+    ours = result_or_error(operation.on(target, True), *[(place(host), value)[i] for i in pair])
     on_device = isinstance(place(host), cuda.DeviceNDArray)
     drawn.check_alike(ours, theirs, functools.partial(compare, device=on_device))
 
@@ -372,8 +374,8 @@ def check_refusals(target, data):
         keywords = {"out": out.copy() if out.flags.writeable else out}
         oracle_keywords = {"out": out}
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
-    theirs = outcome(np.add, x, y, **oracle_keywords)
-    ours = outcome(OPERATIONS["add"].on(target), place(x), y, **keywords)
+    theirs = result_or_error(np.add, x, y, **oracle_keywords)
+    ours = result_or_error(OPERATIONS["add"].on(target), place(x), y, **keywords)
     drawn.check_alike(ours, theirs, compare)
 
 

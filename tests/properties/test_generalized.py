@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, outcome
+from kit.drawn import compare, examples, result_or_error
 
 from numbalite import cuda, guvectorize
 
@@ -183,9 +183,9 @@ def check_axis_and_keepdims(target, data):
     if data.draw(st.booleans()):
         keywords["keepdims"] = True
         keywords.pop("axes", None)
-    expected, refused = outcome(np.vecdot, *[h.astype("i8") for h in hosts], **keywords)
+    expected, refused = result_or_error(np.vecdot, *[h.astype("i8") for h in hosts], **keywords)
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
-    result, error = outcome(dot(target), *map(place, hosts), **keywords)
+    result, error = result_or_error(dot(target), *map(place, hosts), **keywords)
     assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
     if refused is None:
         compare(result, expected)
@@ -249,13 +249,13 @@ def check_refusals(target, data):
     if any(
         min(len(s), 2) < 2 for s in shapes
     ):  # numpy.matmul accepts vectors, (m,n),(n,p) does not
-        result, error = outcome(matmul(target), *hosts, **keywords)
+        result, error = result_or_error(matmul(target), *hosts, **keywords)
         assert isinstance(error, (ValueError, TypeError))
         return
     complex_in = any(h.dtype.kind == "c" for h in hosts)
-    expected, refused = outcome(np.matmul, *hosts, **oracle_keywords)
+    expected, refused = result_or_error(np.matmul, *hosts, **oracle_keywords)
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
-    result, error = outcome(matmul(target), *map(place, hosts), **keywords)
+    result, error = result_or_error(matmul(target), *map(place, hosts), **keywords)
     if complex_in:
         assert isinstance(error, (TypeError, ValueError)), f"{result!r}"
         return

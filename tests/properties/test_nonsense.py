@@ -266,7 +266,7 @@ def limit(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-def calls(name, make, count, seed):
+def call_repeatedly(name, make, count, seed):
     """Calls it `count` times; returns the traceback of an unexpected exception, or None."""
     drawn = random.Random(seed)
     for _ in range(count):
@@ -300,13 +300,13 @@ def calls(name, make, count, seed):
         except Exception as problem:
             if is_ours(problem):
                 told = "".join(traceback.format_exception(problem)[-8:])
-                return f"{name}(*{shown(given)}, **{shown(named)})\n{told}"
+                return f"{name}(*{short_repr(given)}, **{short_repr(named)})\n{told}"
         except SystemExit:
-            return f"{name}(*{shown(given)}, **{shown(named)}): SystemExit"
+            return f"{name}(*{short_repr(given)}, **{short_repr(named)}): SystemExit"
     return None
 
 
-def shown(values):
+def short_repr(values):
     try:
         return repr(values)[:300]
     except Exception as problem:
@@ -318,7 +318,7 @@ COUNT = int(os.environ.get("NUMBALITE_NONSENSE", 1))
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(tmp_path, monkeypatch):
+def isolate_files_and_kernels(tmp_path, monkeypatch):
     """Of files, and of kernels that an earlier call has launched with nonsense."""
     monkeypatch.chdir(tmp_path)
     yield
@@ -335,7 +335,7 @@ def test_random_arguments_never_crash(part):
         if zlib.crc32(name.encode()) % 8 == part and (
             COUNT > 1 or random.Random(f"{SEED}{name}").random() < 0.25
         ):
-            found.append(calls(name, make, COUNT * 2, f"{SEED}{name}"))
+            found.append(call_repeatedly(name, make, COUNT * 2, f"{SEED}{name}"))
     found = [text for text in found if text]
     assert not found, f"{len(found)} of them:\n" + "\n".join(found)
 

@@ -32,7 +32,7 @@ NAMED = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch):
+def ignore_copy_warnings(monkeypatch):
     monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", False)
 
 
@@ -242,7 +242,7 @@ class Choices(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name("chosen", ast.Load()), args, []), node)
 
 
-def chosen(test, a, b):
+def select(test, a, b):
     a, b = typed(a), typed(b)
     return cast(a if test else b, common_type(a.dtype, b.dtype))
 
@@ -250,7 +250,7 @@ def chosen(test, a, b):
 def evaluated(text, names):
     tree = ast.fix_missing_locations(Choices().visit(ast.parse(text, mode="eval")))
     try:
-        result = eval(compile(tree, "", "eval"), {"chosen": chosen}, names)
+        result = eval(compile(tree, "", "eval"), {"chosen": select}, names)
     except (ArithmeticError, TypeError):
         return None
     if isinstance(result, Typed):
@@ -480,7 +480,7 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
     for k in range(PROGRAMS):
         names = ", ".join(f"out[t, {k}, {c}]" for c in range(9))
         lines.append(f"    {names} = f{k}(i, j, k, n, m, r, s)")
-    names = {**NAMES, "cuda": Host, "divmod": lambda a, b: (a // b, a % b), "range": counted}
+    names = {**NAMES, "cuda": Host, "divmod": lambda a, b: (a // b, a % b), "range": typed_range}
     exec("\n".join(text), names)
     rng = np.random.default_rng(seed)
     whole, real = rng.integers(-30, 60, (ROWS, 5)), rng.normal(size=(ROWS, 2))
@@ -501,5 +501,5 @@ def test_random_statements_match_python(tmp_path_factory, random, seed):
         )
 
 
-def counted(*limits):
+def typed_range(*limits):
     return (Typed(i, "i8") for i in range(*map(int, limits)))

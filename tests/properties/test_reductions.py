@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit import drawn
-from kit.drawn import compare, examples, outcome
+from kit.drawn import compare, examples, result_or_error
 
 from numbalite import cuda, vectorize
 
@@ -57,10 +57,10 @@ def axes(draw, ndim):
     return tuple(a - ndim if draw(st.booleans()) else a for a in chosen)
 
 
-def same(call, oracle):
+def assert_same(call, oracle):
     """Both give the same, or both refuse."""
-    theirs = outcome(oracle)
-    drawn.check_alike(outcome(call), theirs, compare)
+    theirs = result_or_error(oracle)
+    drawn.check_alike(result_or_error(call), theirs, compare)
 
 
 @examples(30)
@@ -79,7 +79,7 @@ def test_reduce_matches_numpy(data):
         keywords["dtype"] = np.dtype("i8")  # NumPy widens sums of small integers by itself
     if data.draw(st.integers(0, 3)) == 0:
         keywords["where"] = drawn.make_values(4, data.draw(drawn.parts_of(host.shape)), "?")
-    same(
+    assert_same(
         lambda: ufunc(name).reduce(argument, **keywords),
         lambda: getattr(np, name).reduce(host, **keywords),
     )
@@ -107,7 +107,7 @@ def test_accumulate_matches_numpy(data):
     name = data.draw(st.sampled_from(["add", "maximum", "subtract"]))
     axis = data.draw(st.integers(-3, 2))
     keywords = {} if host.dtype != np.int32 else {"dtype": "i8"}
-    same(
+    assert_same(
         lambda: ufunc(name).accumulate(argument, axis, **keywords),
         lambda: getattr(np, name).accumulate(host, axis, **keywords),
     )
@@ -120,7 +120,7 @@ def test_reduceat_matches_numpy(data):
     axis = data.draw(st.integers(-host.ndim, host.ndim - 1))
     indices = data.draw(st.lists(st.integers(-1, 6), min_size=1, max_size=5))
     name = data.draw(st.sampled_from(["add", "maximum"]))
-    same(
+    assert_same(
         lambda: ufunc(name).reduceat(argument, indices, axis),
         lambda: getattr(np, name).reduceat(host, indices, axis),
     )
@@ -137,8 +137,8 @@ def test_at_matches_numpy(data):
     name = data.draw(st.sampled_from(["add", "subtract", "maximum"]))
     mine = cuda.to_device(values) if data.draw(st.booleans()) else values.copy()
     expected = values.copy()
-    _, refused = outcome(getattr(np, name).at, expected, indices, operand)
-    _, error = outcome(ufunc(name).at, mine, indices, operand)
+    _, refused = result_or_error(getattr(np, name).at, expected, indices, operand)
+    _, error = result_or_error(ufunc(name).at, mine, indices, operand)
     assert (error is None) == (refused is None), f"{error!r}, NumPy {refused!r}"
     if refused is None:
         compare(mine, expected)
@@ -150,7 +150,7 @@ def test_at_matches_numpy(data):
 @given(data=st.data())
 def test_outer_matches_numpy(data):
     (x, host_x), (y, host_y) = (data.draw(arrays(["i8", "i4"], max_dims=2)) for _ in range(2))
-    same(lambda: ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y))
+    assert_same(lambda: ufunc("subtract").outer(x, y), lambda: np.subtract.outer(host_x, host_y))
 
 
 @examples(30)

@@ -49,7 +49,7 @@ class Holder:
     n = 1
 
 
-def made(text, values, name):
+def function_of_text(text, values, name):
     """Returns a function of a text whose file has the same name in all cases."""
     file = f"{FILE} {name}"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
@@ -72,11 +72,11 @@ def record(a, dtype="i4", other="f4"):
 
 
 def inner(offset, more="", decorate=lambda f: f):
-    return decorate(made(INNER.format(more=more), {"offset": offset}, "inner"))
+    return decorate(function_of_text(INNER.format(more=more), {"offset": offset}, "inner"))
 
 
 def helper(by=2, inside=None, decorate=lambda f: f):
-    return decorate(made(HELPER.format(by=by), {"inner": inside or inner(1)}, "helper"))
+    return decorate(function_of_text(HELPER.format(by=by), {"inner": inside or inner(1)}, "helper"))
 
 
 def cxx_helper(number, result="float32"):
@@ -140,7 +140,7 @@ def source_of(case, shuffle=lambda names: names):
     options, args = values.pop("options"), values.pop("types")
     names = {"cuda": cuda, "np": np, "math": math, **values}
     names = {name: names[name] for name in shuffle(list(names))}
-    kernel = cuda.jit(**options)(made(text, names, "make")(values["cell"]))
+    kernel = cuda.jit(**options)(function_of_text(text, names, "make")(values["cell"]))
     return kernel._source, signatures.signature(f"void({args})").args
 
 
@@ -150,7 +150,7 @@ def key_of(source, args):
 
 def check(source, args):
     """The source of the kernel is that of a translation at this moment; returns its key."""
-    assert source.kernel(args).images.source.text == source._translated(args)[2].source.text
+    assert source.kernel(args).images.source.text == source._translate(args)[2].source.text
     return key_of(source, args)
 
 
@@ -173,7 +173,7 @@ def test_a_change_of_any_value_gives_another_key():
 
 
 def kernel_of(text, **names):
-    return cuda.jit(made(text, {"cuda": cuda, "np": np, **names}, "kernel"))._source
+    return cuda.jit(function_of_text(text, {"cuda": cuda, "np": np, **names}, "kernel"))._source
 
 
 ARGS = signatures.signature("void(float32[:])").args
@@ -266,7 +266,7 @@ def test_values_that_have_no_key():
 def test_a_name_that_gets_a_value_changes_the_key():
     names = {"cuda": cuda}
     text = "def kernel(x):\n    x[0] = abs(x[0])\n"
-    source = cuda.jit(made(text, names, "kernel"))._source
+    source = cuda.jit(function_of_text(text, names, "kernel"))._source
     before = check(source, ARGS)
     names["abs"] = math.sqrt
     assert check(source, ARGS) != before
@@ -305,7 +305,9 @@ def test_errors_of_a_cached_kernel():
     messages = []
     for _ in range(2):
         kernel = cuda.jit(
-            made("def kernel(x):\n    x[0] = broken(x[0])\n", {"broken": broken}, "kernel")
+            function_of_text(
+                "def kernel(x):\n    x[0] = broken(x[0])\n", {"broken": broken}, "kernel"
+            )
         )
         with pytest.raises(errors.CompileError) as problem:
             kernel.compile("void(float32[:])")
@@ -320,9 +322,9 @@ CPU_ARGS = signatures.signature("void(float64[:], int64)").args
 
 
 def on_cpu(text=CPU, options=None, helper_text="def helper(n):\n    return n + 1\n", **names):
-    helper = made(helper_text, {}, "helper")
+    helper = function_of_text(helper_text, {}, "helper")
     names = {"np": np, "table": np.array([1, 2]), "helper": helper, **names}
-    return jit(**(options or {}))(made(text, names, "f"))
+    return jit(**(options or {}))(function_of_text(text, names, "f"))
 
 
 @pytest.fixture
@@ -360,20 +362,20 @@ def test_a_cached_function_on_the_cpu_is_not_translated(only_cached):
 def test_signatures_of_a_function_on_the_cpu_are_in_its_key(only_cached):
     text = "def f(x):\n    return x + 1\n"
     listed = ["float32(float64)", "int64(int64)"]
-    assert [jit(listed)(made(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
+    assert [jit(listed)(function_of_text(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
     only_cached()
-    assert [jit(listed)(made(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
+    assert [jit(listed)(function_of_text(text, {}, "f"))(v) for v in (1.5, 2)] == [2.5, 3]
     for other in (listed[:1], listed[::-1], ["float64(float64)", "int64(int64)"]):
         with pytest.raises(TypeError, match="not callable"):
-            jit(other)(made(text, {}, "f"))
+            jit(other)(function_of_text(text, {}, "f"))
 
 
 def test_arrays_that_a_cached_function_returns(only_cached):
     text = "def f(x):\n    return x, x[1:], x[0], x.T\n"
     x = np.arange(6.0).reshape(2, 3)
-    first = jit()(made(text, {}, "f"))(x)
+    first = jit()(function_of_text(text, {}, "f"))(x)
     only_cached()
-    again = jit()(made(text, {}, "f"))(x)
+    again = jit()(function_of_text(text, {}, "f"))(x)
     for ours, expected in zip((*first, *again), (x, x[1:], x[0], x.T) * 2, strict=True):
         assert np.shares_memory(ours, x)
         np.testing.assert_array_equal(ours, expected)
@@ -384,7 +386,7 @@ def test_recursion_on_the_cpu_is_cached(only_cached):
 
     def make():
         names = {}
-        names["f"] = jit()(made(text, names, "f"))
+        names["f"] = jit()(function_of_text(text, names, "f"))
         return names["f"]
 
     assert make()(10) == math.factorial(10)
@@ -396,7 +398,7 @@ def test_warnings_and_errors_of_a_cached_function_on_the_cpu():
     text = "def f(n):\n    return n + 1\n"
     for _ in range(2):
         with pytest.warns(errors.PerformanceWarning, match="prange"):
-            assert jit(parallel=True)(made(text, {}, "f"))(1) == 2
+            assert jit(parallel=True)(function_of_text(text, {}, "f"))(1) == 2
 
     @cuda.jit("float64(float64)", device=True)
     def broken(v):
@@ -404,7 +406,9 @@ def test_warnings_and_errors_of_a_cached_function_on_the_cpu():
 
     messages = []
     for _ in range(2):
-        function = jit()(made("def f(x):\n    return broken(x)\n", {"broken": broken}, "f"))
+        function = jit()(
+            function_of_text("def f(x):\n    return broken(x)\n", {"broken": broken}, "f")
+        )
         with pytest.raises(errors.CompileError) as problem:
             function(1.0)
         messages.append(str(problem.value))
@@ -415,7 +419,7 @@ def test_an_exported_device_function_is_not_translated_again(only_cached):
     text = "def f(x):\n    return x * scale\n"
 
     def exported_text(scale, signature="float32(float32)", name="f"):
-        function = cuda.jit(device=True)(made(text, {"scale": scale}, "f"))
+        function = cuda.jit(device=True)(function_of_text(text, {"scale": scale}, "f"))
         parsed = signatures.signature(signature)
         source, result, _ = exported.source(function, parsed, name, options.Options(device=True))
         return source, result

@@ -45,7 +45,7 @@ def test_tiled_matmul_matches_numpy():
 
 
 @cuda.jit
-def places(out):
+def write_indices(out):
     i = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
     x, y, z = cuda.grid(3)
     gx, gy, gz = cuda.gridsize(3)
@@ -60,7 +60,7 @@ def places(out):
 
 def test_thread_indices_in_a_grid():
     out = np.zeros((8, 5), np.int64)
-    places[2, 4](out)
+    write_indices[2, 4](out)
     assert out[:, 0].tolist() == list(range(8))
     assert set(out[:, 1]) == set(out[:, 2]) == {8}
     assert out[:, 3].tolist() == [32, 33, 34, 35] * 2
@@ -222,7 +222,7 @@ def test_monte_carlo_estimates_pi():
 
 
 @cuda.jit
-def dynamic(x, out):
+def dynamic_shared_views(x, out):
     whole = cuda.shared.array(0, float32)
     front, back = whole[:2], whole[2:]
     i = cuda.threadIdx.x
@@ -239,7 +239,7 @@ def dynamic(x, out):
 
 def test_dynamic_shared_memory_has_the_launch_size():
     out = np.zeros(5)
-    dynamic[1, 4, 0, 16](np.array([3.0, 4]), out)
+    dynamic_shared_views[1, 4, 0, 16](np.array([3.0, 4]), out)
     assert out.tolist() == [1, 2, 14, 13, 6]
 
 
@@ -279,7 +279,7 @@ def filled(a, first):
 
 
 @cuda.jit
-def unnamed(out):
+def dynamic_shared_halves(out):
     whole = cuda.shared.array(0, float32)
     behind = cuda.shared.array(0, int32)[1:]
     whole[0] = 3.5
@@ -304,5 +304,5 @@ def unnamed(out):
 def test_arrays_without_a_name():
     """Tests views of shared and local arrays, and arrays that are passed directly to a function."""
     out = np.zeros(6)
-    unnamed[1, 1, 0, 8](out)
+    dynamic_shared_halves[1, 1, 0, 8](out)
     assert out.tolist() == [10.5, 6, 14, 4, 9, 3.5]

@@ -336,26 +336,28 @@ def test_types_that_do_not_unify():
     assert "y = 1\n" in message and "y = x\n" in message and "another name" in message
 
     @cuda.jit(device=True)
-    def either(x, n):
+    def array_or_number(x, n):
         if n:
             return x
         return n
 
     @cuda.jit
     def calls(x):
-        x[0] = either(x, x.size)
+        x[0] = array_or_number(x, x.size)
 
-    with pytest.raises(TranslationError, match="(?s)either returns int64 here, .*return n"):
+    with pytest.raises(
+        TranslationError, match="(?s)array_or_number returns int64 here, .*return n"
+    ):
         calls[1, 1](np.zeros(3))
 
-    def found(x, n):
+    def search(x, n):
         for i in range(x.size):
             if x[i] == n:
                 return i
         return None
 
     def finds(x):
-        x[0] = found(x, 1)
+        x[0] = search(x, 1)
 
     with pytest.raises(TranslationError, match="(?s)returns None here, and int64 .* such as -1"):
         cuda.jit(finds)[1, 1](np.zeros(3))

@@ -28,13 +28,13 @@ def checked(x):
     return x
 
 
-def steps(x, out):
+def divide_and_check(x, out):
     i = cuda.grid(1)
     out[i] = checked(x[i])
     out[i] = 60 / x[i] + 60 // x[i] + 61 % x[i] - x[i] % 7
 
 
-debugged, released = cuda.jit(debug=True)(steps), cuda.jit(steps)
+debugged, released = cuda.jit(debug=True)(divide_and_check), cuda.jit(divide_and_check)
 
 
 def test_exceptions_on_the_host():
@@ -60,8 +60,10 @@ def test_exceptions_on_the_host():
     assert raised(KeyError, 3).args == (f"{place('checked', line + 7)}: ready", 2)
     assert raised(AssertionError, 4).args == (place("checked", line + 8),)
     assert raised(AssertionError, 5).args == (f"{place('checked', line + 9)}: five",)
-    line = steps.__code__.co_firstlineno + 3
-    assert raised(ZeroDivisionError, 0).args == (f"{place('steps', line)}: division by zero",)
+    line = divide_and_check.__code__.co_firstlineno + 3
+    assert raised(ZeroDivisionError, 0).args == (
+        f"{place('divide_and_check', line)}: division by zero",
+    )
 
 
 def test_an_index_out_of_the_bounds_of_a_tuple():

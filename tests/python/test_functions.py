@@ -295,7 +295,7 @@ def weighted(v):
 
 
 @cuda.jit
-def shown(x, out):
+def write_weighted(x, out):
     i = cuda.grid(1)
     if i < x.size and i <= N:
         out[i] = weighted(x[i]) + N
@@ -303,15 +303,15 @@ def shown(x, out):
 
 def test_the_source_is_for_readers():
     x, out = np.arange(5.0), np.zeros(5)
-    shown[1, 8](x, out)
-    (text,) = shown.inspect_source().values()
+    write_weighted[1, 8](x, out)
+    (text,) = write_weighted.inspect_source().values()
     assert (
         """
 __device__ double weighted(double v) {
     return v * WEIGHTS[N];  // return v * WEIGHTS[N]
 }
 
-__global__ void shown(array<const double, 1, layout::C> x, array<double, 1, layout::C> out) {
+__global__ void write_weighted(array<const double, 1, layout::C> x, array<double, 1, layout::C> out) {
     int64 i = grid<1>();              // i = cuda.grid(1)
     if (i < x.size() && i <= N) {     // if i < x.size and i <= N:
         out[i] = weighted(x[i]) + N;  // out[i] = weighted(x[i]) + N
@@ -324,9 +324,9 @@ __global__ void shown(array<const double, 1, layout::C> x, array<double, 1, layo
         not re.search(r"#line|namespace f|nl_|extern", text)
         and text.count("constexpr int N = 3;") == 1
     )
-    assert text == shown.inspect_source(shown.signatures[0])
+    assert text == write_weighted.inspect_source(write_weighted.signatures[0])
     again = np.zeros(5)
-    cuda.module(text)["shown"][1, 8](x, again)
+    cuda.module(text)["write_weighted"][1, 8](x, again)
     assert (again == out).all() and out.tolist() == [3, 6, 9, 12, 0]
 
 
@@ -343,12 +343,12 @@ def clamped(v, low=0, high=10):
 def with_defaults(out):
     n = 3
 
-    def moved(a, b=2, *, c=-1):
+    def scale_and_shift(a, b=2, *, c=-1):
         return a * b + c + n
 
     scaled = lambda a, b=2: a * b
     out[0] = scaled(4) + scaled(1, b=5)
-    out[1] = moved(2) + moved(2, 3, c=1)
+    out[1] = scale_and_shift(2) + scale_and_shift(2, 3, c=1)
 
 
 def test_defaults_of_functions_in_functions():
@@ -372,7 +372,7 @@ def added(first, *others, by=1):
 
 
 @cuda.jit(device=True)
-def mixed(*items):
+def sum_of_items(*items):
     total = len(items) + 0.0
     for item in literal_unroll(items):
         total += item
@@ -381,17 +381,17 @@ def mixed(*items):
 
 def test_any_number_of_arguments():
     @cuda.jit
-    def many(out, n):
+    def call_with_many(out, n):
         last = lambda *items: items[-1]
         out[0] = added(n, by=3, *(2,))  # noqa: B026
         out[1] = added(n, 2, n, by=2)
-        out[2] = mixed(1, 0.5, n) + mixed()
-        out[3] = mixed(*(1.5, n), n)
+        out[2] = sum_of_items(1, 0.5, n) + sum_of_items()
+        out[3] = sum_of_items(*(1.5, n), n)
         out[4] = last(n, 8)
         out[5] = greatest(n, 7, 3)
 
     out = np.zeros(6)
-    many[1, 1](out, 5)
+    call_with_many[1, 1](out, 5)
     assert out.tolist() == [11, 19, 9.5, 14.5, 8, 7]
     with pytest.raises(TranslationError, match="any number of arguments, out"):
         cuda.jit(lambda *out: None)
@@ -492,7 +492,7 @@ def test_a_recursion_has_an_end():
 
 
 @jit
-def escape(x, y, most):
+def escape_time(x, y, most):
     c, z = complex(x, y), 0j
     for i in range(most):
         z = z * z + c
@@ -508,15 +508,17 @@ def doubled_string(x):
 
 @needs_nvrtc
 def test_functions_of_jit_compile_for_a_gpu():
-    assert cuda.compile(escape, "int64(float64, float64, int64)", device=True)[1] == types.int64
+    assert (
+        cuda.compile(escape_time, "int64(float64, float64, int64)", device=True)[1] == types.int64
+    )
 
 
 def test_kernels_and_device_functions_of_functions_of_jit():
-    escape_gpu = cuda.jit(device=True)(escape)
-    typed = cuda.jit("int64(float64, float64, int64)", device=True)(escape)
+    escape_gpu = cuda.jit(device=True)(escape_time)
+    typed = cuda.jit("int64(float64, float64, int64)", device=True)(escape_time)
     of_source = cuda.jit(device=True)(jit(source="double f(double x) { return 3 * x; }"))
     of_string = cuda.jit(device=True)(doubled_string)
-    assert escape_gpu.py_func is escape.py_func
+    assert escape_gpu.py_func is escape_time.py_func
 
     @cuda.jit
     def kernel(x, out):
@@ -529,7 +531,7 @@ def test_kernels_and_device_functions_of_functions_of_jit():
     x = generator().uniform(-1, 1, (20, 2))
     out = np.zeros((20, 3))
     kernel[1, 32](x, out)
-    wanted = [escape.py_func(a, b, 50) for a, b in x]
+    wanted = [escape_time.py_func(a, b, 50) for a, b in x]
     np.testing.assert_array_equal(out[:, 0], wanted)
     np.testing.assert_array_equal(out[:, 1], wanted)
     np.testing.assert_allclose(out[:, 2], 6 * x[:, 0])

@@ -126,13 +126,13 @@ def test_bfloat16_functions():
     bf16 = cuda.bf16
 
     @cuda.jit(device=True)
-    def added(a, b):
+    def add(a, b):
         return a + b
 
     @cuda.jit
     def bfloats(x, n):
         a, b = cuda.bfloat16(3.5), bf16.bfloat16(n)
-        x[0] = float32(added(a, b) * b)
+        x[0] = float32(add(a, b) * b)
         x[1] = a >= b
         x[2] = -a
         x[3] = math.exp(a)
@@ -151,11 +151,11 @@ def test_bfloat16_functions():
     assert x.tolist() == [11, 1, -3.5, 33, 1.4140625, 4, 1, 3, 1, 3.5, -788]
 
     @cuda.jit
-    def mixed(x):
+    def add_float_to_bfloat(x):
         x[0] = bf16.bfloat16(1) + 1.5
 
     with pytest.raises(TranslationError, match=r"__nv_bfloat16 \+ float64 has no meaning"):
-        mixed[1, 1](x)
+        add_float_to_bfloat[1, 1](x)
 
 
 def test_vector_types_and_aliases():

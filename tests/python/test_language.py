@@ -113,7 +113,7 @@ def test_control_flow_matches_python(same):
 
 
 @cuda.jit
-def numbers(i, j, x, y, ints, floats):
+def divide_numbers(i, j, x, y, ints, floats):
     ints[0] = i // j
     ints[1] = i % j
     ints[2] = -i // j
@@ -170,24 +170,26 @@ def test_number_operations_match_python(same):
     for i, j in ((7, 3), (-7, 3), (2, 5)):
         for x, y in ((7.25, 2.5), (-1.5, 0.75), (0.0, -3.0)):
             if x > 0:
-                same(numbers, i, j, x, y, np.zeros(31, np.int64), np.zeros(20))
+                same(divide_numbers, i, j, x, y, np.zeros(31, np.int64), np.zeros(20))
 
 
 @cuda.jit
 def calls_in_conditions(x, ints):
-    def taken(k):
+    def record_and_read(k):
         ints[0] = ints[0] * 10 + k  # in which order, and how often
         return x[k]
 
-    if 0 <= taken(1) < 5:
+    if 0 <= record_and_read(1) < 5:
         ints[1] = 1
-    if taken(0) < taken(1) <= taken(2) < taken(3) < 100:
+    if record_and_read(0) < record_and_read(1) <= record_and_read(2) < record_and_read(3) < 100:
         ints[2] = 1
-    if ints[0] < taken(4) < 7:
+    if ints[0] < record_and_read(4) < 7:
         ints[3] = 1
-    ints[4] = taken(5) or 7
-    ints[5] = taken(1) and taken(2)
-    ints[6] = (taken(5) and taken(1)) or taken(2) or taken(3)
+    ints[4] = record_and_read(5) or 7
+    ints[5] = record_and_read(1) and record_and_read(2)
+    ints[6] = (
+        (record_and_read(5) and record_and_read(1)) or record_and_read(2) or record_and_read(3)
+    )
 
 
 def test_calls_in_conditions_are_made_once(same):
@@ -758,7 +760,7 @@ def conditions(a, out):
 
 
 @cuda.jit
-def kept(a, out):
+def assign_in_one_statement(a, out):
     """Tests values that an assignment in the same statement would change."""
     i, j, k = 1, 2, 3
     (k, i), j = (j + 10, k * 7), i
@@ -777,7 +779,7 @@ def test_constant_conditions_are_removed(same):
     assert "out[0] += a[i - 1];" in source and "out[3] += a[j - 1];" in source
     assert "out[2] += a[py::wrap(i - 1, a.shape[0])]" in source
     out = np.zeros(9, np.int64)
-    kept[1, 1](a, out)
+    assign_in_one_statement[1, 1](a, out)
     assert out.tolist() == [21, 1, 12, 43, 43, 43, 0, 4464 % 97 + 1, 0]
 
 

@@ -75,7 +75,7 @@ def inputs(rng):
     return unary, {name: (rng.uniform(0.1, 5), rng.uniform(0.1, 5)) for name in BINARY}
 
 
-def expected(unary, binary):
+def expected_results(unary, binary):
     scope = {"np": np, "math": math}
     found = [eval(UNARY[name][0], scope)(x) for name, x in unary.items()]
     return found + [eval(BINARY[name], scope)(*xy) for name, xy in binary.items()]
@@ -125,7 +125,7 @@ def test_device_functions_with_names_of_builtins(tmp_path, rng, body, calling):
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.kernel[1, 1](x, out)
-    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(out, expected_results(unary, binary), rtol=1e-12, atol=1e-14)
 
 
 @BODIES
@@ -138,7 +138,7 @@ def test_functions_on_the_cpu(tmp_path, rng, body):
     x = np.array([*unary.values(), *np.ravel(list(binary.values()))])
     out = np.zeros(len(calls))
     module.all_of_them(x, out)
-    np.testing.assert_allclose(out, expected(unary, binary), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(out, expected_results(unary, binary), rtol=1e-12, atol=1e-14)
     for name in some(3, UNARY, "called by Python"):
         np.testing.assert_allclose(
             getattr(module, name)(unary[name]),

@@ -78,7 +78,7 @@ def test_a_tuple_is_stored_into_a_slice(same, rng, dtype):
 
 
 def test_lambdas_in_one_line():
-    def made(a):
+    def lambdas_of(a):
         return (
             (lambda x: x * a),
             (lambda x: x + a),
@@ -88,7 +88,7 @@ def test_lambdas_in_one_line():
 
     f, g = (lambda x: 3 * x), (lambda x: 3 * x)
     assert njit(f)(2) == njit(g)(2) == 6
-    assert [njit(h)(7) for h in made(5)] == [35, 12, 35, 6]
+    assert [njit(h)(7) for h in lambdas_of(5)] == [35, 12, 35, 6]
 
 
 def test_functions_of_one_name():
@@ -123,7 +123,7 @@ def test_messages_about_functions_on_the_cpu():
     def zeros(n):
         return np.zeros(n)
 
-    def listed(n):
+    def list_of_successors(n):
         return [i + 1 for i in range(n)]
 
     def doubled(x):
@@ -132,7 +132,7 @@ def test_messages_about_functions_on_the_cpu():
     def dot(x):
         return np.dot(x, x)
 
-    def filled(x):
+    def fill_attribute(x):
         x.fill(3)
 
     def opened(x):
@@ -153,21 +153,21 @@ def test_messages_about_functions_on_the_cpu():
     def formatted(x):
         return f"{x}"
 
-    def called(x):
+    def call_getcwd(x):
         return os.getcwd(x)
 
     for function in (
         zeros,
-        listed,
+        list_of_successors,
         doubled,
         dot,
-        filled,
+        fill_attribute,
         opened,
         dictionary,
         tried,
         choice,
         formatted,
-        called,
+        call_getcwd,
     ):
         with pytest.raises(TranslationError) as raised:
             jit(function)(np.ones(3))

@@ -22,7 +22,7 @@ def put(a, i, v):
 
 
 @cuda.jit
-def written(a, b, c, d, e, seen):
+def write_and_read(a, b, c, d, e, seen):
     i = cuda.grid(1)
     if i < a.size:
         a[i] += 1
@@ -49,9 +49,9 @@ def test_inputs_may_be_read_only_and_overlap():
 def test_writable_arrays_are_copied_back():
     a, b, d, seen = (np.zeros(3, np.int64) for _ in range(4))
     c, e = np.zeros((3, 2), np.int64), np.zeros((3, 2), np.int64)
-    written[1, 3](a, b, c, d, e, seen)
+    write_and_read[1, 3](a, b, c, d, e, seen)
     assert (a == 1).all() and (b == 2).all() and (c[:, 0] == 3).all() and (d == 4).all()
     assert (e[:, 0] == 5).all() and (seen == 3).all()
     a.flags.writeable = False
     with pytest.raises(ValueError, match="parameter 1 'a': .* read-only"):
-        written[1, 3](a, b, c, d, e, seen)
+        write_and_read[1, 3](a, b, c, d, e, seen)

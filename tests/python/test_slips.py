@@ -10,8 +10,8 @@ from numbalite.errors import KernelWarning, TranslationError
 
 
 @pytest.fixture
-def warned(tmp_path):
-    """warned(body) -> the KernelWarnings about a kernel of this body, as (line of the body, text)."""
+def warnings_of_body(tmp_path):
+    """warnings_of_body(body) -> the KernelWarnings about a kernel of this body, as (line of the body, text)."""
     count = 0
 
     def launch(body, dtype=np.float32):
@@ -70,26 +70,26 @@ def warned(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_a_slip_is_warned_of_and_its_twin_is_not(warned, wrong, line, says, right):
-    ((at, text),) = warned(wrong)
+def test_a_slip_is_warned_of_and_its_twin_is_not(warnings_of_body, wrong, line, says, right):
+    ((at, text),) = warnings_of_body(wrong)
     assert at == line and says in text
-    assert warned(right) == []
+    assert warnings_of_body(right) == []
 
 
-def test_an_unsigned_difference_is_never_below_0(warned):
+def test_an_unsigned_difference_is_never_below_0(warnings_of_body):
     body = "if x[i] - x[0] >= 0:\n    out[i] = 1"
-    ((line, text),) = warned(body, np.uint32)
+    ((line, text),) = warnings_of_body(body, np.uint32)
     assert line == 1 and "never below 0" in text and "int64(a)" in text
-    assert warned(body, np.int32) == warned(body, np.float32) == []
+    assert warnings_of_body(body, np.int32) == warnings_of_body(body, np.float32) == []
 
 
-def test_a_wrong_number_of_indices_is_an_error(warned):
+def test_a_wrong_number_of_indices_is_an_error(warnings_of_body):
     with pytest.raises(TranslationError, match="2 indices for an array of 1 dimension"):
-        warned("out[i, 0] = x[i, 0]")
+        warnings_of_body("out[i, 0] = x[i, 0]")
 
 
-def test_what_c_plus_plus_alone_has_is_no_slip_in_python(warned):
-    assert warned("out[i] = 1 / 2 * x[-1] + (0 < i < 3) + (not i == 3)") == []
+def test_what_c_plus_plus_alone_has_is_no_slip_in_python(warnings_of_body):
+    assert warnings_of_body("out[i] = 1 / 2 * x[-1] + (0 < i < 3) + (not i == 3)") == []
 
 
 def test_a_device_function_is_warned_of_once(tmp_path):

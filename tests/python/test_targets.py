@@ -71,7 +71,7 @@ def test_guvectorize_with_python_bodies(target):
                     c[i, j] += a[i, k] * b[k, j]
 
     @guvectorize("(n)->()", target=target)
-    def last(x, out):
+    def last_element(x, out):
         out[0] = x[-1]
 
     x = np.arange(6.0).reshape(2, 3)
@@ -79,7 +79,7 @@ def test_guvectorize_with_python_bodies(target):
     a = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
     np.testing.assert_array_equal(matmul(a, a[0].T), a @ a[0].T)
     if target == "cuda":
-        assert last(x).tolist() == [2, 5]
+        assert last_element(x).tolist() == [2, 5]
 
 
 def test_reduce_with_python_functions():
@@ -113,12 +113,12 @@ def test_jit_with_python_bodies():
         return total
 
     @jit(nopython=True)
-    def both(n):
+    def two_quotients(n):
         return n // 2, n / 2
 
     assert hypot(3, 4.0) == 5.0 and isinstance(hypot(3, 4), float)
     assert norm(np.array([3.0, 4.0])) == 5.0
-    assert both(7) == (3, 3.5) and both.py_func(7) == (3, 3.5)
+    assert two_quotients(7) == (3, 3.5) and two_quotients.py_func(7) == (3, 3.5)
 
     @cuda.jit
     def kernel(out):
@@ -358,24 +358,26 @@ def test_one_of_several_arguments():
     """The function returns the argument object that its body selects, also in tuples."""
 
     @njit
-    def either(a, b, c):
+    def one_of_two(a, b, c):
         if c:
             return a
         return b
 
     @njit
-    def chosen(a, b, c):
+    def return_several_arrays(a, b, c):
         best = a if c else b
         return c, best, b if c else a, a
 
     x, y = np.arange(3.0), np.arange(6.0)[::-2]
     for a, b in (x, y), (y, x), (x.reshape(1, 3), y.reshape(1, 3)), (x, x[:]):
-        assert (either(a, b, True) is a and either(a, b, False) is b) or np.may_share_memory(a, b)
-        got = chosen(a, b, True)
+        assert (
+            one_of_two(a, b, True) is a and one_of_two(a, b, False) is b
+        ) or np.may_share_memory(a, b)
+        got = return_several_arrays(a, b, True)
         assert got[0] is True and got[1] is a and got[3] is a
-        got = chosen(a, b, False)
+        got = return_several_arrays(a, b, False)
         assert got[2] is a and np.array_equal(got[1], b)
-    (signature,) = either.nopython_signatures[:1]
+    (signature,) = one_of_two.nopython_signatures[:1]
     assert signature.return_type.ndim == 1
 
 
@@ -383,7 +385,7 @@ def test_arguments_that_are_swapped():
     """Returns one of two alternating buffers; the number of steps is known only in the call."""
 
     @njit
-    def steps(now, after, n):
+    def swap_each_step(now, after, n):
         for _ in range(n):
             for i in range(now.size):
                 after[i] = now[i] + 1
@@ -394,7 +396,7 @@ def test_arguments_that_are_swapped():
     for _ in range(20):
         n, size = rng.randrange(7), rng.randrange(1, 5)
         x, y = np.zeros(size), np.zeros(size)
-        got = steps(x, y, n)
+        got = swap_each_step(x, y, n)
         assert got is (y if n % 2 else x) and (got == n).all()
 
 
@@ -448,7 +450,7 @@ def test_views_are_returned_as_numpy_returns_them(ndim, expression, monkeypatch)
 
 def test_views_in_tuples_and_in_variables():
     @njit
-    def parts(a, b, n):
+    def change_views(a, b, n):
         first = a[:n]
         for i in range(first.size):
             first[i] = -1
@@ -457,7 +459,7 @@ def test_views_in_tuples_and_in_variables():
 
     for n in (1, 2):
         a, b = np.arange(4.0), np.arange(10.0, 14.0)
-        first, count, last, number, reverse = parts(a, b, n)
+        first, count, last, number, reverse = change_views(a, b, n)
         assert count == n and number == -1.0
         assert first.base is a and first.size == n and (a[:n] == -1).all()
         assert last is b if n > 1 else last.base is a
@@ -466,7 +468,7 @@ def test_views_in_tuples_and_in_variables():
 
 def test_views_of_another_dtype_and_of_fields():
     @njit
-    def bits(a):
+    def as_integers(a):
         return a.view(np.int64)
 
     @njit
@@ -478,7 +480,7 @@ def test_views_of_another_dtype_and_of_fields():
         return a.reshape(3, 2)
 
     x = np.arange(6.0)
-    assert bits(x).base is x and bits(x)[1] == np.float64(1).view(np.int64)
+    assert as_integers(x).base is x and as_integers(x)[1] == np.float64(1).view(np.int64)
     records = np.zeros(3, [("x", "i4"), ("y", "f4", (2,)), ("z", "f8")])
     records["y"] = np.arange(6).reshape(3, 2)
     assert np.array_equal(reshaped(x), x.reshape(3, 2)) and np.shares_memory(reshaped(x), x)

@@ -60,11 +60,11 @@ def test_datetimes_match_numpy(same):
     with pytest.raises(TranslationError, match="does not fit into"):
         cuda.jit(loses)[1, 1](out, np.datetime64("2005-02-03T05", "h"))
 
-    def mixed(out, month, day):
+    def subtract_month_and_day(out, month, day):
         out[0] = month - day
 
     with pytest.raises(TranslationError, match="has no meaning"):
-        cuda.jit(mixed)[1, 1](np.zeros(1, "m8[D]"), np.timedelta64(1, "M"), day)
+        cuda.jit(subtract_month_and_day)[1, 1](np.zeros(1, "m8[D]"), np.timedelta64(1, "M"), day)
 
 
 class Color(enum.Enum):
@@ -262,7 +262,7 @@ def test_a_device_array_without_dimensions():
 SCALE, COUNT, TURN = np.array(2.5), np.array(3, np.int32), np.array(1 + 2j)
 
 
-def combined(value, index):
+def use_dimensionless_arrays(value, index):
     """Operators, conditions, functions and attributes of arrays without dimensions."""
     total = value * 2 - (-SCALE) + SCALE**2 + COUNT // 2
     if SCALE > 1 and COUNT and not value < -100:
@@ -275,7 +275,7 @@ def combined(value, index):
     return total + pair[0] * pair[1] + np.maximum(SCALE, index) + (COUNT in (3, 4))
 
 
-combined_on_device = cuda.jit(device=True)(combined)
+combined_on_device = cuda.jit(device=True)(use_dimensionless_arrays)
 
 
 def test_arrays_without_dimensions_are_numbers():
@@ -288,7 +288,10 @@ def test_arrays_without_dimensions_are_numbers():
     for value in (drawn, cuda.to_device(drawn)):
         out = np.zeros(5)
         kernel[1, 5](value, out)
-        wanted = [combined(SCALE, COUNT), *(combined(drawn, i) for i in range(1, 5))]
+        wanted = [
+            use_dimensionless_arrays(SCALE, COUNT),
+            *(use_dimensionless_arrays(drawn, i) for i in range(1, 5)),
+        ]
         np.testing.assert_allclose(out, wanted, rtol=1e-12)
     assert njit(lambda: SCALE * 2 + COUNT)() == 8
     assert njit(lambda: SCALE)() == 2.5

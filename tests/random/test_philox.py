@@ -42,7 +42,7 @@ KNOWN = [
 ]  # fmt: skip
 
 
-def words(text):
+def parse_words(text):
     return [int(word, 16) for word in text.split()]
 
 
@@ -53,15 +53,15 @@ def module():
 
 def test_philox_matches_reference_vectors(module):
     for counter, key, result in KNOWN:
-        c, k = words(counter), words(key)
+        c, k = parse_words(counter), parse_words(key)
         out = cuda.to_device(np.zeros(4, np.uint32))
         module.block[1, 1](k[0] | k[1] << 32, c[0] | c[1] << 32, c[2] | c[3] << 32, out)
-        assert out.copy_to_host().tolist() == words(result)
+        assert out.copy_to_host().tolist() == parse_words(result)
         rng = cuda.random.Philox4x32(
             key=k[0] | k[1] << 32, counter=sum(word << 32 * i for i, word in enumerate(c))
         )
         made = cuda.random.default_rng(rng).integers(0, 2**32, 4, dtype=np.uint32)
-        assert made.copy_to_host().tolist() == words(result)
+        assert made.copy_to_host().tolist() == parse_words(result)
 
 
 def test_what_a_place_in_a_stream_gives_and_how_exact_it_is(module):

@@ -37,7 +37,8 @@ def test_short_permutations_are_all_as_likely():
 def test_blocks_that_share_a_short_row_permute_as_one(n):
     """A few rows are shared by several blocks each, 513 rows have one block each."""
     few, many = (
-        host(shuffling.indices(default_rng(3).bit_generator, lines, n, 20, 0)) for lines in (2, 513)
+        host(shuffling.indices(default_rng(3).bit_generator, sorted_rows, n, 20, 0))
+        for sorted_rows in (2, 513)
     )
     assert np.array_equal(few, many[: 2 * 20])
 
@@ -87,17 +88,17 @@ def test_shuffle_along_each_axis_and_dtype(dtype):
     assert order  # all elements differ
     for axis in (0, 1, -1):
         made = host(rng.permutation(d, axis=axis))
-        assert parts(made, axis) == parts(x, axis)
+        assert sorted_slices(made, axis) == sorted_slices(x, axis)
         made = host(rng.permuted(d, axis=axis))
-        assert lines(made, axis) == lines(x, axis)
+        assert sorted_rows(made, axis) == sorted_rows(x, axis)
     assert sorted(map(bytes, host(rng.permuted(d)).ravel())) == sorted(map(bytes, x.ravel()))
 
 
-def parts(x, axis):
+def sorted_slices(x, axis):
     return sorted(part.tobytes() for part in np.moveaxis(x, axis, 0))
 
 
-def lines(x, axis):
+def sorted_rows(x, axis):
     flat = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
     return [sorted(map(bytes, line)) for line in flat]
 

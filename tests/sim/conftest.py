@@ -13,7 +13,7 @@ import shutil
 import sys
 
 import pytest
-from kit.sample import one
+from kit.sample import one_case
 
 from numbalite.compilers.image import shared_object
 
@@ -171,7 +171,7 @@ def _as_users_compile(optimized):
 
 def pytest_generate_tests(metafunc):
     if "compiled" in metafunc.fixturenames:
-        drawn = one(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []
+        drawn = one_case(COMPILERS, metafunc.definition.nodeid) if COMPILERS else []
         metafunc.parametrize("compiled", drawn, indirect=True)
 
 

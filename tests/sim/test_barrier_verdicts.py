@@ -58,7 +58,7 @@ def kernel(verdict, body, grid=1, block=64, name=None, **options):
     KERNELS[name] = (verdict, body, (grid, block), options)
 
 
-def twins(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
+def right_and_wrong_kernels(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
     """`text` is the right kernel. changes: {mistake: (part of the text, its replacement)}."""
     kernel(right, text, grid, block, name, **options)
     for what, (old, new) in changes.items():
@@ -67,7 +67,7 @@ def twins(name, right, text, changes, grid=1, block=64, wrong=RACES, **options):
 
 
 MAKE = "__shared__ block_barrier b; if (t == 0) init(&b, blockDim.x); __syncthreads();\n"
-twins(
+right_and_wrong_kernels(
     "barrier",
     NONE,
     "__shared__ int s[64];"
@@ -90,7 +90,7 @@ twins(
         "initialized_without_a_barrier": ("__syncthreads();", ""),
     },
 )
-twins(
+right_and_wrong_kernels(
     "barrier_of_two_phases",
     NONE,
     "__shared__ int s[64];"
@@ -104,7 +104,7 @@ twins(
     }""",
     {"one_phase": ("out[t] += s[63 - t];\n        b.arrive_and_wait();", "out[t] += s[63 - t];")},
 )
-twins(
+right_and_wrong_kernels(
     "barrier_of_producers",
     NONE,
     """
@@ -132,7 +132,7 @@ twins(
         )
     },
 )
-twins(
+right_and_wrong_kernels(
     "barrier_of_one_warp",
     NONE,
     """
@@ -143,7 +143,7 @@ twins(
     if (t < 32) { b.arrive_and_wait(); out[t] = s[31 - t]; }""",
     {"reads_the_other": ("s[31 - t]", "s[63 - t]")},
 )
-twins(
+right_and_wrong_kernels(
     "barrier_dropped",
     NONE,
     "__shared__ int s[64];"
@@ -160,7 +160,7 @@ twins(
         )
     },
 )
-twins(
+right_and_wrong_kernels(
     "barrier_of_the_device",
     NONE,
     """
@@ -176,7 +176,7 @@ twins(
     grid=3,
     cooperative=True,
 )
-twins(
+right_and_wrong_kernels(
     "barrier_with_a_completion",
     NONE,
     """
@@ -197,7 +197,7 @@ twins(
         )
     },
 )
-twins(
+right_and_wrong_kernels(
     "mbarrier",
     NONE,
     """
@@ -217,7 +217,7 @@ twins(
         "wrong_parity": ("wait_parity(&b, 0);", "wait_parity(&b, 1);"),
     },
 )
-twins(
+right_and_wrong_kernels(
     "bulk_copy",
     NONE,
     """
@@ -236,7 +236,7 @@ twins(
         "source_written": ("copy_bulk(s, x, 256, &b); }", "copy_bulk(s, x, 256, &b); x[0] = 1; }"),
     },
 )
-twins(
+right_and_wrong_kernels(
     "pipeline_of_bulk_copies",
     NONE,
     """
@@ -263,7 +263,7 @@ twins(
         ),
     },
 )
-twins(
+right_and_wrong_kernels(
     "named_barrier",
     NONE,
     """
@@ -280,7 +280,7 @@ twins(
     },
     block=128,
 )
-twins(
+right_and_wrong_kernels(
     "named_barriers_of_producers",
     NONE,
     """
@@ -304,7 +304,7 @@ twins(
         )
     },
 )
-twins(
+right_and_wrong_kernels(
     "tiles_of_two_warps",
     NONE,
     """
@@ -316,7 +316,7 @@ twins(
     {"reads_the_other": ("s[t ^ 63]", "s[127 - t]")},
     block=128,
 )
-twins(
+right_and_wrong_kernels(
     "lanes",
     NONE,
     """
@@ -327,7 +327,7 @@ twins(
     out[t] = s[t / 4 * 4 + (t + 2) % 4];""",
     {"reads_the_other": ("s[t / 4 * 4 + (t + 2) % 4]", "s[t / 4 * 4 + (t + 1) % 4]")},
 )
-twins(
+right_and_wrong_kernels(
     "cluster",
     NONE,
     """
@@ -341,7 +341,7 @@ twins(
     grid=4,
     cluster=2,
 )
-twins(
+right_and_wrong_kernels(
     "cluster_arrive",
     NONE,
     """
@@ -363,7 +363,7 @@ twins(
     grid=4,
     cluster=2,
 )
-twins(
+right_and_wrong_kernels(
     "barrier_of_a_cluster",
     NONE,
     """
@@ -386,7 +386,7 @@ twins(
     grid=4,
     cluster=2,
 )
-twins(
+right_and_wrong_kernels(
     "cluster_of_each",
     NONE,
     """
@@ -399,7 +399,7 @@ twins(
     grid=4,
     cluster=2,
 )
-twins(
+right_and_wrong_kernels(
     "async_copy",
     NONE,
     """
@@ -410,7 +410,7 @@ twins(
     out[t] = s[63 - t];""",
     {"not_waited_for": ("cg::wait(block);", "__syncthreads();")},
 )
-twins(
+right_and_wrong_kernels(
     "copy_of_a_barrier",
     NONE,
     "__shared__ int s[64];"
@@ -421,7 +421,7 @@ twins(
     out[t] = s[63 - t];""",
     {"not_waited_for": ("b.arrive_and_wait();", "(void)b.arrive(); __syncthreads();")},
 )
-twins(
+right_and_wrong_kernels(
     "pipeline",
     NONE,
     """
@@ -443,7 +443,7 @@ twins(
         ),
     },
 )
-twins(
+right_and_wrong_kernels(
     "pipeline_of_the_block",
     NONE,
     """
@@ -468,7 +468,7 @@ twins(
 )
 LATCH = """__shared__ alignas(8) char storage[sizeof(block_latch)]; auto& l = *reinterpret_cast<block_latch*>(storage);
     if (t == 0) new (storage) block_latch(32); __syncthreads();"""
-twins(
+right_and_wrong_kernels(
     "latch",
     NONE,
     LATCH
@@ -482,13 +482,13 @@ twins(
         "asked_once": ("l.wait();", "(void)l.try_wait();"),
     },
 )
-twins(
+right_and_wrong_kernels(
     "latch_of_all",
     NONE,
     LATCH.replace("32", "blockDim.x") + "x[t] = t; l.arrive_and_wait(); out[t] = x[63 - t];",
     {"written_again": ("out[t] = x[63 - t];", "out[t] = x[63 - t]; x[t] = 0;")},
 )
-twins(
+right_and_wrong_kernels(
     "latch_in_a_loop",
     NONE,
     LATCH.replace("32", "1")
@@ -497,7 +497,7 @@ twins(
     if (t == 3) { while (!l.try_wait()) {} out[t] = x[0]; }""",
     {"counted_early": ("x[0] = t; l.count_down();", "l.count_down(); x[0] = t;")},
 )
-twins(
+right_and_wrong_kernels(
     "latch_asked_once",
     ATOMICS,
     LATCH.replace("32", "1")
@@ -509,7 +509,7 @@ twins(
 SEMAPHORE = """__shared__ alignas(8) char storage[sizeof(block_semaphore)];
     auto& s = *reinterpret_cast<block_semaphore*>(storage);
     if (t == 0) new (storage) block_semaphore(0); __syncthreads();"""
-twins(
+right_and_wrong_kernels(
     "semaphore",
     ATOMICS,
     SEMAPHORE
@@ -522,13 +522,13 @@ twins(
         "that_has_one": ("block_semaphore(0)", "block_semaphore(1)"),
     },
 )
-twins(
+right_and_wrong_kernels(
     "semaphore_as_a_lock",
     ATOMICS,
     SEMAPHORE.replace("(0)", "(1)") + "if (t % 32 == 0) { s.acquire(); x[0] += 5; s.release(); }",
     {"released_early": ("x[0] += 5; s.release();", "s.release(); x[0] += 5;")},
 )
-twins(
+right_and_wrong_kernels(
     "flag",
     ATOMICS,
     """
@@ -546,7 +546,7 @@ twins(
     },
     grid=2,
 )
-twins(
+right_and_wrong_kernels(
     "flag_of_the_block",
     ATOMICS,
     """
@@ -556,7 +556,7 @@ twins(
     """,
     {"relaxed": ("memory_order_release", "memory_order_relaxed")},
 )
-twins(
+right_and_wrong_kernels(
     "flag_in_ptx",
     ATOMICS,
     """
@@ -575,14 +575,14 @@ twins(
     },
     grid=2,
 )
-twins(
+right_and_wrong_kernels(
     "count",
     NONE,
     "atomicAdd(&out[0], 1);",
     {"of_block_scope": ("atomicAdd(", "atomicAdd_block(")},
     grid=2,
 )
-twins(
+right_and_wrong_kernels(
     "fence",
     ATOMICS,
     """
@@ -597,7 +597,7 @@ twins(
     },
     grid=2,
 )
-twins(
+right_and_wrong_kernels(
     "arrival_is_no_fence",
     ATOMICS,
     MAKE
@@ -607,7 +607,7 @@ twins(
     """,
     {"alone": ("5; __threadfence();", "5;")},
 )
-twins(
+right_and_wrong_kernels(
     "each_block_by_itself",
     NONE,
     """
@@ -619,7 +619,7 @@ twins(
     {"of_all": ("out[blockIdx.x]", "out[0]")},
     grid=12,
 )
-twins(
+right_and_wrong_kernels(
     "lock_of_each_block",
     ATOMICS,
     """

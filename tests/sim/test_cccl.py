@@ -224,7 +224,7 @@ __noinline__ __device__ float not_inline(const float* x, int i) { return deeper(
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory):
+def header_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("include")
     (folder / "cub").mkdir()
     (folder / "cub" / "own.cuh").write_text(OWN)
@@ -242,15 +242,15 @@ def calls(tmp_path_factory):
         ("function", "function", "cub/own.cuh"),
     ],
 )
-def test_reports_name_the_users_call(calls, name, mark, header):
+def test_reports_name_the_users_call(header_folder, name, mark, header):
     """The report contains the user's line that calls a function of the toolkit, and the line in
     that function."""
     line = 1 + next(i for i, text in enumerate(CALLS.split("\n")) if text.endswith(f"// {mark}"))
     x, o = cuda.to_device(np.arange(64, dtype="f4")), cuda.to_device(np.zeros(64, "f4"))
     with cuda.checks():
-        calls[name][1, 64](x, o, True)
+        header_folder[name][1, 64](x, o, True)
     with pytest.raises(KernelError) as caught, cuda.checks():
-        calls[name][1, 64](x, o, False)
+        header_folder[name][1, 64](x, o, False)
     found = caught.value
     assert found.file == "user.cu"
     assert found.line == line or (name == "race" and found.line == line - 2)

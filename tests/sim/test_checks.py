@@ -137,7 +137,7 @@ def line_of(text):
     return lines_of(text, __file__)[0]
 
 
-def fails(launch, *args):
+def report_of(launch, *args):
     """Returns the report of a launch that fails. The next launch works."""
     with pytest.raises(KernelError) as caught:
         launch(*args)
@@ -146,7 +146,7 @@ def fails(launch, *args):
     return caught.value
 
 
-def works(launch, *args):
+def launch_without_report(launch, *args):
     launch(*args)
     cuda.synchronize()
 
@@ -168,7 +168,7 @@ def vadd(a, b, out):
 
 def test_a_report_has_thread_access_and_line():
     a = zeros(128)
-    error = fails(vadd[4, 32], a, a, zeros(100))
+    error = report_of(vadd[4, 32], a, a, zeros(100))
     line = line_of("out.data()[i] = a.data()[i]")
     assert str(error) == (
         f"vadd ({__file__}, line {line}): block (3,0,0), thread (4,0,0) writes out[100], "
@@ -184,13 +184,13 @@ def test_a_report_has_thread_access_and_line():
 
 def test_valid_elements_are_written_despite_an_error():
     a, out = cuda.to_device(np.arange(128, dtype=np.float32)), zeros(100)
-    fails(vadd[4, 32], a, a, out)
+    report_of(vadd[4, 32], a, a, out)
     np.testing.assert_array_equal(out.copy_to_host(), 2 * np.arange(100))
 
 
 def test_the_same_report_every_time():
     a = zeros(1 << 14)
-    texts = {str(fails(vadd[256, 64], a, a, zeros(100))) for _ in range(5)}
+    texts = {str(report_of(vadd[256, 64], a, a, zeros(100))) for _ in range(5)}
     assert len(texts) == 1
     assert "block (1,0,0), thread (36,0,0) writes out[100]" in texts.pop()
 
@@ -202,7 +202,7 @@ def test_threads_are_named_in_three_dimensions(kernels):
         x.data()[threadIdx.x + 2 * (threadIdx.y + 3 * threadIdx.z)] = 1;
         """
 
-    error = fails(cube[(1, 1), (2, 3, 4)], zeros(23))
+    error = report_of(cube[(1, 1), (2, 3, 4)], zeros(23))
     assert error.thread == (1, 2, 3)
 
 
@@ -213,9 +213,9 @@ def test_threads_are_named_in_three_dimensions(kernels):
 def test_a_pointer_has_the_elements_of_its_array(kernels, k, good):
     x = zeros(32)
     if good:
-        works(kernels.offset[1, 32], x, k)
+        launch_without_report(kernels.offset[1, 32], x, k)
     else:
-        error = fails(kernels.offset[1, 32], x, k)
+        error = report_of(kernels.offset[1, 32], x, k)
         first = 32 if k == 1 else k % 2**32  # threadIdx.x is unsigned
         assert f"writes x[{first}], but x points to 32 elements" in str(error)
         assert error.line == line_of("void offset(")
@@ -223,8 +223,10 @@ def test_a_pointer_has_the_elements_of_its_array(kernels, k, good):
 
 def test_a_slice_of_an_array_as_a_pointer(kernels):
     x = zeros(64)
-    works(kernels.offset[1, 32], x[16:48], 16)  # within the allocation
-    assert "x[48], but x points to 48 elements" in str(fails(kernels.offset[1, 32], x[16:48], 17))
+    launch_without_report(kernels.offset[1, 32], x[16:48], 16)  # within the allocation
+    assert "x[48], but x points to 48 elements" in str(
+        report_of(kernels.offset[1, 32], x[16:48], 17)
+    )
 
 
 @cuda.jit
@@ -237,49 +239,49 @@ def corner(a, out):
 
 def test_indices_are_checked_by_dimension():
     a, out = zeros(10, 10), zeros(8, 8)
-    works(corner[1, 8], a, out)
-    error = fails(corner[1, 9], a, out)
+    launch_without_report(corner[1, 8], a, out)
+    error = report_of(corner[1, 9], a, out)
     assert "uses index 8 of out along axis 0, but out has shape (8, 8)" in str(error)
     assert (error.array, error.index, error.line) == ("out", 8, line_of("out(i, 0) = a[i][i + 1]"))
-    error = fails(corner[1, 8], a[:, ::3], out)  # 4 columns
+    error = report_of(corner[1, 8], a[:, ::3], out)  # 4 columns
     assert "uses index 4 of a along axis 1, but a has shape (10, 4)" in str(error)
-    assert "along axis 0" in str(fails(corner[1, 8], a, out[0:0]))
-    works(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
+    assert "along axis 0" in str(report_of(corner[1, 8], a, out[0:0]))
+    launch_without_report(corner[1, 8], np.asfortranarray(np.zeros((9, 9), np.float32)), out)
 
 
 def test_out_of_bounds_atomics_are_reported(kernels):
     x = zeros(32, dtype=np.int32)
-    works(kernels.atomics[1, 1], x, 31)
-    assert "updates x[32]" in str(fails(kernels.atomics[1, 1], x, 32))
+    launch_without_report(kernels.atomics[1, 1], x, 31)
+    assert "updates x[32]" in str(report_of(kernels.atomics[1, 1], x, 32))
 
 
 def test_memory_in_one_piece(kernels):
     a, b = zeros(16, dtype=np.int32), zeros(32, dtype=np.int32)
-    works(kernels.copy[1, 1], b, a, 64)
-    assert "reads from[16], but from points to 16" in str(fails(kernels.copy[1, 1], b, a, 68))
-    assert "writes to[16], but to points to 16" in str(fails(kernels.copy[1, 1], a, b, 68))
+    launch_without_report(kernels.copy[1, 1], b, a, 64)
+    assert "reads from[16], but from points to 16" in str(report_of(kernels.copy[1, 1], b, a, 68))
+    assert "writes to[16], but to points to 16" in str(report_of(kernels.copy[1, 1], a, b, 68))
 
 
 def test_null_pointer_access_is_reported(kernels):
     x = zeros(16, dtype=np.int32)
-    works(kernels.null[1, 16], x, 99)
-    error = fails(kernels.null[1, 16], x, 3)
+    launch_without_report(kernels.null[1, 16], x, 99)
+    error = report_of(kernels.null[1, 16], x, 3)
     assert "(a null pointer)" in str(error) and error.thread == (3, 0, 0)
     assert x.copy_to_host().sum() == 16  # the others went on; and the first launch
 
 
 def test_misaligned_access_is_reported(kernels):
     x = zeros(40, dtype=np.int8)
-    works(kernels.misaligned[1, 1], x, 4)
-    assert "no multiple of 4" in str(fails(kernels.misaligned[1, 1], x, 5))
+    launch_without_report(kernels.misaligned[1, 1], x, 4)
+    assert "no multiple of 4" in str(report_of(kernels.misaligned[1, 1], x, 5))
 
 
 def test_structs_at_misaligned_addresses(kernels):
     """The error is the same if the compiler copies a struct member by member."""
     x, out = zeros(40), zeros(40)
-    works(kernels.vectors[1, 4], x, out, 4, 0)
+    launch_without_report(kernels.vectors[1, 4], x, out, 4, 0)
     for k, other in [(1, 0), (0, 2)]:
-        error = fails(kernels.vectors[1, 4], x, out, k, other)
+        error = report_of(kernels.vectors[1, 4], x, out, k, other)
         assert "16 bytes at once at the misaligned address" in str(error)
         assert (error.kind, error.array) == ("memory", "out" if other else "x")
         assert error.line == line_of("*(float4 *)(out + other)") - (not other)
@@ -287,8 +289,8 @@ def test_structs_at_misaligned_addresses(kernels):
 
 def test_an_access_outside_memory_is_always_reported(kernels):
     with cuda.checks("race"):
-        error = fails(kernels.offset[1, 32], zeros(32), 1)
-        works(kernels.misaligned[1, 1], zeros(40, dtype=np.int8), 5)
+        error = report_of(kernels.offset[1, 32], zeros(32), 1)
+        launch_without_report(kernels.misaligned[1, 1], zeros(40, dtype=np.int8), 5)
     assert (error.kind, error.array, error.index) == ("memory", "x", 32)
 
 
@@ -315,9 +317,9 @@ def test_faults_without_checks_report_the_kernel(lineinfo):
     launched = f"; launched at test_checks.py, line {line_of('    launch(*args)')}"
     end = f"{advice}array" if lineinfo else f"{advice}line and the array{launched}"
     with cuda.checks("none"):
-        null = fails(kernels.null[2, 4], x, 0)
-        misaligned = fails(kernels.misaligned[1, 1], x)
-        beyond = fails(kernels.beyond[1, 1], x, 32)
+        null = report_of(kernels.null[2, 4], x, 0)
+        misaligned = report_of(kernels.misaligned[1, 1], x)
+        beyond = report_of(kernels.beyond[1, 1], x, 32)
     assert "illegal access to address 0x0 (a null pointer);" in str(null)
     for error, kernel, thread, comment in [
         (null, "null", (3, 0, 0), "// of NULL"),
@@ -336,18 +338,20 @@ def test_access_to_freed_memory_is_reported(kernels):
     x, y = zeros(10, dtype=np.int32), zeros(10, dtype=np.int32)
     addresses = [a.device_ctypes_pointer.value for a in (x, y)]
     p = cuda.to_device(np.array(addresses, np.uint64))
-    works(kernels.pointers[1, 2], p, 9)
-    assert "after the end of device memory of 40 bytes" in str(fails(kernels.pointers[1, 2], p, 10))
+    launch_without_report(kernels.pointers[1, 2], p, 9)
+    assert "after the end of device memory of 40 bytes" in str(
+        report_of(kernels.pointers[1, 2], p, 10)
+    )
     del y
-    error = fails(kernels.pointers[1, 2], p, 3)
+    error = report_of(kernels.pointers[1, 2], p, 3)
     assert "has been freed" in str(error) and error.thread == (1, 0, 0)
 
 
 def test_arrays_on_the_stack(kernels):
     out = zeros(1, dtype=np.int32)
-    works(kernels.local[1, 1], out, 9)
-    assert "uses a[10], but a has 10 elements" in str(fails(kernels.local[1, 1], out, 10))
-    error = fails(kernels.local[1, 1], out, -1)
+    launch_without_report(kernels.local[1, 1], out, 9)
+    assert "uses a[10], but a has 10 elements" in str(report_of(kernels.local[1, 1], out, 10))
+    error = report_of(kernels.local[1, 1], out, -1)
     assert "uses a[-1], but a has 10 elements" in str(error)
     assert (error.kind, error.array, error.index) == ("memory", "a", -1)
 
@@ -369,8 +373,8 @@ def test_arrays_on_the_stack(kernels):
 def test_arrays_that_have_no_address_of_their_own_have_names(names, kernel, text):
     """Names are found by the position of the index in the source, which code from a macro does not
     have."""
-    works(names[kernel][1, 1], zeros(8), 2)
-    error = fails(names[kernel][1, 1], zeros(8), 5)
+    launch_without_report(names[kernel][1, 1], zeros(8), 2)
+    error = report_of(names[kernel][1, 1], zeros(8), 5)
     assert text in str(error) and error.kind == "memory" and error.index == 5
     array = None if kernel == "macro" else text.split("[")[0].split(" along")[0].split()[-1]
     assert error.array == array
@@ -399,9 +403,9 @@ def test_arrays_of_generalized_ufuncs():
     ]:
         values = np.ones((3, 5), np.float32)
         values[2, 4] = value
-        error = fails(lambda x=values: shift(cuda.to_device(x), table))
+        error = report_of(lambda x=values: shift(cuda.to_device(x), table))
         assert text in str(error) and error.line == line + at and error.thread == (2, 0, 0)
-    works(lambda: shift(cuda.to_device(np.ones((3, 5), np.float32)), table))
+    launch_without_report(lambda: shift(cuda.to_device(np.ones((3, 5), np.float32)), table))
 
 
 # --- shared memory
@@ -409,29 +413,29 @@ def test_arrays_of_generalized_ufuncs():
 
 def test_shared_variables_are_distinguished(kernels):
     x = zeros(32)
-    works(kernels.neighbours[4, 32], x, 0)
-    error = fails(kernels.neighbours[4, 32], x, 1)
+    launch_without_report(kernels.neighbours[4, 32], x, 0)
+    error = report_of(kernels.neighbours[4, 32], x, 1)
     assert "reads first[32], but first has 32 elements" in str(error)
-    assert "first[63]" in str(fails(kernels.neighbours[4, 32], x, 32))
+    assert "first[63]" in str(report_of(kernels.neighbours[4, 32], x, 32))
 
 
 def test_rows_of_a_shared_array_are_adjacent(kernels):
     x = zeros(32, dtype=np.int32)
-    works(kernels.flat[1, 16], x)
-    assert "writes t[4][0], but it is t[4][4]" in str(fails(kernels.flat[1, 17], x))
+    launch_without_report(kernels.flat[1, 16], x)
+    assert "writes t[4][0], but it is t[4][4]" in str(report_of(kernels.flat[1, 17], x))
 
 
 def test_out_of_bounds_dynamic_shared_access_is_reported(kernels):
     x = zeros(33)
-    works(kernels.dynamic[2, 32, 0, 128], x)
-    assert "s[32], but s has 32 elements" in str(fails(kernels.dynamic[2, 33, 0, 128], x))
+    launch_without_report(kernels.dynamic[2, 32, 0, 128], x)
+    assert "s[32], but s has 32 elements" in str(report_of(kernels.dynamic[2, 33, 0, 128], x))
 
 
 def test_shared_variables_of_templates_and_in_lambdas(kernels):
     x = zeros(64)
-    works(kernels["sized<32>"][2, 32], x)
-    works(kernels["sized<64>"][2, 64], x)
-    assert "writes s[32], but s has 32 elements" in str(fails(kernels["sized<32>"][2, 64], x))
+    launch_without_report(kernels["sized<32>"][2, 32], x)
+    launch_without_report(kernels["sized<64>"][2, 64], x)
+    assert "writes s[32], but s has 32 elements" in str(report_of(kernels["sized<32>"][2, 64], x))
 
 
 # --- what nothing has written
@@ -439,42 +443,42 @@ def test_shared_variables_of_templates_and_in_lambdas(kernels):
 
 def test_reads_of_unwritten_memory(kernels):
     to, new = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
-    error = fails(kernels.add[1, 16], to, new)
+    error = report_of(kernels.add[1, 16], to, new)
     assert "reads from[0], which nothing has written (and 15 more, in 1 place)" in str(error)
     new[:8] = 1
-    assert "reads from[8], which nothing" in str(fails(kernels.add[1, 16], to, new))
+    assert "reads from[8], which nothing" in str(report_of(kernels.add[1, 16], to, new))
     new.copy_to_device(np.zeros(16, np.int32))
-    works(kernels.add[1, 16], to, new)
+    launch_without_report(kernels.add[1, 16], to, new)
 
 
 def test_memory_written_by_a_kernel_is_initialized(kernels):
     a, b = zeros(16, dtype=np.int32), cuda.device_array(16, np.int32)
-    works(kernels.add[1, 16], b, a)
-    works(kernels.add[1, 16], a, b)
+    launch_without_report(kernels.add[1, 16], b, a)
+    launch_without_report(kernels.add[1, 16], a, b)
 
 
 def test_copies_are_as_written_as_their_source(kernels):
     to = zeros(16, dtype=np.int32)
     new, other = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
-    works(kernels.copy[1, 1], other, new, 64)  # copying is not using
-    assert "from[0], which nothing" in str(fails(kernels.add[1, 16], to, other))
+    launch_without_report(kernels.copy[1, 1], other, new, 64)  # copying is not using
+    assert "from[0], which nothing" in str(report_of(kernels.add[1, 16], to, other))
     other.copy_to_device(cuda.device_array(16, np.int32))
-    assert "from[0], which nothing" in str(fails(kernels.add[1, 16], to, other))
+    assert "from[0], which nothing" in str(report_of(kernels.add[1, 16], to, other))
     other.copy_to_device(to)
-    works(kernels.add[1, 16], to, other)
+    launch_without_report(kernels.add[1, 16], to, other)
 
 
 def test_shared_memory_begins_unwritten(kernels):
     x = zeros(32)
-    works(kernels.partly[3, 32], x, 32)
-    error = fails(kernels.partly[1, 32], x, 16)  # though the last launch has written it
+    launch_without_report(kernels.partly[3, 32], x, 32)
+    error = report_of(kernels.partly[1, 32], x, 16)  # though the last launch has written it
     assert "thread (0,0,0) reads s[31], which nothing has written" in str(error)
 
 
 def test_padding_need_not_be_written(kernels):
     dtype = np.dtype([("x", "f4"), ("tag", "i1"), ("y", "f8")], align=True)
-    works(kernels.records[1, 8], cuda.device_array(8, dtype), 8)
-    error = fails(kernels.records[1, 8], cuda.device_array(8, dtype), 7)
+    launch_without_report(kernels.records[1, 8], cuda.device_array(8, dtype), 8)
+    error = report_of(kernels.records[1, 8], cuda.device_array(8, dtype), 7)
     assert "reads p[7], which nothing has written" in str(error)
 
 
@@ -483,15 +487,19 @@ def test_memory_from_before_the_checks(kernels):
         new, used = cuda.device_array(16, np.int32), cuda.device_array(16, np.int32)
         kernels.add[1, 16](used, zeros(16, dtype=np.int32))
         later = cuda.device_array(16, np.int32)
-        works(kernels.add[1, 16], later, used)
-    works(
+        launch_without_report(kernels.add[1, 16], later, used)
+    launch_without_report(
         kernels.add[1, 16], new, later
     )  # accesses of unchecked kernels are not recorded: no report
 
 
 def test_managed_and_mapped_memory_is_the_hosts(kernels):
-    works(kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32))
-    works(kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.mapped_array(16, np.int32))
+    launch_without_report(
+        kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.managed_array(16, np.int32)
+    )
+    launch_without_report(
+        kernels.add[1, 16], zeros(16, dtype=np.int32), cuda.mapped_array(16, np.int32)
+    )
 
 
 # --- variables of the module
@@ -501,21 +509,21 @@ def test_variables_are_the_same_with_checks_and_without(kernels):
     table, calls = kernels.get_global("table"), kernels.get_global("calls")
     before = int(calls.copy_to_host())
     with cuda.checks("none"):
-        works(kernels.variable[1, 2], 0)
-    works(kernels.variable[1, 2], 4)
+        launch_without_report(kernels.variable[1, 2], 0)
+    launch_without_report(kernels.variable[1, 2], 4)
     assert int(calls.copy_to_host()) == before + 4
     assert list(table.copy_to_host()) == [1, 1, 0, 0, 1, 1, 0, 0, 0, 0]
     kernels.get_global("weights").copy_to_device(np.arange(4, dtype=np.float32))
     x = cuda.device_array(4, np.float32)
-    works(kernels.constants[1, 4], x)
+    launch_without_report(kernels.constants[1, 4], x)
     assert list(x.copy_to_host()) == [0, 1, 2, 3]
     kernels.get_global("weights").copy_to_device(np.full(4, 7, np.float32))
-    works(kernels.constants[1, 4], x)
+    launch_without_report(kernels.constants[1, 4], x)
     assert list(x.copy_to_host()) == [7, 7, 7, 7]
 
 
 def test_out_of_bounds_access_to_a_variable_is_reported(kernels):
-    assert "uses table[10], but table has 10 elements" in str(fails(kernels.variable[1, 4], 8))
+    assert "uses table[10], but table has 10 elements" in str(report_of(kernels.variable[1, 4], 8))
 
 
 # --- other launches
@@ -529,8 +537,8 @@ def test_ufuncs_and_reductions_are_checked():
     total = cuda.reduce("a + b")
     x = cuda.to_device(np.arange(1000, dtype=np.float32))
     assert total(twice(x)) == 999000
-    assert "nothing has written" in str(fails(twice, cuda.device_array(10, np.float32)))
-    assert "nothing has written" in str(fails(total, cuda.device_array(10, np.float32)))
+    assert "nothing has written" in str(report_of(twice, cuda.device_array(10, np.float32)))
+    assert "nothing has written" in str(report_of(total, cuda.device_array(10, np.float32)))
 
 
 def test_graphs_keep_the_checks_of_their_capture(kernels):
@@ -559,9 +567,9 @@ def test_grid_sync_orders_accesses():
         """
 
     x = cuda.to_device(np.arange(32, dtype=np.float32))
-    works(rotate[2, 16], x, cuda.device_array(32, np.float32))
+    launch_without_report(rotate[2, 16], x, cuda.device_array(32, np.float32))
     np.testing.assert_array_equal(x.copy_to_host(), np.roll(np.arange(32), -1))
-    assert "nothing has written" in str(fails(rotate[2, 16], cuda.device_array_like(x), x))
+    assert "nothing has written" in str(report_of(rotate[2, 16], cuda.device_array_like(x), x))
 
 
 def test_debug_checks_one_kernel():
@@ -573,10 +581,10 @@ def test_debug_checks_one_kernel():
 
     x, out = zeros(16), zeros(16)
     with cuda.checks("race"):
-        works(look[1, 16], x, out)
-        assert "reads x[16]" in str(fails(look[1, 17], x, zeros(32)))
+        launch_without_report(look[1, 16], x, out)
+        assert "reads x[16]" in str(report_of(look[1, 17], x, zeros(32)))
     with cuda.checks("none"):
-        works(look[1, 16], x, out)
+        launch_without_report(look[1, 16], x, out)
 
 
 # --- how checks are enabled
@@ -587,21 +595,21 @@ def test_checks_belong_to_a_thread_and_a_block(kernels):
     x = zeros(32)
     seen = []
 
-    def other():
+    def launch_in_another_thread():
         kernels.partly[1, 32](zeros(32), 16)
         cuda.synchronize()
         seen.append("not checked")
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=launch_in_another_thread)
     thread.start()
     thread.join()
     assert seen == ["not checked"]
     with cuda.checks("memory"):
-        works(kernels.partly[1, 32], x, 16)
+        launch_without_report(kernels.partly[1, 32], x, 16)
         with cuda.checks("unwritten"):
-            fails(kernels.partly[1, 32], x, 16)
-        works(kernels.partly[1, 32], x, 16)
-    fails(kernels.partly[1, 32], x, 16)
+            report_of(kernels.partly[1, 32], x, 16)
+        launch_without_report(kernels.partly[1, 32], x, 16)
+    report_of(kernels.partly[1, 32], x, 16)
 
 
 def test_checks_accept_names_and_all():
@@ -736,8 +744,8 @@ def test_a_stack_overflow_has_a_line():
         name="stack",
     )
     x = zeros(1, dtype=np.int32)
-    works(kernel[1, 1], x, 10)
-    error = fails(kernel[1, 1], x, 10**6)
+    launch_without_report(kernel[1, 1], x, 10)
+    error = report_of(kernel[1, 1], x, 10**6)
     assert "stack overflow" in str(error)
     assert error.file == __file__ and error.thread == (0, 0, 0)
     assert line_of("__device__ int deep(") <= error.line <= line_of("return n ? deep(")
@@ -767,21 +775,21 @@ def test_copies_of_uninitialized_memory_to_the_host_are_reported():
     def first(out, n):
         "if (threadIdx.x < n) out[threadIdx.x] = 1;"
 
-    def given(n):
+    def partly_written(n):
         out = cuda.device_array(64, np.float32)
         first[1, 64](out, n)
         return out
 
     with cuda.checks():
-        assert given(64).copy_to_host().sum() == 64
-        assert given(40)[:40].copy_to_host().sum() == 40
+        assert partly_written(64).copy_to_host().sum() == 64
+        assert partly_written(40)[:40].copy_to_host().sum() == 40
         with pytest.raises(KernelError, match="96 bytes, from byte 160 .* copied on") as caught:
-            given(40).copy_to_host()
+            partly_written(40).copy_to_host()
         assert caught.value.kind == "unwritten"
         with pytest.raises(KernelError, match="which nothing has written"):
             cuda.device_array((), np.int32).copy_to_host()
     with cuda.checks("race"):
-        given(40).copy_to_host()
+        partly_written(40).copy_to_host()
 
 
 def test_a_gufunc_that_adds_to_its_new_output_is_told_with_host_arrays_too():

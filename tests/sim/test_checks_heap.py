@@ -39,7 +39,7 @@ def checked():
         yield
 
 
-def fails(launch, *args):
+def report_of(launch, *args):
     """Returns the report of a launch that fails."""
     with pytest.raises(KernelError) as caught:
         launch(*args)
@@ -47,7 +47,7 @@ def fails(launch, *args):
     return caught.value
 
 
-def works(launch, *args):
+def launch_without_report(launch, *args):
     launch(*args)
     cuda.synchronize()
 
@@ -58,23 +58,23 @@ def zeros(size):
 
 def test_the_heap_of_kernels(kernels):
     out = zeros(1)
-    works(kernels.heap[1, 1], out, 9, 0)
-    assert "after the end of 40 bytes of malloc()" in str(fails(kernels.heap[1, 1], out, 10, 0))
-    assert "have been freed" in str(fails(kernels.heap[1, 1], out, 3, 1))
+    launch_without_report(kernels.heap[1, 1], out, 9, 0)
+    assert "after the end of 40 bytes of malloc()" in str(report_of(kernels.heap[1, 1], out, 10, 0))
+    assert "have been freed" in str(report_of(kernels.heap[1, 1], out, 3, 1))
 
 
 def test_new_memory_of_the_heap_is_unwritten(kernels):
     out, kept = zeros(1), zeros(2)
     for how in (1, 2, 3):
-        works(kernels.fresh[1, 1], out, kept, how)
-    error = fails(kernels.fresh[1, 1], out, kept, 0)
+        launch_without_report(kernels.fresh[1, 1], out, kept, how)
+    error = report_of(kernels.fresh[1, 1], out, kept, 0)
     assert "reads byte 12 of 40 bytes of malloc(), which nothing has written" in str(error)
     assert error.kind == "unwritten"
-    fails(kernels.fresh[1, 1], out, kept, 8)
-    fails(kernels.fresh[1, 1], out, kept, 4 + 8)  # the block of the launch before
+    report_of(kernels.fresh[1, 1], out, kept, 8)
+    report_of(kernels.fresh[1, 1], out, kept, 4 + 8)  # the block of the launch before
     with cuda.checks("none"):
         kernels.fresh[1, 1](out, kept, 4 + 1 + 8)  # its result is not read
-    works(kernels.fresh[1, 1], out, kept, 4)
+    launch_without_report(kernels.fresh[1, 1], out, kept, 4)
     with cuda.checks("none"):
         kernels.fresh[1, 1](out, kept, 8)
-    works(kernels.fresh[1, 1], out, kept, 4)
+    launch_without_report(kernels.fresh[1, 1], out, kept, 4)

@@ -290,24 +290,24 @@ def test_a_lock_that_is_held_at_a_barrier(module):
     report(module, "lock_over_a_barrier", "not done", "threads? .*ing at", limit=0.5)
 
 
-def ordered(module, name, seed, checks=("sync",)):
+def block_order(module, name, seed, checks=("sync",)):
     out = launch(module, name, grid=4, block=64, seed=seed, checks=checks)
     return out[1:257].tolist()
 
 
 @pytest.mark.parametrize("name", ["order", "order_after_a_barrier"])
 def test_a_seed_gives_an_order_and_gives_it_again(module, name):
-    first, second = (ordered(module, name, seed) for seed in (1, 2))
+    first, second = (block_order(module, name, seed) for seed in (1, 2))
     for found in (first, second):
         assert sorted(found) == list(range(256)) and found != list(range(256))
     assert first != second
-    assert ordered(module, name, 1) == first and ordered(module, name, 2) == second
+    assert block_order(module, name, 1) == first and block_order(module, name, 2) == second
     blocks = [i // 64 for i in first]
     assert blocks != sorted(blocks)
-    assert ordered(module, name, 1, ("none",)) == first  # an order is no check
-    instrumented = ordered(module, name, 1, ("all",))
+    assert block_order(module, name, 1, ("none",)) == first  # an order is no check
+    instrumented = block_order(module, name, 1, ("all",))
     assert sorted(instrumented) == list(range(256))
-    assert instrumented == ordered(module, name, 1, ("all",))
+    assert instrumented == block_order(module, name, 1, ("all",))
 
 
 def test_report_names_the_schedule_seed(module):

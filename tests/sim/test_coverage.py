@@ -31,8 +31,8 @@ BATCH = 10
 
 
 @pytest.fixture
-def covered(tmp_path):
-    """covered(program) runs `numbalite coverage run` in the test's folder; returns path -> FileCoverage."""
+def run_coverage(tmp_path):
+    """run_coverage(program) runs `numbalite coverage run` in the test's folder; returns path -> FileCoverage."""
 
     def run(program, *options, status=0):
         (tmp_path / "program.py").write_text(program)
@@ -179,14 +179,14 @@ def of_compiler(command, gcov, text, sizes, folder):
 @needs_gcov
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(KERNELS // BATCH))
-def test_coverage_equals_clangs_and_gccs(batch, covered, tmp_path):
+def test_coverage_equals_clangs_and_gccs(batch, run_coverage, tmp_path):
     """Lines as clang's coverage, branches as gcov's with g++: llvm-cov 14 omits some branches of `a && b || c`, and
     sometimes counts lines after it wrongly: where it differs, gcov decides, if it has the line."""
     rng = random.Random(f"{os.environ.get(VARIABLE)} coverage {batch}")
     text = "".join(Text(rng).function(k) for k in range(BATCH))
     sizes = [rng.randrange(8) for _ in range(2)]
     (tmp_path / "kernels.cu").write_text(text)
-    ours = covered(PROGRAM.format(count=BATCH, sizes=sizes))["kernels.cu"]
+    ours = run_coverage(PROGRAM.format(count=BATCH, sizes=sizes))["kernels.cu"]
     lines, _ = of_compiler(COMPILER.command, LLVM_COV, text, sizes, tmp_path / "clang")
     if shutil.which("g++") and shutil.which("gcov"):
         of_gcc, branches = of_compiler(["g++"], ["gcov"], text, sizes, tmp_path / "gcc")
@@ -232,30 +232,32 @@ python[1, 4](np.ones(16))
 '''
 
 
-def at(text, marker):
+def line_with(text, marker):
     """Returns the number of the line that contains a text."""
     return next(i for i, row in enumerate(text.splitlines(), 1) if marker in row)
 
 
-def test_strings_and_python_bodies(covered):
-    one = covered(MIXED)["program.py"]
-    assert {at(MIXED, "if (i < n)"), at(MIXED, "x[i] += 1"), at(MIXED, "x[i] = 2")} <= set(
-        one.executed
-    )
-    assert one.missing == [at(MIXED, "x[0] = 9"), at(MIXED, "x[0] = 3")]
-    assert one.branches[at(MIXED, "if (i < n)")].count(False) == 1
-    assert one.branches[at(MIXED, "if i < x.size")].count(True) == 1
-    assert one.partial() == [at(MIXED, "if (i < n)"), at(MIXED, "if i < x.size")]
+def test_strings_and_python_bodies(run_coverage):
+    one = run_coverage(MIXED)["program.py"]
+    assert {
+        line_with(MIXED, "if (i < n)"),
+        line_with(MIXED, "x[i] += 1"),
+        line_with(MIXED, "x[i] = 2"),
+    } <= set(one.executed)
+    assert one.missing == [line_with(MIXED, "x[0] = 9"), line_with(MIXED, "x[0] = 3")]
+    assert one.branches[line_with(MIXED, "if (i < n)")].count(False) == 1
+    assert one.branches[line_with(MIXED, "if i < x.size")].count(True) == 1
+    assert one.partial() == [line_with(MIXED, "if (i < n)"), line_with(MIXED, "if i < x.size")]
 
 
-def test_several_runs_and_processes_are_merged(covered, tmp_path):
-    covered(MIXED)
+def test_several_runs_and_processes_are_merged(run_coverage, tmp_path):
+    run_coverage(MIXED)
     other = MIXED.replace("text[1, 8](np.zeros(8), 8)", "text[1, 8](np.zeros(8), 7)")
     # The text of the program changes, the kernels do not.
-    one = covered(other, "--append")["program.py"]
-    assert one.missing == [at(MIXED, "x[0] = 3")]
-    assert not one.missing or one.branches[at(MIXED, "if (i < n)")] == [True, True]
-    again = covered(MIXED)["program.py"]
+    one = run_coverage(other, "--append")["program.py"]
+    assert one.missing == [line_with(MIXED, "x[0] = 3")]
+    assert not one.missing or one.branches[line_with(MIXED, "if (i < n)")] == [True, True]
+    again = run_coverage(MIXED)["program.py"]
     assert len(again.missing) == 2  # without --append
 
 
@@ -275,8 +277,8 @@ for n in (1, 2):
 """
 
 
-def test_children_that_end_at_once(covered):
-    one = covered(FORKED)["program.py"]
+def test_children_that_end_at_once(run_coverage):
+    one = run_coverage(FORKED)["program.py"]
     assert [way for ways in one.branches.values() for way in ways] == [True] * 4
 
 
@@ -302,17 +304,17 @@ with cuda.profile():
 """
 
 
-def test_coverage_of_checked_launches(covered):
-    one = covered(CHECKED)["program.py"]
-    assert one.missing == [at(CHECKED, "x[threadIdx.x]")]
+def test_coverage_of_checked_launches(run_coverage):
+    one = run_coverage(CHECKED)["program.py"]
+    assert one.missing == [line_with(CHECKED, "x[threadIdx.x]")]
     assert {line: sorted(ways) for line, ways in one.branches.items()} == {
-        at(CHECKED, "if (n == 1)"): [True, True],
-        at(CHECKED, "if (n == 2)"): [False, True],
+        line_with(CHECKED, "if (n == 1)"): [True, True],
+        line_with(CHECKED, "if (n == 2)"): [False, True],
     }
 
 
-def test_coverage_command_reports_and_exports(covered, tmp_path):
-    covered(MIXED)
+def test_coverage_command_reports_and_exports(run_coverage, tmp_path):
+    run_coverage(MIXED)
 
     def command(*arguments, status=0):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -325,7 +327,7 @@ def test_coverage_command_reports_and_exports(covered, tmp_path):
 
     table = command("report")
     row = next(row for row in table.splitlines() if row.startswith("program.py"))
-    missing = f"{at(MIXED, 'x[0] = 9')}, {at(MIXED, 'x[0] = 3')}; branches of"
+    missing = f"{line_with(MIXED, 'x[0] = 9')}, {line_with(MIXED, 'x[0] = 3')}; branches of"
     assert missing in row
     assert "TOTAL" in table
     command("report", "--fail-under", "99", status=2)
@@ -335,8 +337,8 @@ def test_coverage_command_reports_and_exports(covered, tmp_path):
     command("lcov")
     lcov = (tmp_path / "kernels.lcov").read_text().splitlines()
     assert "SF:program.py" in lcov
-    assert f"DA:{at(MIXED, 'x[0] = 9')},0" in lcov
-    assert f"DA:{at(MIXED, 'x[i] = 2')},1" in lcov
+    assert f"DA:{line_with(MIXED, 'x[0] = 9')},0" in lcov
+    assert f"DA:{line_with(MIXED, 'x[i] = 2')},1" in lcov
     lines = [row for row in lcov if row.startswith("DA:")]
     assert f"LF:{len(lines)}" in lcov
     assert f"LH:{sum(row.endswith(',1') for row in lines)}" in lcov
@@ -349,14 +351,14 @@ def test_coverage_command_reports_and_exports(covered, tmp_path):
     assert "which program" in command("run", status=2)
 
 
-def test_status_and_arguments_of_the_program(covered):
-    covered("import sys; sys.exit(3)", status=3)
-    covered("import sys; assert sys.argv == ['program.py']")
-    assert covered("import numbalite") == {}
+def test_status_and_arguments_of_the_program(run_coverage):
+    run_coverage("import sys; sys.exit(3)", status=3)
+    run_coverage("import sys; assert sys.argv == ['program.py']")
+    assert run_coverage("import numbalite") == {}
 
 
-def test_damaged_data_are_ignored(covered, tmp_path):
-    covered(MIXED)
+def test_damaged_data_are_ignored(run_coverage, tmp_path):
+    run_coverage(MIXED)
     folder = tmp_path / data.FOLDER
     (folder / "x.4096.cov").write_bytes(b"\0" * 4096 + b"{")
     (folder / "y.cov").write_bytes(b"")
@@ -425,13 +427,19 @@ def test_lines_in_reports_of_coverage_py(reported):
     found = reported()
     text = MIXED + PYTHON
     program, cuda_file = found["program.py"], found["k.cu"]
-    missing = [at(text, "x[0] = 9"), at(text, "x[0] = 3"), at(text, "return 5")]
+    missing = [
+        line_with(text, "x[0] = 9"),
+        line_with(text, "x[0] = 3"),
+        line_with(text, "return 5"),
+    ]
     assert program["missing_lines"] == missing
-    assert {at(text, "x[i] += 1"), at(text, "x[i] = 2"), at(text, "import pathlib")} <= set(
-        program["executed_lines"]
-    )
-    assert program["excluded_lines"] == [at(text, "ignored")]
-    assert cuda_file["missing_lines"] == [at(CUDA, "x[0] = 7")]
+    assert {
+        line_with(text, "x[i] += 1"),
+        line_with(text, "x[i] = 2"),
+        line_with(text, "import pathlib"),
+    } <= set(program["executed_lines"])
+    assert program["excluded_lines"] == [line_with(text, "ignored")]
+    assert cuda_file["missing_lines"] == [line_with(CUDA, "x[0] = 7")]
     assert found["plain.py"]["executed_lines"] == []
 
 
@@ -439,17 +447,17 @@ def test_branches_in_reports_of_coverage_py(reported):
     found = reported("--branch")
     text = MIXED + PYTHON
     partial = {line for line, end in found["program.py"]["missing_branches"]}
-    assert partial == {at(text, "if (i < n)"), at(text, "if i < x.size")}
-    assert found["k.cu"]["missing_branches"][0][0] == at(CUDA, "if (i < n)")
+    assert partial == {line_with(text, "if (i < n)"), line_with(text, "if i < x.size")}
+    assert found["k.cu"]["missing_branches"][0][0] == line_with(CUDA, "if (i < n)")
     assert found["k.cu"]["summary"]["num_branches"] == 2
-    assert at(text, "return 5") in found["program.py"]["missing_lines"]
+    assert line_with(text, "return 5") in found["program.py"]["missing_lines"]
 
 
 def test_data_of_an_earlier_run_are_dropped_with_those_of_coverage_py(reported, tmp_path):
     reported()
     program = tmp_path / "src" / "program.py"
     program.write_text(program.read_text().replace("np.zeros(8), 8)", "np.zeros(8), 7)"))
-    assert at(MIXED, "x[0] = 9") not in reported()["program.py"]["missing_lines"]
+    assert line_with(MIXED, "x[0] = 9") not in reported()["program.py"]["missing_lines"]
     program.write_text(program.read_text().replace("np.zeros(8), 7)", "np.zeros(8), 8)"))
-    assert at(MIXED, "x[0] = 9") not in reported("--append")["program.py"]["missing_lines"]
-    assert at(MIXED, "x[0] = 9") in reported()["program.py"]["missing_lines"]
+    assert line_with(MIXED, "x[0] = 9") not in reported("--append")["program.py"]["missing_lines"]
+    assert line_with(MIXED, "x[0] = 9") in reported()["program.py"]["missing_lines"]

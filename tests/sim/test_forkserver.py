@@ -27,7 +27,7 @@ def preloaded(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBALITE_CACHE_DIR", str(folder))
         patch.setattr(forkserver, "_asked", {COMPILER: 99})
-        path = forkserver._shared_object(COMPILER, hostbuild._start)
+        path = forkserver._shared_object(COMPILER, hostbuild._run_program)
         assert path and path.startswith(str(folder))
         assert forkserver._shared_object(COMPILER, None) == path  # it is there
     return path
@@ -35,7 +35,7 @@ def preloaded(tmp_path_factory):
 
 @pytest.fixture
 def shell(preloaded):
-    server = forkserver._start(shutil.which("sh"), preloaded, {})
+    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
     yield lambda text, stdin=b"", folder="/", **variables: server.run(
         ["sh", "-c", text], stdin, folder, {"PATH": os.defpath, **variables}
     )
@@ -66,7 +66,7 @@ def test_commands_leave_no_open_file_descriptor(shell):
 def test_a_server_of_few_files_answers(preloaded):
     """Some systems allow a process only 256 open files, fewer than the possible number of
     concurrent runs."""
-    server = forkserver._start(shutil.which("sh"), preloaded, {})
+    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
     try:
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (20, 20))
         environment = {"PATH": os.defpath}
@@ -105,7 +105,7 @@ def test_an_interrupt_ends_the_run_with_all_that_it_started(shell, tmp_path):
     assert shell("exit 3").returncode == 3
 
 
-def soon(happens):
+def wait_until(happens):
     """Waits until the condition is true, with a limit for busy machines."""
     deadline = time.monotonic() + 30
     while not happens():
@@ -124,7 +124,7 @@ def has_ended(pid):
 
 
 def assert_ended(pid):
-    assert soon(lambda: has_ended(pid)), "the run goes on"
+    assert wait_until(lambda: has_ended(pid)), "the run goes on"
 
 
 def interrupted(at, run):
@@ -170,9 +170,9 @@ def test_an_interrupt_at_any_step_leaves_nothing_running(shell, tmp_path, start)
     pids = (tmp_path / "pids").read_text().split()
     assert len(pids) > 5
     # A thread that is starting a program may end after the interrupted call has returned.
-    assert soon(lambda: os.listdir("/proc/self/fd") == files)
+    assert wait_until(lambda: os.listdir("/proc/self/fd") == files)
     for pid in pids:
-        assert soon(lambda pid=pid: not os.path.exists(f"/proc/{pid}")), "the run goes on"
+        assert wait_until(lambda pid=pid: not os.path.exists(f"/proc/{pid}")), "the run goes on"
     assert runs[start]().returncode == 0
 
 
@@ -181,7 +181,7 @@ def test_a_run_ends_with_the_server_and_the_server_with_its_process(preloaded, t
     pid = tmp_path / "pid"
     program = f"""
 from numbalite.compilers import forkserver
-server = forkserver._start("/bin/sh", {preloaded!r}, {{}})
+server = forkserver._start_server("/bin/sh", {preloaded!r}, {{}})
 print(server.process.pid, flush=True)
 server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 600"], b"", "/", {{"PATH": "{os.defpath}"}})
 """
@@ -199,14 +199,14 @@ server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 6
 
 
 def test_a_run_without_an_environment(preloaded):
-    server = forkserver._start(shutil.which("env"), preloaded, {})
+    server = forkserver._start_server(shutil.which("env"), preloaded, {})
     assert server.run(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
     assert server.run(["env"], b"", "/", {}).stdout == b""
     server.close()
 
 
 def test_a_server_that_has_ended(preloaded):
-    server = forkserver._start(shutil.which("sh"), preloaded, {})
+    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
     server.process.kill()
     server.process.wait()
     assert server.run(["sh", "-c", "true"], b"", "/", {}) is None
@@ -214,7 +214,7 @@ def test_a_server_that_has_ended(preloaded):
 
 
 def test_a_process_that_was_forked_leaves_it_alone(preloaded):
-    server = forkserver._start(shutil.which("sh"), preloaded, {})
+    server = forkserver._start_server(shutil.which("sh"), preloaded, {})
     pid = os.fork()
     if pid == 0:
         server.close()
@@ -232,16 +232,18 @@ def test_programs_that_take_no_part(preloaded, tmp_path):
     program = b"int main() { return 0; }"
     made = subprocess.run(command, input=program, capture_output=True, check=False)
     for path in [static] * (made.returncode == 0):
-        assert forkserver._start(str(path), preloaded, {}) is None
-    assert forkserver._start(str(tmp_path / "script"), preloaded, {}) is None  # sh would take it
-    assert forkserver._start(shutil.which("sh"), "/no/such/object.so", {}) is None
+        assert forkserver._start_server(str(path), preloaded, {}) is None
+    assert (
+        forkserver._start_server(str(tmp_path / "script"), preloaded, {}) is None
+    )  # sh would take it
+    assert forkserver._start_server(shutil.which("sh"), "/no/such/object.so", {}) is None
 
 
 def test_it_ends_with_the_process(preloaded, tmp_path):
     program = f"""
 import sys
 from numbalite.compilers import forkserver
-server = forkserver._start("/bin/sh", {preloaded!r}, {{}})
+server = forkserver._start_server("/bin/sh", {preloaded!r}, {{}})
 print(server.process.pid)
 assert server.run(["sh", "-c", "true"], b"", "/", {{}}).returncode == 0
 """
@@ -259,10 +261,10 @@ def test_kernels_are_compiled_by_it(monkeypatch, tmp_path):
     for name in ("_servers", "_asked"):
         monkeypatch.setattr(forkserver, name, {})
     started = []
-    start = hostbuild._start
+    start = hostbuild._run_program
     monkeypatch.setattr(
         hostbuild,
-        "_start",
+        "_run_program",
         lambda command, *rest: started.append(command[0]) or start(command, *rest),
     )
     from numbalite.compilers.source import Source

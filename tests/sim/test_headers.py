@@ -184,7 +184,7 @@ def run_on(image, name, *arrays, block=1):
     image.run(name, (1,), (block,), *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
 
 
-def same(a, b):
+def equal_bits(a, b):
     """Equal as bits, one NaN like the other."""
     nan = np.isnan(a.view(np.float16).astype(np.float32)) & np.isnan(
         b.view(np.float16).astype(np.float32)
@@ -236,7 +236,7 @@ def test_half_conversions_match_numpy(alone):
     results = [np.zeros(len(given), np.float16) for _ in range(4)]
     image.run("narrow", (1,), (1,), *(ctypes.c_void_p(a.ctypes.data) for a in [given, *results]), n)
     with np.errstate(all="ignore"):
-        assert same(results[0], given.astype(np.float16))
+        assert equal_bits(results[0], given.astype(np.float16))
     finite = np.isfinite(results[0]) & np.isfinite(given)
     zero, up, down = (r[finite].astype(np.float64) for r in results[1:])
     real = given[finite].astype(np.float64)
@@ -249,7 +249,7 @@ def test_half_conversions_match_numpy(alone):
     image.run("exact", (1,), (1,), ctypes.c_void_p(doubles.ctypes.data), ctypes.c_void_p(halves.ctypes.data),
               ctypes.c_int(len(doubles)))  # fmt: skip
     with np.errstate(all="ignore"):
-        assert same(halves, doubles.astype(np.float16))
+        assert equal_bits(halves, doubles.astype(np.float16))
 
     a, b = (rng.integers(0, 65536, 4000, dtype=np.uint16).view(np.float16) for _ in range(2))
     out = np.zeros((4000, 8), np.float16)
@@ -266,7 +266,7 @@ def test_half_conversions_match_numpy(alone):
         ).astype(np.float16)
         expected = np.stack([a + b, a - b, a * b, a / b, -a, np.abs(b), np.sqrt(a), fused], axis=1)
     for column in range(8):
-        assert same(out[:, column].copy(), expected[:, column].copy()), column
+        assert equal_bits(out[:, column].copy(), expected[:, column].copy()), column
 
 
 def test_half_functions_return_expected_values(alone):

@@ -11,7 +11,7 @@ from numbalite.compilers.sim import loops
 from numbalite.compilers.sim.irpatch import patch, vectorize
 
 
-def body(line, before=""):
+def patched_instruction(line, before=""):
     """Returns one instruction in a function, patched."""
     text = f"define i32 @f(i32 %0, i32 %1) {{\n{before}  {line}\n  ret i32 0\n}}\n"
     patched = patch(text)
@@ -34,13 +34,13 @@ def body(line, before=""):
     ],
 )
 def test_other_instructions_are_unchanged(line):
-    assert body(line) == ["  " + line]
+    assert patched_instruction(line) == ["  " + line]
 
 
 @pytest.mark.parametrize("name", ["sdiv", "udiv", "srem", "urem"])
 @pytest.mark.parametrize("type_", ["i32", "i64"])
 def test_integer_division_is_guarded_against_zero(name, type_):
-    lines = body(f"%3 = {name} {type_} %0, %1, !dbg !12")
+    lines = patched_instruction(f"%3 = {name} {type_} %0, %1, !dbg !12")
     assert all(line.endswith(", !dbg !12") for line in lines)
     assert lines[0].startswith(f"  %nl.1 = icmp eq {type_} %1, 0")
     assert lines[-1].startswith("  %3 = select i1 %nl.1, ")
@@ -48,28 +48,28 @@ def test_integer_division_is_guarded_against_zero(name, type_):
 
 
 def test_division_by_a_constant_zero_or_minus_one():
-    assert len(body("%3 = sdiv i32 %0, 0")) > 1
-    assert len(body("%3 = sdiv i32 %0, -1")) > 1
+    assert len(patched_instruction("%3 = sdiv i32 %0, 0")) > 1
+    assert len(patched_instruction("%3 = sdiv i32 %0, -1")) > 1
 
 
 @pytest.mark.parametrize("name", ["shl", "lshr", "ashr"])
 def test_shift_is_guarded_against_large_counts(name):
     lines = (
-        body(f"%3 = {name} nuw nsw i32 %0, %1")
+        patched_instruction(f"%3 = {name} nuw nsw i32 %0, %1")
         if name == "shl"
-        else body(f"%3 = {name} i32 %0, %1")
+        else patched_instruction(f"%3 = {name} i32 %0, %1")
     )
     assert lines[0] == "  %nl.1 = icmp ult i32 %1, 32"
     assert lines[-1].startswith("  %3 = ")
-    assert len(body(f"%3 = {name} i32 %0, 32")) == 3
-    assert len(body(f"%3 = {name} i32 %0, -1")) == 3
+    assert len(patched_instruction(f"%3 = {name} i32 %0, 32")) == 3
+    assert len(patched_instruction(f"%3 = {name} i32 %0, -1")) == 3
 
 
 @pytest.mark.parametrize("type_", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("name", ["fptosi", "fptoui"])
 def test_float_to_integer_conversion_saturates(name, real, type_):
-    lines = body(f"%3 = {name} {real} %0 to {type_}")
+    lines = patched_instruction(f"%3 = {name} {real} %0 to {type_}")
     wide = "i64" if type_ == "i64" else "i32"
     assert f" = {name} {real} %0 to {wide}" in lines[0]
     assert len(lines) == (7 if type_ in ("i32", "i64") else 8)
@@ -78,16 +78,16 @@ def test_float_to_integer_conversion_saturates(name, real, type_):
 
 def test_volatile_accesses_are_reported_to_the_engine():
     """Their addresses, and their ids: odd numbers for stores, those of called functions first."""
-    assert body("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
+    assert patched_instruction("%3 = load volatile i32, i32* %2, align 4, !dbg !5") == [
         "  %nl.v1 = bitcast i32* %2 to i8*, !dbg !5",
         "  call void @nl_sim_volatile_access(i8* %nl.v1, i32 2), !dbg !5",
         "  %3 = load volatile i32, i32* %2, align 4, !dbg !5",
     ]
-    assert body("store volatile i32 %1, ptr @flag, align 4")[0] == (
+    assert patched_instruction("store volatile i32 %1, ptr @flag, align 4")[0] == (
         "  call void @nl_sim_volatile_access(ptr @flag, i32 3)"
     )
     local = "  %2 = alloca i32, align 4\n"
-    assert len(body("%3 = load volatile i32, ptr %2, align 4", before=local)) == 1
+    assert len(patched_instruction("%3 = load volatile i32, ptr %2, align 4", before=local)) == 1
     function = "define void @{}() {{\n  {}\n  store volatile i32 1, ptr @flag, align 4\n}}\n"
     text = function.format("caller", "call void @callee()") + function.format("callee", "")
     assert re.findall(r"i32 (\d+)\)", patch(text)) == ["5", "3"]
@@ -95,7 +95,7 @@ def test_volatile_accesses_are_reported_to_the_engine():
 
 def test_thread_locals_are_plain_addresses():
     line = "%3 = call align 4 ptr @llvm.threadlocal.address.p0(ptr align 4 @_ZL4here)"
-    assert body(line) == ["  %3 = getelementptr i8, ptr @_ZL4here, i64 0"]
+    assert patched_instruction(line) == ["  %3 = getelementptr i8, ptr @_ZL4here, i64 0"]
 
 
 COPIES = """\
@@ -125,7 +125,7 @@ def test_copies_of_structs_are_checked():
     assert patch(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
 
 
-def opaque(text):
+def with_opaque_pointers(text):
     """As newer clangs write it."""
     return text.replace("p0i8.p0i8", "p0.p0").replace("i32*", "ptr").replace("i8*", "ptr")
 
@@ -142,7 +142,7 @@ define void @f(i8* %0) {
 
 
 @pytest.mark.parametrize("size", range(1, 17))
-@pytest.mark.parametrize("form", [str, opaque])
+@pytest.mark.parametrize("form", [str, with_opaque_pointers])
 def test_copies_that_no_single_access_makes_are_calls(size, form):
     text = form(PIXELS.replace("SIZE", str(size)))
     patched = patch(text, checks=("race",))
@@ -179,7 +179,7 @@ define void @f(i32* %0, i32 %1) {
 """
 
 
-@pytest.mark.parametrize("form", [str, opaque])
+@pytest.mark.parametrize("form", [str, with_opaque_pointers])
 def test_written_fields_are_reported_before_the_store(form):
     text = form(FIELD)
     patched = patch(text, checks=("unwritten",))

@@ -80,7 +80,7 @@ def pairs_are_equal(warp):
     return any(np.all((warp == other) | (warp < 0) | (other < 0)) for other in others)
 
 
-def passes(addresses):
+def shared_memory_passes(addresses):
     return sum(int(np.unique(row, return_counts=True)[1].max()) for row in requests_of(addresses))
 
 
@@ -98,7 +98,7 @@ def address_of(array):
     return array.__cuda_array_interface__["data"][0]
 
 
-def marked(profiled, mark):
+def line_with_mark(profiled, mark):
     """Returns the line whose source contains the mark."""
     (line,) = [line for line in profiled.lines if mark in line.text]
     return line
@@ -166,8 +166,8 @@ def test_global_accesses_touch_the_sectors_of_their_addresses(pattern, written, 
     offsets = index.astype(np.int64) * dtype.itemsize
     loaded = np.where(index >= 0, address_of(x) + offsets, -1)
     stored = np.where(index >= 0, address_of(out) + offsets, -1)
-    load = marked(launch, "# load" if written == "Python" else "// load")
-    store = marked(launch, "# store" if written == "Python" else "// store")
+    load = line_with_mark(launch, "# load" if written == "Python" else "// load")
+    store = line_with_mark(launch, "# store" if written == "Python" else "// store")
     lanes, count = int((index >= 0).sum()), len(requests_of(loaded))
     assert load.global_load_requests == count
     assert load.global_load_sectors == sectors(loaded, dtype.itemsize)
@@ -190,14 +190,14 @@ def test_shared_accesses_need_a_pass_for_each_word_of_a_bank(pattern, ctype):
         gathers[f"stage<{ctype}>"][1, threads](cuda.to_device(index), out)
     addresses = np.where(index >= 0, index * dtype.itemsize, -1)
     expected, least = wavefronts(addresses, dtype.itemsize)
-    take, put = (marked(p.launches[0], mark) for mark in ("// take", "// put"))
+    take, put = (line_with_mark(p.launches[0], mark) for mark in ("// take", "// put"))
     assert take.shared_load_requests == len(requests_of(addresses))
     assert take.shared_load_wavefronts == expected
     assert take.bank_conflicts == expected - least
     expected, least = wavefronts(addresses, dtype.itemsize, is_store=True)
     assert put.bank_conflicts == expected - least
     assert put.shared_store_wavefronts == expected
-    assert marked(p.launches[0], "__syncthreads").barrier_waits == threads // WARP
+    assert line_with_mark(p.launches[0], "__syncthreads").barrier_waits == threads // WARP
 
 
 VECTORS = r"""
@@ -229,7 +229,7 @@ def test_a_struct_is_loaded_in_pieces_as_large_as_its_alignment():
     assert (four.global_store_requests, four.global_store_sectors) == (1, 16)
     assert (three.global_load_requests, three.global_load_sectors) == (3, 3 * 12)
     assert (three.global_store_requests, three.global_load_bytes) == (3, 3 * 128)
-    load = marked(p.copy2, "// load")
+    load = line_with_mark(p.copy2, "// load")
     assert (load.global_load_requests, load.global_load_sectors) == (1, 16)
 
 
@@ -273,9 +273,9 @@ def test_atomics_of_one_address_are_serialised(pattern):
     with cuda.profile() as p:
         counts.count[2, 128](cuda.to_device(index), bins, sums, most)
         count_in_python[2, 128](cuda.to_device(index), bins)
-    expected, count = passes(index), len(requests_of(index))
-    lines = [marked(p.count, mark) for mark in ("// integers", "// floats", "// largest")]
-    lines.append(marked(p.count_in_python, "# integers"))
+    expected, count = shared_memory_passes(index), len(requests_of(index))
+    lines = [line_with_mark(p.count, mark) for mark in ("// integers", "// floats", "// largest")]
+    lines.append(line_with_mark(p.count_in_python, "# integers"))
     arrays = [bins, sums, bins, bins]
     for line, array in zip(lines, arrays, strict=True):
         addresses = np.where(index >= 0, address_of(array) + 4 * index.astype(np.int64), -1)
@@ -291,8 +291,8 @@ def test_a_histogram_in_shared_memory_has_few_global_atomics():
     bins = cuda.to_device(np.zeros(64, np.int32))
     with cuda.profile() as p:
         counts.local[4, 256](cuda.to_device(index), bins)
-    block, grid = marked(p.local, "// block"), marked(p.local, "// grid")
-    assert (block.shared_atomic_requests, block.atomic_passes) == (32, passes(index))
+    block, grid = line_with_mark(p.local, "// block"), line_with_mark(p.local, "// grid")
+    assert (block.shared_atomic_requests, block.atomic_passes) == (32, shared_memory_passes(index))
     assert (grid.global_atomic_requests, grid.atomic_serialisation) == (8, 1)
     assert np.array_equal(bins.copy_to_host(), np.bincount(index, minlength=64))
 
@@ -338,8 +338,8 @@ def test_threads_meet_again_after_loops_of_different_lengths(written):
     elements = sum(max(turn.max(), 0) for turn in turns)
     results = sum((turn >= 0).any() for turn in turns)
     element, result = (
-        marked(p.launches[0], mark + "element"),
-        marked(p.launches[0], mark + "result"),
+        line_with_mark(p.launches[0], mark + "element"),
+        line_with_mark(p.launches[0], mark + "result"),
     )
     assert element.global_load_requests == elements
     assert element.lanes == lengths.sum()
@@ -369,7 +369,7 @@ def test_more_requests_than_are_kept_open_are_counted_exactly():
     x, out = cuda.to_device(np.ones(32 * n, np.float32)), cuda.to_device(np.zeros(32, np.float32))
     with cuda.profile() as p:
         many[1, 32](x, out, n)
-    element = marked(p.many, "// element")
+    element = line_with_mark(p.many, "// element")
     assert (element.global_load_requests, element.global_load_sectors) == (n, 4 * n)
     assert element.active_lanes == 32
     assert np.array_equal(out.copy_to_host(), np.full(32, n))
@@ -420,7 +420,7 @@ def test_a_naive_transpose_stores_32_sectors_a_request_and_a_tiled_one_4():
     assert naive.store_sectors_per_request == 32
     assert naive.global_store_requests == naive.global_load_requests == requests
     assert [tiled.sectors_per_request, padded.sectors_per_request] == [4, 4]
-    back = marked(tiled, "// back")
+    back = line_with_mark(tiled, "// back")
     assert (back.shared_load_requests, back.shared_load_wavefronts) == (requests, 32 * requests)
     assert tiled.bank_conflicts == 31 * requests
     assert padded.bank_conflicts == 0
@@ -444,7 +444,7 @@ def test_a_reduction_counts_the_threads_of_each_step(step):
             loads += len(requests_of(addresses))
             expected += wavefronts(addresses, 4)[0]
         lanes += int(active.sum())
-    add = marked(p.launches[0], "// add")
+    add = line_with_mark(p.launches[0], "// add")
     assert (add.shared_load_requests, add.shared_load_wavefronts) == (2 * loads, 2 * expected)
     assert add.lanes == 2 * 3 * lanes
     waits = sum(line.barrier_waits for line in p.lines)

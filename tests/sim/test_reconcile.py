@@ -35,7 +35,7 @@ def disassembled(request, monkeypatch):
         )
 
 
-def marked(profiled, mark):
+def line_with_mark(profiled, mark):
     (line,) = [line for line in profiled.lines if mark in line.text]
     return line
 
@@ -46,7 +46,7 @@ def test_four_reads_of_a_row_of_shared_memory_are_one_of_16_bytes(disassembled):
     with cuda.profile(gpu="H200") as p:
         KERNELS.product[(n // 16, n // 16), (16, 16)](a, b, c, n)
     (launch,) = p.launches
-    inner = marked(launch, "// inner")
+    inner = line_with_mark(launch, "// inner")
     steps = n // 16 * (n // 16) ** 2 * 8  # of 16 products, by each warp
     assert launch.counters_are == "as compiled"
     assert inner.as_written["shared_load_requests"] == 32 * steps
@@ -67,7 +67,7 @@ def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merg
         KERNELS.sum_four[1, 32](x, out)
     code = p.launches[0].code
     wide = {i.width for i in code.instructions if i.kind == "global_load"}
-    line = marked(p.launches[0], "// four")
+    line = line_with_mark(p.launches[0], "// four")
     requests = 128 // 4 // 32 * 16 // max(wide)
     assert wide in ({4}, {16})
     assert (line.global_load_requests, line.global_load_sectors) == (requests, 16 * requests)
@@ -80,8 +80,8 @@ def test_a_value_that_is_in_a_register_is_not_read_again(disassembled):
         KERNELS.twice[1, 32](x, out)
     launch = p.launches[0]
     assert launch.global_load_requests == 1
-    assert marked(launch, "// once").global_load_requests == 1
-    assert marked(launch, "// again").global_load_requests == 0
+    assert line_with_mark(launch, "// once").global_load_requests == 1
+    assert line_with_mark(launch, "// again").global_load_requests == 0
     assert launch.global_store_requests == 2
     assert out.copy_to_host().tolist() == [1] * 32 + [2] * 32
 
@@ -244,7 +244,7 @@ def test_counters_as_written_can_be_requested(disassembled):
     with cuda.profile(as_written=True) as p:
         KERNELS.sum_four[1, 32](x, out)
     assert p.counters_are == "as written"
-    assert marked(p.launches[0], "// four").global_load_requests == 4
+    assert line_with_mark(p.launches[0], "// four").global_load_requests == 4
     assert p.launches[0].spills is None
     assert "as written" in repr(p)
 

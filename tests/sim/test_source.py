@@ -10,7 +10,7 @@ from numbalite.compilers.sim.translation import translate
 REFERENCE = "::numbalite_sim::dynamic_shared"
 
 
-def tidy(text):
+def collapse_whitespace(text):
     return " ".join(text.split())
 
 
@@ -55,7 +55,10 @@ def test_other_sources_are_unchanged(source):
 )
 def test_dynamic_shared_in_a_function(declaration, type_, name):
     changed = translate("__global__ void k() { " + declaration + " }")
-    assert tidy(changed) == f"__global__ void k() {{ auto &{name} = {REFERENCE}<{type_}>(); }}"
+    assert (
+        collapse_whitespace(changed)
+        == f"__global__ void k() {{ auto &{name} = {REFERENCE}<{type_}>(); }}"
+    )
 
 
 def test_several_in_one_declaration():
@@ -82,9 +85,9 @@ def test_a_type_that_is_defined_with_its_shared_variables(declaration, definitio
         f'auto &{name} = ::numbalite_sim::shared_variable<{type_}, __COUNTER__>("{name}");'
         for name, type_ in variables.items()
     )
-    changed = tidy(translate("void k() { " + declaration + " }", True))
+    changed = collapse_whitespace(translate("void k() { " + declaration + " }", True))
     assert changed == f"void k() {{ {definition} {references} }}"
-    outside = tidy(translate(declaration + " void k() { use(s); }", True))
+    outside = collapse_whitespace(translate(declaration + " void k() { use(s); }", True))
     assert outside.startswith(definition) and references.split(" auto")[0] in outside
 
 
@@ -263,5 +266,5 @@ def test_divisions_that_may_be_by_zero_are_marked(source, marked):
     """For g++, the divisions whose divisor may be zero are marked."""
     found = translate(source, spared=divisions.unmarked_macros([source]))
     found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")
-    assert tidy(found) == tidy(marked)
+    assert collapse_whitespace(found) == collapse_whitespace(marked)
     assert translate(source) == source

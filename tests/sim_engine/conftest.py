@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.together import once
+from kit.together import make_folder_once
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sim_driver as sim
@@ -20,7 +20,7 @@ def build(tmp_path_factory):
         sim.build_library(folder / "libsim.so")
         sim.build_kernels(folder / "kernels.so")
 
-    folder = once(tmp_path_factory, "sim_engine", make)
+    folder = make_folder_once(tmp_path_factory, "sim_engine", make)
     return folder / "libsim.so", folder / "kernels.so"
 
 
@@ -70,8 +70,8 @@ def counter(driver):
 
 
 @pytest.fixture
-def held(driver, kernels, counter):
-    """held(stream): a block in which a kernel of the stream runs, which adds 1 to the counter after it.
+def running_kernel(driver, kernels, counter):
+    """running_kernel(stream): a block in which a kernel of the stream runs, which adds 1 to the counter after it.
 
     The body of the block runs before that, however late this process is scheduled.
     """

@@ -27,13 +27,13 @@ def memory(driver):
     driver.cuMemFree(pointer)
 
 
-def words(driver, memory):
+def read_words(driver, memory):
     host = (ctypes.c_uint32 * 4)()
     driver.cuMemcpyDtoH(host, memory, size_t(16))
     return list(host)
 
 
-def at(memory, index):
+def element_address(memory, index):
     return u64(memory.value + 4 * index)
 
 
@@ -71,19 +71,19 @@ def test_captured_work_runs_at_each_launch(driver, streams, memory):
     begin(driver, stream)
     assert status(driver, stream) == 1
     driver.cuMemsetD32Async(memory, 5, size_t(1), stream)
-    driver.cuMemcpyDtoDAsync(at(memory, 1), memory, size_t(4), stream)
+    driver.cuMemcpyDtoDAsync(element_address(memory, 1), memory, size_t(4), stream)
     source = ctypes.c_uint32(1)
-    driver.cuMemcpyHtoDAsync(at(memory, 2), ctypes.byref(source), size_t(4), stream)
+    driver.cuMemcpyHtoDAsync(element_address(memory, 2), ctypes.byref(source), size_t(4), stream)
     graph = end(driver, stream)
     assert status(driver, stream) == 0
-    assert words(driver, memory) == [0, 0, 0, 0]
+    assert read_words(driver, memory) == [0, 0, 0, 0]
     made = launchable(driver, graph)
     driver.cuGraphDestroy(graph)
     for value in (1, 9):
         source.value = value
         driver.cuGraphLaunch(made, stream)
         driver.cuStreamSynchronize(stream)
-        assert words(driver, memory) == [5, 5, value, 0]
+        assert read_words(driver, memory) == [5, 5, value, 0]
     driver.cuGraphExecDestroy(made)
     assert driver.code("cuGraphLaunch", made, stream) == INVALID_HANDLE
     assert driver.code("cuGraphDestroy", graph) == INVALID_HANDLE
@@ -171,7 +171,7 @@ def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
         driver.cuMemsetD32Async(memory, 3, size_t(1), two)
         driver.cuEventRecord(b, two)
         driver.cuStreamWaitEvent(three, b, 0)
-        driver.cuMemcpyDtoDAsync(at(memory, 3), memory, size_t(4), three)
+        driver.cuMemcpyDtoDAsync(element_address(memory, 3), memory, size_t(4), three)
         driver.cuEventRecord(c, three)
         if not complete:
             driver.cuMemsetD32Async(memory, 4, size_t(1), three)
@@ -181,7 +181,7 @@ def test_event_waits_join_streams_to_a_capture(driver, streams, memory):
     made = launchable(driver, graph)
     driver.cuGraphLaunch(made, two)
     driver.synchronize()
-    assert words(driver, memory) == [3, 0, 0, 3]
+    assert read_words(driver, memory) == [3, 0, 0, 3]
     driver.cuGraphExecDestroy(made)
     driver.cuGraphDestroy(graph)
     for each in (a, b, c):

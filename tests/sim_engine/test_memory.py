@@ -167,7 +167,7 @@ def test_host_memory_is_registered_once(driver):
     assert driver.code("cuMemHostUnregister", address) == 713
 
 
-def test_memory_pool_attributes_and_trim(driver, held):
+def test_memory_pool_attributes_and_trim(driver, running_kernel):
     pool = ctypes.c_void_p()
     driver.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0)
     threshold = u64(12345)
@@ -180,7 +180,7 @@ def test_memory_pool_attributes_and_trim(driver, held):
     pointer = alloc_async(driver, 1000, stream)
     driver.cuMemPoolGetAttribute(pool, 7, ctypes.byref(value))
     assert value.value == 1000
-    with held(stream):
+    with running_kernel(stream):
         driver.cuMemFreeAsync(u64(pointer), stream)
         assert attribute(driver, pointer, 2) == 2  # the kernel still runs
     assert attribute(driver, pointer, 2) == 0

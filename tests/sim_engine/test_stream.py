@@ -14,9 +14,9 @@ def address(counter):
     return ctypes.addressof(counter)
 
 
-def test_launch_returns_at_once(driver, counter, held):
+def test_launch_returns_at_once(driver, counter, running_kernel):
     for turn in range(1, 4):
-        with held():
+        with running_kernel():
             assert driver.code("cuStreamQuery", None) == 600
             assert counter.value == turn - 1
         assert counter.value == turn
@@ -54,12 +54,12 @@ def test_default_stream_and_others(driver, kernels, counter, streams):
     assert seen.value == 2
 
 
-def test_default_stream_and_non_blocking_ones(driver, counter, streams, held):
+def test_default_stream_and_non_blocking_ones(driver, counter, streams, running_kernel):
     stream, seen = streams(1), u64(9)
-    with held(stream):
+    with running_kernel(stream):
         driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), None)
         assert seen.value == 0
-    with held():
+    with running_kernel():
         driver.cuMemcpyDtoHAsync(ctypes.byref(seen), u64(address(counter)), size_t(4), stream)
         assert seen.value == 1
 
@@ -70,7 +70,7 @@ def test_synchronizing_the_default_stream(driver, kernels, counter, streams):
     assert counter.value == 1
 
 
-def test_per_thread_default_stream(driver, counter, held):
+def test_per_thread_default_stream(driver, counter, running_kernel):
     mine = ctypes.c_void_p(2)
     results = []
 
@@ -80,7 +80,7 @@ def test_per_thread_default_stream(driver, counter, held):
         driver.cuDevicePrimaryCtxRelease(0)
 
     thread = threading.Thread(target=other)
-    with held(mine):
+    with running_kernel(mine):
         assert driver.code("cuStreamQuery", mine) == 600
         thread.start()
         thread.join()
@@ -88,11 +88,11 @@ def test_per_thread_default_stream(driver, counter, held):
     assert counter.value == 1
 
 
-def test_events_order_streams(driver, kernels, counter, streams, held):
+def test_events_order_streams(driver, kernels, counter, streams, running_kernel):
     first, second = streams(1), streams(1)
     event = driver.event(2)
     assert driver.code("cuEventQuery", event) == 0  # never recorded
-    with held(first):
+    with running_kernel(first):
         driver.cuEventRecord(event, first)
         assert driver.code("cuEventQuery", event) == 600
         driver.cuStreamWaitEvent(second, event, 0)
@@ -103,13 +103,13 @@ def test_events_order_streams(driver, kernels, counter, streams, held):
     assert counter.value == 2
 
 
-def test_events_measure_elapsed_time(driver, kernels, counter, streams, held):
+def test_events_measure_elapsed_time(driver, kernels, counter, streams, running_kernel):
     stream = streams(1)
     start, end, untimed = driver.event(), driver.event(), driver.event(2)
     took = ctypes.c_float()
     assert driver.code("cuEventElapsedTime", ctypes.byref(took), start, end) == 400
     driver.cuEventRecord(start, stream)
-    with held(stream):
+    with running_kernel(stream):
         kernels.spin_ns(1, 1, address(counter), LONG, stream=stream)
         driver.cuEventRecord(end, stream)
         driver.cuEventRecord(untimed, stream)
@@ -123,11 +123,11 @@ def test_events_measure_elapsed_time(driver, kernels, counter, streams, held):
         assert driver.code("cuEventQuery", event) == 400
 
 
-def test_host_functions_run_in_stream_order(driver, kernels, counter, streams, held):
+def test_host_functions_run_in_stream_order(driver, kernels, counter, streams, running_kernel):
     stream = streams(1)
     seen = []
     callback = HOST(lambda data: seen.append((data, counter.value, threading.get_ident())))
-    with held(stream):
+    with running_kernel(stream):
         driver.cuLaunchHostFunc(stream, callback, ctypes.c_void_p(5))
         kernels.spin_ns(1, 1, address(counter), 0, stream=stream)
         assert seen == []

@@ -36,7 +36,7 @@ def unit(number=1, start=HEAVY, **fields):
     return Source(**{"text": source, "kernels": ("k",), **fields})
 
 
-def plain(one):
+def compile_without_preamble(one):
     """Compiled as without all this."""
     since, precompiled.SINCE = precompiled.SINCE, (99, 0)
     try:
@@ -57,10 +57,10 @@ def preamble(text, **fields):
 def test_the_code_and_the_messages_are_the_same():
     made, used = nvrtc.compile(unit(), GPU), nvrtc.compile(unit(), GPU)
     assert is_used()
-    assert made == used == plain(unit())
+    assert made == used == compile_without_preamble(unit())
     assert "unused" in used.log and "precompiled" not in used.log.lower()
     other = unit(2, lineinfo=True, options=("-DMORE=1",))
-    assert nvrtc.compile(other, GPU) == plain(other)
+    assert nvrtc.compile(other, GPU) == compile_without_preamble(other)
     assert len(precompiled._kept) == 2
 
 
@@ -68,7 +68,7 @@ def test_errors_are_the_same_with_precompiled_headers():
     for start in (HEAVY + "int f() { return oops; }\n", HEAVY + "#include <no_such_file.h>\n"):
         wrong = unit(start=start)
         texts = []
-        for compile in (nvrtc.compile, nvrtc.compile, lambda u, _: plain(u)):
+        for compile in (nvrtc.compile, nvrtc.compile, lambda u, _: compile_without_preamble(u)):
             with pytest.raises(errors.CompileError) as caught:
                 compile(wrong, GPU)
             texts.append(str(caught.value))
@@ -109,9 +109,9 @@ def test_numbalites_own_header_is_precompiled_by_the_third():
     for n, one in enumerate(ones):
         images.append(nvrtc.compile(one, GPU))
         assert is_used() == (n >= 2)
-    assert images == [plain(one) for one in ones]
+    assert images == [compile_without_preamble(one) for one in ones]
     wrong = unit(1, "int f() { return oops; }\n")
-    for compile in (nvrtc.compile, lambda one, _: plain(one)):
+    for compile in (nvrtc.compile, lambda one, _: compile_without_preamble(one)):
         with pytest.raises(errors.CompileError, match='"oops" is undefined') as caught:
             compile(wrong, GPU)
         assert str(caught.value).startswith("lesson.py(3): error")
@@ -133,9 +133,9 @@ def test_a_wrong_file_is_not_believed(tmp_path, contents):
     (kept,) = precompiled._kept.values()
     (tmp_path / "other").write_bytes(contents)
     kept.file = precompiled.File(tmp_path / "other")
-    assert nvrtc.compile(unit(2), GPU) == plain(unit(2))
+    assert nvrtc.compile(unit(2), GPU) == compile_without_preamble(unit(2))
     assert not kept.works
-    assert nvrtc.compile(unit(3), GPU) == plain(unit(3))
+    assert nvrtc.compile(unit(3), GPU) == compile_without_preamble(unit(3))
 
 
 def test_another_preamble_is_not_used(monkeypatch):
@@ -143,7 +143,7 @@ def test_another_preamble_is_not_used(monkeypatch):
     (kept,) = precompiled._kept.values()
     monkeypatch.setattr(precompiled, "_find", lambda key: kept)
     other = unit(2, "#include <math.h>\n" + HEAVY)
-    assert nvrtc.compile(other, GPU) == plain(other)
+    assert nvrtc.compile(other, GPU) == compile_without_preamble(other)
     assert not kept.works
 
 
@@ -154,9 +154,11 @@ def test_the_heap_is_moved_by_somebody_else():
     assert library.nvrtcGetPCHHeapSize(ctypes.byref(size)) == 0
     try:
         assert library.nvrtcSetPCHHeapSize(ctypes.c_size_t(1 << 20)) == 0
-        assert nvrtc.compile(unit(2), GPU) == plain(unit(2))
+        assert nvrtc.compile(unit(2), GPU) == compile_without_preamble(unit(2))
         precompiled._kept.clear()
-        assert nvrtc.compile(unit(3), GPU) == plain(unit(3))  # too small for a new one
+        assert nvrtc.compile(unit(3), GPU) == compile_without_preamble(
+            unit(3)
+        )  # too small for a new one
     finally:
         assert library.nvrtcSetPCHHeapSize(size) == 0
     assert not is_used()
@@ -164,7 +166,7 @@ def test_the_heap_is_moved_by_somebody_else():
 
 def test_no_space_for_the_precompiled_header(tmp_path, monkeypatch):
     monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
-    assert nvrtc.compile(unit(), GPU) == plain(unit())
+    assert nvrtc.compile(unit(), GPU) == compile_without_preamble(unit())
     assert not is_used()
 
 
@@ -201,7 +203,7 @@ def test_threads_and_a_forked_child():
     for thread in threads:
         thread.join()
     assert not problems and is_used()
-    assert found == {n: plain(unit(n)) for n in range(6)}
+    assert found == {n: compile_without_preamble(unit(n)) for n in range(6)}
     child = os.fork()
     if child == 0:
         good = nvrtc.compile(unit(4), GPU) == found[4] and is_used()

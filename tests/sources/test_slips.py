@@ -20,8 +20,8 @@ from numbalite.kernels.module import Module
 
 
 @pytest.fixture(scope="module")
-def warned(target_of_each):
-    """warned(source) -> the warnings about a source, with one of the compilers."""
+def warnings_of_source(target_of_each):
+    """warnings_of_source(source) -> the warnings about a source, with one of the compilers."""
 
     def compile(source, **more):
         given = options.parse(more, "cuda.module")
@@ -34,10 +34,10 @@ def warned(target_of_each):
 
 
 @pytest.fixture(scope="module")
-def of_slips(warned):
+def of_slips(warnings_of_source):
     """The warnings about the kernels of all slips, and their lines."""
-    source, lines = slips.wrong()
-    return warned(source), lines
+    source, lines = slips.source_of_slips()
+    return warnings_of_source(source), lines
 
 
 def test_a_slip_is_warned_of_at_its_line(of_slips):
@@ -53,17 +53,17 @@ def test_a_slip_is_warned_of_at_its_line(of_slips):
 
 def test_a_warning_shows_the_line(of_slips):
     found, _ = of_slips
-    rows = slips.wrong()[0].split("\n")
+    rows = slips.source_of_slips()[0].split("\n")
     for one in found:
         assert rows[one.lineno - 1].strip() in str(one.message), one
 
 
-def test_no_twin_is_warned_of(warned):
-    assert warned(slips.right()) == []
+def test_no_twin_is_warned_of(warnings_of_source):
+    assert warnings_of_source(slips.source_without_slips()) == []
 
 
-def test_common_idioms_are_not_reported(warned):
-    assert warned(slips.silent()) == []
+def test_common_idioms_are_not_reported(warnings_of_source):
+    assert warnings_of_source(slips.silent()) == []
 
 
 SIGNS = [
@@ -84,7 +84,7 @@ def test_a_source_with_errors_is_searched_without_an_exception():
     """The compiler reports these errors; the search for slips does not."""
     seed = os.environ.get(VARIABLE, "all")
     draw = random.Random(seed)
-    texts = [slips.wrong()[0], slips.right(), slips.silent()]
+    texts = [slips.source_of_slips()[0], slips.source_without_slips(), slips.silent()]
     for _ in range(600):
         text = draw.choice(texts)
         start = draw.randrange(len(text))

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::numbalite.errors.KernelWarning"
 
 
 @pytest.fixture(scope="module")
-def verdict(target_of_each):
-    """verdict(source) -> the error of one of the compilers; "" if it compiles."""
+def error_of_source(target_of_each):
+    """error_of_source(source) -> the error of one of the compilers; "" if it compiles."""
 
     def compile(source, **more):
         given = options.parse(more, "cuda.module")
@@ -28,16 +28,16 @@ def verdict(target_of_each):
 
 
 @pytest.mark.parametrize("header", ["stdint.h", "cfloat", "limits.h", "climits", "limits"])
-def test_an_include_takes_no_name_away(verdict, header):
+def test_an_include_takes_no_name_away(error_of_source, header):
     source = f"""
     #include <{header}>
     __global__ void k(double* x) {{
         x[0] = INT_MAX + FLT_MAX + INT64_MAX + CHAR_BIT + DBL_EPSILON + SIZE_MAX;
     }}"""
-    assert verdict(source) == ""
+    assert error_of_source(source) == ""
 
 
-def test_sources_choose_what_they_choose_with_nvrtc(verdict):
+def test_sources_choose_what_they_choose_with_nvrtc(error_of_source):
     """No macro of the host compiler or the operating system is defined."""
     source = """
     #if defined(__clang__) || defined(__GNUC__) || defined(__linux__) || defined(__unix__)
@@ -45,13 +45,13 @@ def test_sources_choose_what_they_choose_with_nvrtc(verdict):
     #endif
     #include <cuda/std/type_traits>
     __global__ void k(int* x) { x[0] = cuda::std::is_same<int, int>::value; }"""
-    assert verdict(source) == ""
+    assert error_of_source(source) == ""
 
 
-def test_a_header_that_is_not_in_utf8(verdict):
+def test_a_header_that_is_not_in_utf8(error_of_source):
     headers = {"umlaut.h": b"// f\xfcnf\nconst int five = 5;".decode("utf-8", "surrogateescape")}
     source = '#include "umlaut.h"\n__global__ void k(int* x) { x[0] = five; }'
-    assert verdict(source, headers=headers) == ""
+    assert error_of_source(source, headers=headers) == ""
 
 
 TAKEN = """
@@ -144,12 +144,12 @@ __global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAd
 
 
 @pytest.mark.parametrize("source", [TAKEN, HOSTS], ids=["all", "types of the host"])
-def test_sources_that_all_compilers_accept(verdict, source):
-    assert verdict(source) == ""
+def test_sources_that_all_compilers_accept(error_of_source, source):
+    assert error_of_source(source) == ""
 
 
 @pytest.mark.parametrize("order", ["before", "after", "none"])
-def test_reductions_of_half_types_need_their_headers(verdict, target_of_each, order):
+def test_reductions_of_half_types_need_their_headers(error_of_source, target_of_each, order):
     """Up to 13.4 the headers of cooperative groups include them."""
     halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
     source = f"""
@@ -164,7 +164,7 @@ def test_reductions_of_half_types_need_their_headers(verdict, target_of_each, or
         x[1] = cg::reduce(warp, wide, cg::plus<__nv_bfloat16>());
         x[2] = cg::inclusive_scan(warp, wide, cg::plus<__nv_bfloat16>());
     }}"""
-    said = verdict(source)
+    said = error_of_source(source)
     is_old = target_of_each[0] == "cuda" and nvrtc.open_library()[1] < (13, 5)
     if order == "none" and not (is_old and said == ""):
         assert "__nv_bfloat16 is not built in: #include <cuda_bf16.h>" in said
@@ -234,8 +234,8 @@ REFUSED = {
 
 @pytest.mark.cases(10)
 @pytest.mark.parametrize("source", REFUSED.values(), ids=REFUSED)
-def test_sources_that_all_compilers_reject(verdict, source):
-    assert "error: " in verdict(source)
+def test_sources_that_all_compilers_reject(error_of_source, source):
+    assert "error: " in error_of_source(source)
 
 
 PROGRAM = """
@@ -250,10 +250,10 @@ int main(int argc, char **argv) {
 """
 
 
-def test_complete_program_gets_one_hint(verdict):
+def test_complete_program_gets_one_hint(error_of_source):
     """One hint explains how to handle the host's part, and no hint mistakes char **argv for
     Python."""
-    hints = [line for line in verdict(PROGRAM).split("\n") if line.startswith("hint: ")]
+    hints = [line for line in error_of_source(PROGRAM).split("\n") if line.startswith("hint: ")]
     assert len(hints) == 1 and hints[0].startswith(
         "hint: a source must not contain main and other host code"
     )
@@ -268,12 +268,12 @@ def test_complete_program_gets_one_hint(verdict):
         ("#include <thrust/sort.h>", "instead of an algorithm with thrust::seq a loop, or CUB"),
     ],
 )
-def test_what_to_do_about_a_header(verdict, line, hint):
-    assert hint in verdict(kernel("x[0] = 1;", line))
+def test_what_to_do_about_a_header(error_of_source, line, hint):
+    assert hint in error_of_source(kernel("x[0] = 1;", line))
 
 
-def test_a_template_without_an_instance(verdict):
+def test_a_template_without_an_instance(error_of_source):
     """Nobody looks into it; g++ does."""
     source = "template <class T> __global__ void j(T* x) { x[0] = nowhere; }\n__global__ void k(int* x) {}\n"
-    assert verdict(source) == "" or "nowhere" in verdict(source)
-    assert "nowhere" in verdict(source + "template __global__ void j<int>(int*);")
+    assert error_of_source(source) == "" or "nowhere" in error_of_source(source)
+    assert "nowhere" in error_of_source(source + "template __global__ void j<int>(int*);")

@@ -128,13 +128,13 @@ def test_spsolve_triangular_of_dia_array():
 def test_dia_arrays_reject_invalid_arguments():
     cases = [
         ("of .data, offsets. a shape", lambda: sparse.dia_array((np.ones((1, 2)), [0]))),
-        ("offsets have dtype float64", lambda: made([0.5])),
-        ("a row for each of 2 offsets", lambda: made([0, 1])),
-        ("an offset is there twice", lambda: made([0, 0], 2)),
+        ("offsets have dtype float64", lambda: make_dia_array([0.5])),
+        ("a row for each of 2 offsets", lambda: make_dia_array([0, 1])),
+        ("an offset is there twice", lambda: make_dia_array([0, 0], 2)),
         ("todia: a sparse array of two", lambda: sparse.coo_array(np.ones(2)).todia()),
     ]
 
-    def made(offsets, rows=1):
+    def make_dia_array(offsets, rows=1):
         return sparse.dia_array((np.ones((rows, 2)), offsets), shape=(2, 2))
 
     for message, call in cases:

@@ -21,16 +21,16 @@ FORMATS = [sparse.csr_array, sparse.csc_array, sparse.coo_array]
 DTYPES = ["f4", "f8", "c8", "c16"]
 
 
-def numbers(rng, shape, dtype):
+def random_integers(rng, shape, dtype):
     values = rng.integers(-9, 10, shape) + (
         1j * rng.integers(-9, 10, shape) if dtype[0] == "c" else 0
     )
     return values.astype(dtype)
 
 
-def dense(rng, shape, dtype):
+def random_dense(rng, shape, dtype):
     """Mostly zeros."""
-    return np.where(rng.random(shape) < 0.4, numbers(rng, shape, dtype), 0).astype(dtype)
+    return np.where(rng.random(shape) < 0.4, random_integers(rng, shape, dtype), 0).astype(dtype)
 
 
 def close(result, expected):
@@ -44,11 +44,11 @@ def close(result, expected):
 
 
 @st.composite
-def drawn(draw, dtypes=DTYPES):
+def draw_arrays(draw, dtypes=DTYPES):
     """Returns (random generator, a dense array, the same as a sparse one)"""
     rng = np.random.default_rng(draw(st.integers(0, 999)))
     shape = draw(st.sampled_from([(0, 3), (3, 0), (1, 1), (4, 6), (6, 4), (5, 5)]))
-    a = dense(rng, shape, draw(st.sampled_from(dtypes)))
+    a = random_dense(rng, shape, draw(st.sampled_from(dtypes)))
     return rng, a, draw(st.sampled_from(FORMATS))(a)
 
 
@@ -71,7 +71,7 @@ def summed(elements):
 def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype, count, by_rows):
     rng = np.random.default_rng(seed)
     row, column = (rng.integers(0, max(n * rng.random(), 1), count) for n in shape)
-    values = numbers(rng, count, dtype)
+    values = random_integers(rng, count, dtype)
     expected = summed(zip(row.tolist(), column.tolist(), values.tolist(), strict=True))
     made = sparse.coo_array((values, (row, column)), shape=shape)
     made = made.tocsr() if by_rows else made.T.tocsr().T
@@ -87,12 +87,12 @@ def test_elements_in_any_order_become_rows_without_duplicates(seed, shape, dtype
 
 
 @examples(30)
-@given(drawn(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
+@given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from("CF"), st.booleans())
 def test_products_with_dense_arrays(both, dtype, order, turned):
     rng, a, s = both
     if turned:
         a, s = a.T, s.T
-    right, left = (numbers(rng, (n, 3), dtype) for n in a.shape[::-1])
+    right, left = (random_integers(rng, (n, 3), dtype) for n in a.shape[::-1])
     right, left = np.asarray(right, order=order), np.asarray(left.T, order=order)
     d, e = cuda.to_device(right), cuda.to_device(left)
     close(s @ d, a @ right)
@@ -105,10 +105,10 @@ def test_products_with_dense_arrays(both, dtype, order, turned):
 
 
 @examples(25)
-@given(drawn(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
+@given(draw_arrays(), st.sampled_from(DTYPES), st.sampled_from(FORMATS))
 def test_sums_and_products_of_two_sparse_arrays(both, dtype, other):
     rng, a, s = both
-    b = dense(rng, a.shape, dtype)
+    b = random_dense(rng, a.shape, dtype)
     t = other(b)
     close(s + t, a + b)
     close(s - t, a - b)
@@ -119,7 +119,7 @@ def test_sums_and_products_of_two_sparse_arrays(both, dtype, other):
 
 
 @examples(25)
-@given(drawn(), st.integers(-7, 7))
+@given(draw_arrays(), st.integers(-7, 7))
 def test_conversions_between_formats_keep_values(both, k):
     rng, a, s = both
     for other in (s.tocsr(), s.tocsc(), s.tocoo(), s.T.T, s.copy(), sparse.csr_array(s)):
@@ -172,14 +172,14 @@ def test_duplicates_are_summed(index):
 def test_spsolve_triangular_matches_dense_solution(seed, dtype, form, lower, unit):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 6))
-    a = dense(rng, (n, n), dtype) + (20 * np.eye(n)).astype(dtype)
+    a = random_dense(rng, (n, n), dtype) + (20 * np.eye(n)).astype(dtype)
     part = np.tril(a) if lower else np.triu(a)
     if unit:
         part[range(n), range(n)] = 1
         part = part - np.tril(part, -1) / 2 - np.triu(part, 1) / 2
         a = part + np.eye(n, dtype=dtype)  # its diagonal is not read
     for shape in ((n,), (n, 3)):
-        b = numbers(rng, shape, dtype)
+        b = random_integers(rng, shape, dtype)
         expected = np.linalg.solve(part, b)
         result = sparse.spsolve_triangular(form(a.astype(dtype)), b, lower, unit)
         close(result, expected)

@@ -14,7 +14,7 @@ def test_a_callback_may_not_use_the_device():
     return."""
     stream, problems = _core.Stream(), []
 
-    def use():
+    def use_device_in_callback():
         for operation in (
             cuda.synchronize,
             _core.Stream,
@@ -32,7 +32,7 @@ def test_a_callback_may_not_use_the_device():
                 problems.append(str(error))
 
     context = cuda.current_context()
-    stream.add_callback(use)
+    stream.add_callback(use_device_in_callback)
     stream.synchronize()
     assert len(problems) == 9, problems
     assert all("stream callback must not use the device" in text for text in problems)

@@ -17,7 +17,7 @@ SCALE = cuda.jit(
 
 
 @cuda.jit("void(const float32[:,:], float32[:,:])")
-def step(u, v):
+def diffuse(u, v):
     """
     int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0 || j == 0 || i + 1 >= u.shape[0] || j + 1 >= u.shape[1]) return;
@@ -49,7 +49,7 @@ def floats(n=8, first=1):
     return cuda.to_device(np.arange(first, first + n, dtype="f4"))
 
 
-def value(x, stream):
+def first_element(x, stream):
     stream.synchronize()
     return int(x.copy_to_host()[0])
 
@@ -60,11 +60,11 @@ def test_nothing_runs_before_the_launch(stream, x):
         ADD[1, 1, stream](x, 1)
         ADD[1, 1, stream](x, 5)
     assert not stream.is_capturing and not graph.is_capturing
-    assert value(x, stream) == 0
+    assert first_element(x, stream) == 0
     graph.launch(stream)
-    assert value(x, stream) == 7
+    assert first_element(x, stream) == 7
     graph.launch(stream=stream)
-    assert value(x, stream) == (7 * 2 + 1) * 2 + 5
+    assert first_element(x, stream) == (7 * 2 + 1) * 2 + 5
     assert repr(graph) == "<CUDA graph of 2 launches>"
 
 
@@ -100,11 +100,11 @@ def test_diffusion_as_a_graph_and_as_a_loop():
     a, b, c, d = (cuda.to_device(start) for _ in range(4))
     blocks, threads = (4, 4), (8, 8)
     for _ in range(5000):
-        step[blocks, threads, stream](a, b)
-        step[blocks, threads, stream](b, a)
+        diffuse[blocks, threads, stream](a, b)
+        diffuse[blocks, threads, stream](b, a)
     with stream.capture() as graph:
-        step[blocks, threads, stream](c, d)
-        step[blocks, threads, stream](d, c)
+        diffuse[blocks, threads, stream](c, d)
+        diffuse[blocks, threads, stream](d, c)
     for _ in range(5000):
         graph.launch(stream)
     stream.synchronize()
@@ -119,7 +119,7 @@ def test_a_launcher_made_before(stream, x):
         bound(x, 1)
     bound(x, 1)
     graph.launch(stream)
-    assert value(x, stream) == 7
+    assert first_element(x, stream) == 7
 
 
 def test_ufuncs_are_captured(stream):
@@ -220,7 +220,7 @@ def test_arrays_made_in_a_capture(stream):
     assert (c.copy_to_host() == 4 * a.copy_to_host()).all()
 
 
-def normalised(x, y):
+def normalize(x, y):
     x += 1
     x[2:4] = y[:2]
     return np.where(x > 3, (x - x.mean()) / x.std(), np.sort(y)) * 2
@@ -229,7 +229,7 @@ def normalised(x, y):
 NAMELESS = {
     "operators": lambda x, y: x * 2 + y,
     "reduction": lambda x, y: np.add.reduce(x * y),
-    "functions": normalised,
+    "functions": normalize,
     "indices": lambda x, y: np.concatenate([x[[3, 1]], np.cumsum(y)]),
     "new array": lambda x, y: np.full_like(x, 3) + np.median(y),
 }
@@ -260,7 +260,7 @@ def test_a_launcher_of_before_and_after_a_capture(stream, x):
         launcher(x, 1)
     launcher(x, 10)
     graph.launch(stream)
-    assert value(x, stream) == 21
+    assert first_element(x, stream) == 21
 
 
 # ---- forks --------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_unjoined_streams_raise_at_the_end_of_the_capture(x):
             ADD[1, 1, two](x, 3)
     assert not two.is_capturing
     ADD[1, 1, two](x, 1)
-    assert value(x, two) == 1
+    assert first_element(x, two) == 1
 
 
 def test_wait_for_an_event_outside_the_capture_fails(x):
@@ -333,7 +333,7 @@ def test_an_invalidated_capture_raises(x):
             with pytest.raises(errors.CudaAPIError, match="907"):
                 inside.synchronize()
     ADD[1, 1, stream](x, 1)
-    assert value(x, stream) == 1
+    assert first_element(x, stream) == 1
 
 
 def test_a_wait_in_another_thread_keeps_the_capture_valid(stream, x):
@@ -350,7 +350,7 @@ def test_a_wait_in_another_thread_keeps_the_capture_valid(stream, x):
         thread.join()
         ADD[1, 1, stream](x, 1)
     graph.launch(stream)
-    assert refused and value(x, stream) == 1
+    assert refused and first_element(x, stream) == 1
 
 
 def test_the_default_stream_cannot_be_captured():
@@ -370,7 +370,7 @@ def test_captures_cannot_be_nested(stream, x):
         with pytest.raises(RuntimeError, match="capture is not over"):
             graph.launch(0 if stream.non_blocking else cuda.stream())
     graph.launch(stream)
-    assert value(x, stream) == 1
+    assert first_element(x, stream) == 1
     other = cuda.stream(non_blocking=True)
     with other.capture():
         with pytest.raises(RuntimeError, match="inside a capture"):
@@ -384,10 +384,10 @@ def test_two_captures_at_once(x):
         ADD[1, 1, two](x, 2)
     first.launch(one)
     second.launch(one)
-    assert value(x, one) == 4
+    assert first_element(x, one) == 4
 
 
-def refusals(stream, d, host):
+def refused_operations(stream, d, host):
     yield lambda: ADD[1, 1, stream](np.zeros(1, "i4"), 1), "host arrays"
     default = cuda.default_stream()
     yield lambda: ADD[1, 1, default](cuda.device_array(1, "i4"), 1), "default stream"
@@ -417,13 +417,13 @@ def refusals(stream, d, host):
 @pytest.mark.parametrize("which", range(19))
 def test_errors_keep_the_capture_valid(stream, x, which):
     d, host = floats(), np.ones(8, "f4")
-    action, message = list(refusals(stream, d, host))[which]
+    action, message = list(refused_operations(stream, d, host))[which]
     with stream.capture() as graph:
         with pytest.raises(RuntimeError, match=message):
             action()
         ADD[1, 1, stream](x, 1)
     graph.launch(stream)
-    assert value(x, stream) == 1
+    assert first_element(x, stream) == 1
 
 
 def test_an_exception_drops_the_capture(stream, x):
@@ -437,7 +437,7 @@ def test_an_exception_drops_the_capture(stream, x):
     with pytest.raises(RuntimeError, match="cannot be launched"):
         graph.launches[0].update(x, 5)
     ADD[1, 1, stream](x, 1)
-    assert value(x, stream) == 1
+    assert first_element(x, stream) == 1
 
 
 def test_an_abandoned_block_drops_the_capture(x):
@@ -551,7 +551,7 @@ def test_faults_in_debug_mode(x):
     with stream.capture() as graph:
         put[1, 1, stream](x, 0)
     graph.launch(stream)
-    assert value(x, stream) == 7
+    assert first_element(x, stream) == 7
     graph.launches[0].update(x, 5)
     with pytest.raises((errors.KernelError, IndexError)):
         graph.launch(stream)
@@ -680,7 +680,7 @@ def test_memory_that_a_graph_knows_is_not_moved():
 def test_arguments_updated_by_name(stream):
     x = cuda.to_device(np.zeros(8))
     with stream.capture() as graph:
-        named[1, 8, stream](x, 1)
+        add_value[1, 8, stream](x, 1)
     launch = graph.launches[0]
     launch.update(value=5, x=x)
     graph.launch(stream)
@@ -698,5 +698,5 @@ def test_arguments_updated_by_name(stream):
 
 
 @cuda.jit("void(float64[:], float64)")
-def named(x, value):
+def add_value(x, value):
     "int i = grid<1>(); if (i < x.size()) x[i] += value;"

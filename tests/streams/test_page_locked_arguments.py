@@ -64,9 +64,9 @@ def test_streams_do_not_wait_for_each_other(size, non_blocking):
     assert gate.was_passed() and (arrays[1] == 3).all()
 
 
-def test_arrays_are_kept_until_the_stream_is_done(live):
+def test_arrays_are_kept_until_the_stream_is_done(count_live):
     axpy[1, 128](2, np.ones(1, "f4"), np.ones(1, "f4"), 1)  # compiles
-    before = live()
+    before = count_live()
     stream = cuda.stream()
     x, y = pinned(np.ones(5000, "f4")), pinned(np.zeros(5000, "f4"))
     memory = [weakref.ref(array.base) for array in (x, y)]
@@ -83,7 +83,7 @@ def test_arrays_are_kept_until_the_stream_is_done(live):
             break
         time.sleep(0.01)
     del stream
-    assert live() == before
+    assert count_live() == before
 
 
 @pytest.mark.parametrize("wrap", [cuda.Out, cuda.InOut, as_is])

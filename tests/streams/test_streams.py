@@ -214,18 +214,18 @@ def test_broken_streams_of_others(answer, x):
         ADD[1, 1, Broken()](x, 6)
 
 
-def test_streams_and_events_are_destroyed_without_references(live):
-    def use():
+def test_streams_and_events_are_destroyed_without_references(count_live):
+    def use_streams_and_events():
         x = cuda.to_device(np.zeros(20, "i4"))
         for i in range(20):
             stream, event = cuda.stream(), cuda.event()
             ADD[1, 1, stream](x[i:], 1)
             event.record(stream)
 
-    use()  # loads the kernel, if no other test has
-    before = live()
-    use()
-    assert live() == before
+    use_streams_and_events()  # loads the kernel, if no other test has
+    before = count_live()
+    use_streams_and_events()
+    assert count_live() == before
 
 
 @pytest.mark.leaks

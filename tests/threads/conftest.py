@@ -10,14 +10,14 @@ def run_together(*bodies):
     barrier = threading.Barrier(len(bodies))
     failures = []
 
-    def guarded(body):
+    def run_and_record_error(body):
         try:
             barrier.wait()
             body()
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
+    threads = [threading.Thread(target=run_and_record_error, args=(body,)) for body in bodies]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -10,15 +10,15 @@ COUNT = 5
 
 
 @pytest.fixture
-def clean(live, together):
+def run_without_leaks(count_live, together):
     """together(), after each body ran once alone (compiled code is cached): and no object leaks."""
 
     def run(*bodies):
         for body in bodies:
             body()
-        before = live()
+        before = count_live()
         together(*bodies)
-        assert live() == before
+        assert count_live() == before
 
     return run
 
@@ -46,7 +46,7 @@ def shifted(x, y, out):
 total = cuda.reduce("a + b")
 
 
-def test_ufuncs_in_several_threads(clean):
+def test_ufuncs_in_several_threads(run_without_leaks):
     """Host and device operands, two dtypes, with and without streams and out=."""
 
     def body(seed):
@@ -62,7 +62,7 @@ def test_ufuncs_in_several_threads(clean):
             np.testing.assert_array_equal(out.copy_to_host(), 2 * host)
             np.testing.assert_array_equal(halved(host), host / 2)
 
-    clean(*(lambda s=s: body(s) for s in range(COUNT)))
+    run_without_leaks(*(lambda s=s: body(s) for s in range(COUNT)))
 
 
 def test_a_ufunc_meets_new_types_from_many_threads(together):
@@ -76,7 +76,7 @@ def test_a_ufunc_meets_new_types_from_many_threads(together):
     assert results == [([0, 3, 6, 9, 12], [0, 3, 6, 9, 12])] * 5
 
 
-def test_gufuncs_and_reductions_in_several_threads(clean):
+def test_gufuncs_and_reductions_in_several_threads(run_without_leaks):
     def body(seed):
         host = np.arange(24.0).reshape(4, 6) + seed
         device = cuda.to_device(host)
@@ -89,7 +89,7 @@ def test_gufuncs_and_reductions_in_several_threads(clean):
                 plus.accumulate(device, axis=0).copy_to_host(), np.cumsum(host, 0)
             )
 
-    clean(*(lambda s=s: body(s) for s in range(COUNT)))
+    run_without_leaks(*(lambda s=s: body(s) for s in range(COUNT)))
 
 
 class Foreign:
@@ -113,7 +113,7 @@ class ByDLPack(Foreign):
         return self.array.__dlpack_device__()
 
 
-def test_array_exchange_in_several_threads(clean):
+def test_array_exchange_in_several_threads(run_without_leaks):
     """One array is exported to all threads by both protocols, and each exports its own."""
     shared = cuda.to_device(np.arange(64, dtype="f4"))
     wanted = np.arange(64, dtype="f4")
@@ -127,10 +127,12 @@ def test_array_exchange_in_several_threads(clean):
             assert cuda.as_cuda_array(ByInterface(shared[3:])).copy_to_host()[0] == 3
             del view, got
 
-    clean(*(lambda k=k: body(k) for k in (ByInterface, ByDLPack, ByInterface, ByDLPack)))
+    run_without_leaks(
+        *(lambda k=k: body(k) for k in (ByInterface, ByDLPack, ByInterface, ByDLPack))
+    )
 
 
-def test_streams_and_events_in_several_threads(clean):
+def test_streams_and_events_in_several_threads(run_without_leaks):
     """Streams and events are made, waited for across threads, and dropped."""
     shared = cuda.stream()
     events = [cuda.event() for _ in range(COUNT)]
@@ -150,11 +152,11 @@ def test_streams_and_events_in_several_threads(clean):
             del y
         mine.synchronize()
 
-    clean(*(lambda n=n: body(n) for n in range(COUNT)))
+    run_without_leaks(*(lambda n=n: body(n) for n in range(COUNT)))
     shared.synchronize()
 
 
-def test_assignment_to_views_in_several_threads(clean):
+def test_assignment_to_views_in_several_threads(run_without_leaks):
     shared = cuda.to_device(np.zeros((COUNT, 50)))
 
     def body(row):
@@ -165,10 +167,10 @@ def test_assignment_to_views_in_several_threads(clean):
             mine.fill(value)
         assert mine.T.copy_to_host().tolist() == [19.0] * 50
 
-    clean(*(lambda r=r: body(r) for r in range(COUNT)))
+    run_without_leaks(*(lambda r=r: body(r) for r in range(COUNT)))
 
 
-def test_ipc_handles_in_several_threads(clean):
+def test_ipc_handles_in_several_threads(run_without_leaks):
     def body():
         for size in range(1, 12):
             array = cuda.to_device(np.arange(size))
@@ -178,7 +180,7 @@ def test_ipc_handles_in_several_threads(clean):
             assert (array + 1).copy_to_host().tolist() == list(range(1, size + 1))
             cuda.ipc_array(size).fill(1)
 
-    clean(*[body] * 4)
+    run_without_leaks(*[body] * 4)
 
 
 def test_devices_are_each_threads_own(together):

@@ -284,7 +284,7 @@ def test_an_interrupted_wait_ends_the_process(run_python):
 
 
 @pytest.fixture
-def _kept():
+def _use_code_paths_of_a_gpu():
     """Uses the code paths of a GPU: freed memory is kept, and several threads make large copies."""
     from numbalite import _core
 
@@ -296,7 +296,7 @@ def _kept():
     pool.cache_limit = 0
 
 
-def test_one_pool_for_many_threads(_kept, together):
+def test_one_pool_for_many_threads(_use_code_paths_of_a_gpu, together):
     """Arrays of the same sizes, created, used and dropped in all threads: none contains the values
     of another."""
 
@@ -308,15 +308,15 @@ def test_one_pool_for_many_threads(_kept, together):
             scaled[3, 1024, stream](ones, float(number * 100 + turn), y)
             assert (y.copy_to_host(stream=stream) == number * 100 + turn).all()
             if turn % 20 == 0:
-                _kept.trim()
+                _use_code_paths_of_a_gpu.trim()
 
     gc.collect()
-    used = _kept.used
+    used = _use_code_paths_of_a_gpu.used
     together(*(lambda n=n: body(n) for n in range(COUNT)))
-    assert _kept.used == used
+    assert _use_code_paths_of_a_gpu.used == used
 
 
-def test_large_copies_from_many_threads(_kept, together):
+def test_large_copies_from_many_threads(_use_code_paths_of_a_gpu, together):
     """One copy uses the copying threads; the others run without them."""
 
     def body(number):
@@ -336,7 +336,7 @@ def test_large_copies_from_many_threads(_kept, together):
     assert cuda.host_memory_pool().used == used
 
 
-def test_large_operands_from_many_threads(_kept, together):
+def test_large_operands_from_many_threads(_use_code_paths_of_a_gpu, together):
     """In concurrent calls with host arrays, one call uses the copying threads and the others run
     without them; each returns its own results, also smaller calls between them."""
 
@@ -355,17 +355,17 @@ def test_large_operands_from_many_threads(_kept, together):
     assert cuda.host_memory_pool().used == used
 
 
-def test_limits_changed_while_others_allocate(_kept, together):
+def test_limits_changed_while_others_allocate(_use_code_paths_of_a_gpu, together):
     stop = threading.Event()
 
     def change():
         host = cuda.host_memory_pool()
         limit = host.limit
         for turn in range(50):
-            _kept.cache_limit = (turn % 4) << 20
+            _use_code_paths_of_a_gpu.cache_limit = (turn % 4) << 20
             host.limit = (turn % 3) << 20
             host.trim()
-        _kept.cache_limit, host.limit = 32 << 20, limit
+        _use_code_paths_of_a_gpu.cache_limit, host.limit = 32 << 20, limit
         stop.set()
 
     def work():

@@ -19,7 +19,7 @@ FUNCTIONS = (
 C = "complex128"
 
 
-def numbers(size=30):
+def complex_numbers(size=30):
     """Random complex numbers, and some on both axes."""
     rng = generator()
     found = rng.uniform(-1.5, 1.5, size) + 1j * rng.uniform(-1.5, 1.5, size)
@@ -41,7 +41,7 @@ def on_a_cut(name, z):
     return cuts.get(name, np.zeros(len(z), bool))
 
 
-def of(signature, source, args, target):
+def make_ufunc(signature, source, args, target):
     return vectorize([signature], target=target, source=source, args=args, name="f")
 
 
@@ -49,7 +49,7 @@ def check(f, args):
     """The jvp against central differences, the vjp against the jvp: Re(g * Jt) is the sum of Re(gradient * t)."""
     rng = generator()
     tangents = [
-        numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
+        complex_numbers(len(a)) if a.dtype.kind == "c" else rng.uniform(-1, 1, len(a)) for a in args
     ]
     value, tangent = f.jvp(tuple(args), tuple(tangents))
     ahead = f(*[a + STEP * t for a, t in zip(args, tangents, strict=True)])
@@ -57,7 +57,7 @@ def check(f, args):
     np.testing.assert_allclose(value, f(*args), rtol=1e-12, atol=1e-14)
     near = np.isclose(tangent, (ahead - behind) / (2 * STEP), rtol=3e-5, atol=1e-5)
     assert near.mean() > 0.9  # a difference may see both sides of a branch
-    g = numbers(len(value)) if value.dtype.kind == "c" else rng.uniform(-1, 1, len(value))
+    g = complex_numbers(len(value)) if value.dtype.kind == "c" else rng.uniform(-1, 1, len(value))
     gradients = f.vjp(tuple(args), g)
     assert [one.dtype for one in gradients] == [a.dtype for a in args]
     total = sum((gradient * t).real for gradient, t in zip(gradients, tangents, strict=True))
@@ -68,8 +68,8 @@ def check(f, args):
 def test_functions_of_complex_numbers(target):
     calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
     results = ", ".join([C] * len(FUNCTIONS))
-    f = of(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", target)
-    z, t = numbers(), numbers()
+    f = make_ufunc(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", target)
+    z, t = complex_numbers(), complex_numbers()
     _, tangents = f.jvp((z,), (t,))
     for name, tangent, a, b in zip(
         FUNCTIONS, tangents, f(z + STEP * t), f(z - STEP * t), strict=True
@@ -110,10 +110,10 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts(name, target):
     signature, source, args = TEXTS[name]
-    f = of(signature, source, args, target)
+    f = make_ufunc(signature, source, args, target)
     real = generator().uniform(0.1, 1, 30)
     kinds = signature[signature.index("(") + 1 : -1].split(", ")
-    check(f, [numbers() + 0.1 if kind == C else real for kind in kinds])
+    check(f, [complex_numbers() + 0.1 if kind == C else real for kind in kinds])
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -125,7 +125,7 @@ def test_python_bodies(target):
             w = w / (1 + abs(w))
         return cmath.exp(w) * w.conjugate() * z + w.real
 
-    check(f, [numbers(), generator().uniform(0.1, 1, 30)])
+    check(f, [complex_numbers(), generator().uniform(0.1, 1, 30)])
 
 
 def ufuncs_of_numpy():
@@ -136,7 +136,7 @@ def ufuncs_of_numpy():
 
 @pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
 def test_ufuncs_of_numpy(ufunc):
-    inputs, t = [numbers() + 0.1 for _ in range(ufunc.nin)], numbers()
+    inputs, t = [complex_numbers() + 0.1 for _ in range(ufunc.nin)], complex_numbers()
     fused = numbalite.fuse(lambda *args: ufunc(*args))
     given = [cuda.to_device(x) for x in inputs]
     value, tangent = fused.jvp(given, [cuda.to_device(t)] * ufunc.nin)
@@ -148,16 +148,16 @@ def test_ufuncs_of_numpy(ufunc):
 
 
 def test_gradient_of_a_holomorphic_function_is_the_cotangent_times_the_derivative():
-    f = of("complex64(complex64)", "return sin(z);", "z", "cuda")
-    z, g = numbers().astype("c8"), numbers().astype("c8")
+    f = make_ufunc("complex64(complex64)", "return sin(z);", "z", "cuda")
+    z, g = complex_numbers().astype("c8"), complex_numbers().astype("c8")
     (gradient,) = f.vjp((z,), g)
     assert gradient.dtype == np.complex64
     np.testing.assert_allclose(gradient, g * np.cos(z), rtol=1e-4)
 
 
 def test_derivative_by_a_real_input_of_a_complex_function():
-    f = of(f"{C}({C}, float64)", "return exp(z * x);", "z, x", "cuda")
-    z, x = numbers(), np.linspace(0.1, 1, 30)
+    f = make_ufunc(f"{C}({C}, float64)", "return exp(z * x);", "z, x", "cuda")
+    z, x = complex_numbers(), np.linspace(0.1, 1, 30)
     np.testing.assert_allclose(f.derivative(1)(z, x), z * np.exp(z * x), rtol=1e-12)
     np.testing.assert_allclose(
         f.derivative(1).derivative(1)(z, x), z * z * np.exp(z * x), rtol=1e-12
@@ -170,23 +170,25 @@ def test_derivative_by_a_real_input_of_a_complex_function():
 
 
 def test_complex_derivatives_that_do_not_exist_raise():
-    f = of(f"{C}({C})", "return z * z;", "z", "cuda")
+    f = make_ufunc(f"{C}({C})", "return z * z;", "z", "cuda")
     with pytest.raises(errors.SignatureError, match="input 0 of .* depends on the direction"):
         f.derivative(0)
     with pytest.raises(errors.SignatureError, match="rules of defvjp are for real numbers"):
-        of(f"{C}({C})", "return z;", "z", "cuda").defvjp("g").vjp((1j,), 1.0)
-    lost = of(f"{C}({C})", "double r = 0; r += abs(z); return r * z;", "z", "cuda")
+        make_ufunc(f"{C}({C})", "return z;", "z", "cuda").defvjp("g").vjp((1j,), 1.0)
+    lost = make_ufunc(f"{C}({C})", "double r = 0; r += abs(z); return r * z;", "z", "cuda")
     lost.jvp((1j,), (1.0,))  # `double` is a dual here: the derivative is not lost
     with pytest.raises(errors.CompileError):
-        of(f"{C}({C})", "float16 h = abs(z); return z * float(h);", "z", "cuda").jvp((1j,), (1.0,))
+        make_ufunc(f"{C}({C})", "float16 h = abs(z); return z * float(h);", "z", "cuda").jvp(
+            (1j,), (1.0,)
+        )
 
 
 @needs_nvrtc
 def test_complex_derivatives_compile_for_gpus():
     calls = ", ".join(f"{name}(z)" for name in FUNCTIONS)
     results = ", ".join([C] * len(FUNCTIONS))
-    f = of(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", "cuda")
-    power = of(*TEXTS["powers"], "cuda")
+    f = make_ufunc(f"Tuple(({results}))({C})", f"return make_tuple({calls});", "z", "cuda")
+    power = make_ufunc(*TEXTS["powers"], "cuda")
     for ufunc in (f, power):
         (signature,) = ufunc.signatures
         made = numbalite.ufuncs.differentiation.Family.of(ufunc)

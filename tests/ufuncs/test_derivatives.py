@@ -160,7 +160,7 @@ def expression(random, depth, names):
     ])  # fmt: skip
 
 
-def body(random):
+def generate_body(random):
     """Returns a random body with variables, loops and branches that both languages can have."""
     names, lines = ["x", "y"], []
     for i in range(random.randrange(1, 4)):
@@ -206,7 +206,7 @@ def in_python(lines, result):
 def random_body(request, tmp_path):
     import random
 
-    return body(random.Random(request.param))
+    return generate_body(random.Random(request.param))
 
 
 @pytest.mark.parametrize("target", TARGETS)

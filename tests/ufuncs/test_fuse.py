@@ -22,7 +22,7 @@ def chain(x, y):
 
 
 @numbalite.fuse
-def several(x, y):
+def three_results(x, y):
     return x * y, (x < y) | (y == 2), np.divmod(x, y + 10)[1]
 
 
@@ -56,8 +56,8 @@ def test_fused_functions_match_numpy(data):
         rng.integers(0, 5, shape).astype(dtype), data.draw(drawn.recipes(len(shape)))
     )
     other = np.ones(shape[-1], "i4") if number is None else number
-    for fused in (chain, several, largest, squares):
-        if fused is several and np.ndim(other) == 0:
+    for fused in (chain, three_results, largest, squares):
+        if fused is three_results and np.ndim(other) == 0:
             continue
         expected = fused.function(placed.host, other)
         result = fused(placed.device(), other)
@@ -104,11 +104,11 @@ def test_fused_functions_with_out_streams_and_graphs():
     flat = cuda.to_device(host.reshape(-1)[::-1].copy())
 
     @numbalite.fuse
-    def everything(x):
+    def sum_of_doubled(x):
         return (x * 2).sum()
 
-    compare(everything(flat[::2]), (host.reshape(-1)[::-1][::2] * 2).sum())
-    compare(everything(flat[:0]), np.float64(0))
+    compare(sum_of_doubled(flat[::2]), (host.reshape(-1)[::-1][::2] * 2).sum())
+    compare(sum_of_doubled(flat[:0]), np.float64(0))
     with pytest.raises(ValueError, match="zero-size array"):
         largest(d[:0], 1)
 

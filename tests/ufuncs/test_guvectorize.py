@@ -187,7 +187,7 @@ def random_call(rng, r, core, out_core):
     return a, b, options
 
 
-def outcome(f, *args, **options):
+def result_or_error(f, *args, **options):
     try:
         return "result", f(*args, **options)
     except Exception as problem:
@@ -205,15 +205,15 @@ def test_matmul_and_vecdot_calls_match_numpy(which, seed):
     for _ in range(200):
         a, b, options = random_call(rng, r, core, out_core)
         where = rng.randint(0, 3)
-        expected = outcome(theirs, a, b, **options)
+        expected = result_or_error(theirs, a, b, **options)
         if expected[0] == "result" and rng.random() < 0.4 and np.ndim(expected[1]):
             options["out"] = np.zeros(expected[1].shape, rng.choice(["f8", "f4", "c16"]))
             if rng.random() < 0.2:
                 options["out"] = np.zeros((3, *expected[1].shape))
-            expected = outcome(theirs, a, b, **{**options, "out": options["out"].copy()})
+            expected = result_or_error(theirs, a, b, **{**options, "out": options["out"].copy()})
             if rng.random() < 0.5:
                 options["out"] = cuda.to_device(options["out"])
-        found = outcome(
+        found = result_or_error(
             ours,
             cuda.to_device(a) if where & 1 else a,
             cuda.to_device(b) if where & 2 else b,
@@ -520,12 +520,12 @@ def test_fixed_and_output_only_dimensions():
         cross(a[..., :2], b)
 
     @guvectorize(["void(float64, float64[:])"], "()->(n)", target="cuda")
-    def spread(x, out):
+    def multiples_of(x, out):
         "for (int i = 0; i < out.size(); ++i) out[i] = x * i;"
 
     with pytest.raises(ValueError, match="Output operand 0 has core dimension 0 unspecified"):
-        spread(2.0)
-    assert np.array_equal(spread(2.0, out=np.zeros(4)), [0, 2, 4, 6])
+        multiples_of(2.0)
+    assert np.array_equal(multiples_of(2.0, out=np.zeros(4)), [0, 2, 4, 6])
 
 
 @pytest.mark.parametrize("dtype", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
@@ -718,11 +718,11 @@ def test_a_source_that_does_not_compile():
 
 def test_out_of_bounds_core_index_raises():
     @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda", debug=True)
-    def beyond(x, out):
+    def read_past_end(x, out):
         "out[0] = x[x.size()];"
 
-    with pytest.raises(KernelError, match="beyond"):
-        beyond(np.ones((2, 3), "f4"))
+    with pytest.raises(KernelError, match="read_past_end"):
+        read_past_end(np.ones((2, 3), "f4"))
 
 
 def test_shapes_of_many_kinds_share_the_general_kernel():

@@ -67,12 +67,12 @@ def test_broadcast_rows_and_columns_with_64_bit_indices(last_blocks, size):
 
 def test_a_ufunc_of_the_user(last_blocks, size):
     @vectorize(["int8(int8, int8)"], target="cuda")
-    def mixed(a, b):
+    def add_double(a, b):
         "a + 2 * b"
 
     x = array(size)
     expected = 3 * tail(x)
-    np.testing.assert_array_equal(tail(last_blocks(mixed, x, x, out=x)), expected)
+    np.testing.assert_array_equal(tail(last_blocks(add_double, x, x, out=x)), expected)
 
 
 def gufunc(body, layout="(n)->()", **options):

@@ -19,7 +19,7 @@ def add():
     return add
 
 
-def drawn(shape, dtype, seed=1):
+def random_array(shape, dtype, seed=1):
     return np.random.default_rng(seed).integers(0, 50, shape).astype(dtype)
 
 
@@ -29,9 +29,9 @@ def test_runs_that_begin_anywhere(add, dtype, masked):
     """With a mask, whose elements have one byte, accesses are shifted; a few elements of more bytes
     are not."""
     for n in (1, 2, 5, 17, 64, 100, 1000):
-        a = drawn(n + 8, dtype)
+        a = random_array(n + 8, dtype)
         x, y = cuda.to_device(a), cuda.to_device(a[::-1].copy())
-        wanted = drawn(n, "i1") > 9
+        wanted = random_array(n, "i1") > 9
         where = {"where": cuda.to_device(wanted)} if masked else {}
         for first in range(4):
             out = cuda.to_device(np.full(n + 8, 77, dtype))
@@ -44,7 +44,7 @@ def test_runs_that_begin_anywhere(add, dtype, masked):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_that_begin_anywhere(add, dtype):
-    a = drawn((20, 90), dtype)
+    a = random_array((20, 90), dtype)
     x = cuda.to_device(a)
     assert_array_equal(add(x[:, 1:81], x[:, 2:82]).copy_to_host(), a[:, 1:81] + a[:, 2:82])
     assert_array_equal(add(x[:, 1:81], x[:1, 3:83]).copy_to_host(), a[:, 1:81] + a[:1, 3:83])
@@ -62,7 +62,7 @@ def test_numbers_of_16_bytes_at_multiples_of_8(add):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(33, 40), (64, 64), (70, 130)], ids=str)
 def test_transposed_operands_match_numpy(add, dtype, shape):
-    a, b = drawn(shape, dtype), drawn(shape[::-1], dtype, 2)
+    a, b = random_array(shape, dtype), random_array(shape[::-1], dtype, 2)
     x, y = cuda.to_device(a), cuda.to_device(b)
     assert_array_equal(add(x, y.T).copy_to_host(), a + b.T)
     assert_array_equal(add(x[1:, 1:], y.T[1:, 1:]).copy_to_host(), (a + b.T)[1:, 1:])
@@ -78,7 +78,7 @@ def test_transposed_operands_match_numpy(add, dtype, shape):
 def test_sums_by_columns(dtype):
     total = cuda.reduce("a + b")
     for shape in ((5, 64), (1000, 64), (300, 33), (60, 4, 64), (40, 600)):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         x = cuda.to_device(a)
         for axis in range(len(shape)):
             assert_array_equal(total(x, axis=axis).copy_to_host(), a.sum(axis=axis, dtype=dtype))
@@ -95,7 +95,7 @@ def kinds(plans):
     return {step[0].rstrip("0123456789x") for steps in plans for step in steps}
 
 
-def team(plan):
+def team_size(plan):
     """Returns the field of a small plan (reduce.cuh)."""
     return int.from_bytes(plan[60:64], "little")
 
@@ -125,7 +125,7 @@ def test_short_axes(reduction_limits, reduction_steps, dtype):
         ((5, 3, 62), 1),
         ((4, 1500, 3), 1),
     ):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         x = cuda.to_device(a)
         assert_array_equal(total(x, axis=axis).copy_to_host(), a.sum(axis=axis, dtype=dtype))
         if shape[axis] <= 16:
@@ -139,7 +139,7 @@ def test_short_rows(reduction_limits, reduction_steps, scan_steps, dtype):
     """Rows of any length and offset: reduced by a few lanes each, scanned in shared memory and by warps."""
     reduction_limits(TEAM_ROWS=8, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for rows, length in ((70, 33), (37, 100), (19, 300)):
-        a = drawn((rows, length), dtype)
+        a = random_array((rows, length), dtype)
         device = cuda.to_device(a)
         for part in np.s_[:, :], np.s_[:, 1:], np.s_[::-1, ::-1], np.s_[:, ::2]:
             x, d = a[part], device[part]
@@ -160,7 +160,7 @@ def test_scans_of_columns_as_one_element(reduction_limits, scan_steps, dtype):
     schedule, also if they are unaligned."""
     reduction_limits(VEC_THREADS=1, SCANNED_ROWS=8, SCANNED_ROWS_EACH=0, WARP_ROWS=8)
     for shape in (40, 30, 3), (20, 200, 2), (2, 2000, 3), (1, 700, 4), (3, 9, 8), (2, 5, 64):
-        a = drawn((shape[0], shape[1] + 1, shape[2]), dtype)
+        a = random_array((shape[0], shape[1] + 1, shape[2]), dtype)
         device = cuda.to_device(a)
         for part in np.s_[:, :-1], np.s_[:, 1:], np.s_[:, -2::-1]:
             x, d = a[part], device[part]
@@ -181,7 +181,7 @@ def test_scans_of_long_columns(reduction_limits, scan_steps, dtype, in_tiles):
     if not in_tiles:
         reduction_limits(COLUMN_TILE_NUMBER=0)
     for shape, axis in ((1100, 64), 0), ((2, 700, 33), 1), ((129, 3, 50), 0):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[1:], np.s_[::-1, 1:], np.s_[..., ::2]:
             x, d = a[part], device[part]
@@ -201,7 +201,7 @@ def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
     several columns for a thread, groups that are left over, rows that begin anywhere."""
     reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
     for shape in (31, 2, 11), (40, 50, 7), (7, 3, 301), (5, 1000, 3), (2, 2, 2):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[1:]:
             x, d = a[part], device[part]
@@ -213,7 +213,10 @@ def test_columns_in_shared_memory(reduction_limits, reduction_steps, dtype):
             np.max(d, 1, out=out)
             assert_array_equal(out.copy_to_host(), np.max(x, 1))
     staged = [steps[0] for steps in reduction_steps if steps[0][0] == "staged_columns"]
-    assert {team(plan) > 1 for *_, plan, _ in staged if len(plan) == SMALL_PLAN} == {True, False}
+    assert {team_size(plan) > 1 for *_, plan, _ in staged if len(plan) == SMALL_PLAN} == {
+        True,
+        False,
+    }
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
@@ -223,7 +226,7 @@ def test_contiguous_short_rows_are_reduced_in_shared_memory(
     reduction_limits(MIN_STAGED_BYTES=0, BUSY_BLOCKS=3)
     lengths = np.random.default_rng(7).choice(np.arange(3, 20, 2), 3, replace=False).tolist()
     for length in 2, 6, *lengths:
-        a = drawn((1500, length), dtype)
+        a = random_array((1500, length), dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[1:], np.s_[:77]:
             x, d = a[part], device[part]
@@ -241,7 +244,7 @@ def test_contiguous_short_rows_are_reduced_in_shared_memory(
 def test_rows_with_gaps(reduction_steps, dtype):
     """Reduces axes that are not neighbours, in one part and in several."""
     for shape, axes in (((60, 3, 50), (0, 2)), ((300, 2, 190), (0, 2))):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[..., 1:], np.s_[::-1, ..., ::-2]:
             x, d = a[part], device[part]
@@ -263,7 +266,7 @@ def test_reductions_by_two_launches(reduction_limits, reduction_steps, dtype):
         ((9, 3, 4, 150), (1, 3)),
         ((2, 8, 3, 2, 140), (0, 2, 4)),
     ):
-        a = drawn(shape, dtype)
+        a = random_array(shape, dtype)
         device = cuda.to_device(a)
         for part in np.s_[:], np.s_[1:], np.s_[::-1, ..., 1:]:
             x, d = a[part], device[part]
@@ -292,7 +295,7 @@ AFTER = {  # the map x -> m x + c, m in the lower half of the bits, c in the upp
 }
 
 
-def composed(maps):
+def compose_in_order(maps):
     """Returns the same in Python, one after the other."""
     half = maps.itemsize * 4
     mask = (1 << half) - 1
@@ -310,10 +313,10 @@ def test_long_parts_are_reduced_in_order(reduction_limits, dtype):
     maps = np.random.default_rng(3).integers(0, 1 << 31, 50_001).astype(dtype)
     maps = maps * maps | maps.dtype.type(1)
     x = cuda.to_device(maps)
-    assert after(x) == composed(maps)
+    assert after(x) == compose_in_order(maps)
     reduction_limits(USUAL_PARTS=1)
-    assert after(x[1:30_000]) == composed(maps[1:30_000])
+    assert after(x[1:30_000]) == compose_in_order(maps[1:30_000])
     reduction_limits(BUSY_PARTS=1)
     rows = maps[: 3 * 15_000].reshape(3, 15_000)
     got = after(cuda.to_device(rows), axis=1).copy_to_host()
-    assert got.tolist() == [composed(row) for row in rows]
+    assert got.tolist() == [compose_in_order(row) for row in rows]

@@ -18,12 +18,12 @@ KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
 
 
 @pytest.fixture(autouse=True)
-def _quiet():
+def _ignore_float_errors():
     with np.errstate(all="ignore"):
         yield
 
 
-def numbers(dtype, seed=0, count=40):
+def random_numbers(dtype, seed=0, count=40):
     rng = np.random.default_rng(seed)
     kind = np.dtype(dtype).kind
     if kind == "b":
@@ -37,7 +37,7 @@ def numbers(dtype, seed=0, count=40):
     return values
 
 
-def special(dtype):
+def special_values(dtype):
     """Values that functions treat specially: the limits of integers, signed zeros, infinities,
     NaN."""
     dtype = np.dtype(dtype)
@@ -59,7 +59,7 @@ def special(dtype):
 
 def special_operands(dtype, count):
     """Returns all pairs of special numbers."""
-    values = special(dtype)
+    values = special_values(dtype)
     if count == 1:
         return [values]
     if values.dtype.kind == "c":
@@ -120,7 +120,7 @@ def every_kind(name, kinds):
     for kind in kinds:
         for dtype in KINDS[kind]:
             hosts = [
-                np.append(numbers(dtype, seed), values)
+                np.append(random_numbers(dtype, seed), values)
                 for seed, values in enumerate(special_operands(dtype, ufunc.nin))
             ]
             if name == "power" and kind in "iu":
@@ -152,7 +152,7 @@ def op_shift(name, a, b):
 
 
 def test_python_operators_match_numpy():
-    hosts = numbers("i4", 1), abs(numbers("i4", 2)) + 1
+    hosts = random_numbers("i4", 1), abs(random_numbers("i4", 2)) + 1
     devices = [cuda.to_device(h) for h in hosts]
     binary = "add sub mul truediv floordiv mod and_ or_ xor lt le eq ne gt ge".split()
     for name in binary:
@@ -204,7 +204,7 @@ def test_small_powers_are_as_accurate_as_pow(dtype, exponent):
 
 
 def test_mixed_operand_kinds_match_numpy():
-    host = numbers("f4", 1)
+    host = random_numbers("f4", 1)
     device = cuda.to_device(host)
     check(device + 1, host + 1)
     check(1 - device, 1 - host)
@@ -238,7 +238,7 @@ def test_negative_powers_of_integers():
 
 
 def test_in_place_operators_match_numpy():
-    host, device = numbers("i4"), cuda.to_device(numbers("i4"))
+    host, device = random_numbers("i4"), cuda.to_device(random_numbers("i4"))
     same = device
     device += 3
     device *= host
@@ -249,18 +249,18 @@ def test_in_place_operators_match_numpy():
     check(device, expected)
     with pytest.raises(TypeError, match="same_kind"):
         device += 0.5
-    on_host = numbers("i4")
+    on_host = random_numbers("i4")
     on_host += device
-    np.testing.assert_array_equal(on_host, numbers("i4") + expected)
+    np.testing.assert_array_equal(on_host, random_numbers("i4") + expected)
 
 
 def test_ufunc_keywords_match_numpy():
-    host = numbers("f4")
+    host = random_numbers("f4")
     device = cuda.to_device(host)
     out = cuda.device_array(40, "f8")
     assert np.add(device, 1, out=out) is out
     check(out, np.add(host, 1, out=np.empty(40)))
-    mask = numbers("?")
+    mask = random_numbers("?")
     out = cuda.to_device(np.zeros(40, "f4"))
     np.multiply(device, 2, out=out, where=mask)
     check(out, np.multiply(host, 2, out=np.zeros(40, "f4"), where=mask))
@@ -275,7 +275,7 @@ def test_ufunc_keywords_match_numpy():
 
 def test_dtypes_are_those_of_numpy():
     for first, second in [("i4", "f4"), ("u8", "i8"), ("?", "i1"), ("f2", "i2"), ("c8", "f8")]:
-        hosts = numbers(first, 1), numbers(second, 2)
+        hosts = random_numbers(first, 1), random_numbers(second, 2)
         check(np.add(*map(cuda.to_device, hosts)), np.add(*hosts))
     check(np.sqrt(cuda.to_device(np.arange(5, dtype="i2"))), np.sqrt(np.arange(5, dtype="i2")))
     big = np.array([0, 1, 2**63, 2**64 - 1], "u8"), np.array([-1, 1, 2**62, -(2**63)])
@@ -288,7 +288,7 @@ def test_dtypes_are_those_of_numpy():
 
 
 def test_reductions_match_numpy():
-    host = numbers("i4").reshape(5, 8)
+    host = random_numbers("i4").reshape(5, 8)
     device = cuda.to_device(host)
     check(np.add.reduce(device), np.add.reduce(host))
     check(np.add.reduce(device, axis=None), np.asarray(host.sum()))

@@ -15,7 +15,7 @@ def total():
     return cuda.reduce("a + b")
 
 
-def numbers(shape):
+def random_integers(shape):
     return RNG.integers(-9, 9, shape).astype(np.int32)
 
 
@@ -23,7 +23,7 @@ def numbers(shape):
 def test_calls_after_one_another(shape, axis, total):
     """A launch leaves the counter as it was."""
     for _ in range(3):
-        x = numbers(shape)
+        x = random_integers(shape)
         np.testing.assert_array_equal(total(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4"))
     d = cuda.to_device(x)
     calls = traced_again(lambda: total(d, axis=axis))
@@ -34,7 +34,7 @@ def test_calls_after_one_another(shape, axis, total):
 def test_masked_and_noncommutative_reductions_match_numpy():
     """Reduces with a noncommutative operation, and with a mask that selects no element in most
     parts."""
-    x = numbers(150_001)
+    x = random_integers(150_001)
     last = cuda.reduce("b")
     assert int(last(cuda.to_device(x))) == x[-1]
     where = np.zeros(x.size, bool)
@@ -46,7 +46,7 @@ def test_masked_and_noncommutative_reductions_match_numpy():
 
 def test_concurrent_streams_have_separate_counters(total):
     """Streams have counters of their own."""
-    d = [cuda.to_device(numbers(150_001)) for _ in range(4)]
+    d = [cuda.to_device(random_integers(150_001)) for _ in range(4)]
     streams = [cuda.stream() for _ in d] + [0]
     for _ in range(3):
         got = [total(x, stream=stream) for stream in streams for x in d]
@@ -57,14 +57,14 @@ def test_concurrent_streams_have_separate_counters(total):
 
 def test_graph_has_separate_reduction_counters():
     """The counters of a graph are separate from those of other calls."""
-    d, stream = cuda.to_device(numbers(150_001)), cuda.stream()
+    d, stream = cuda.to_device(random_integers(150_001)), cuda.stream()
     out, other = cuda.device_array((), "i8"), cuda.device_array((), "i8")
     np.sum(d, out=out)
     with stream.capture() as graph:
         np.sum(d, out=out)  # on the captured stream
         np.add.reduce(d, out=other)
     for _ in range(3):
-        d.copy_to_device(numbers(150_001))
+        d.copy_to_device(random_integers(150_001))
         aside = np.sum(d)
         graph.launch(stream)
         stream.synchronize()
@@ -73,15 +73,15 @@ def test_graph_has_separate_reduction_counters():
 
 
 def test_reductions_work_after_a_reset(total):
-    d = cuda.to_device(numbers(150_001))
+    d = cuda.to_device(random_integers(150_001))
     total(d)
     cuda.close()
-    x = numbers(150_001)
+    x = random_integers(150_001)
     assert int(total(cuda.to_device(x))) == x.sum()
 
 
 def test_calls_that_are_recorded():
     """A call that is repeated in C uses the counter that the stream's others use."""
     for _ in range(6):
-        x = numbers(150_001).astype(np.float64)
+        x = random_integers(150_001).astype(np.float64)
         np.testing.assert_allclose(np.std(cuda.to_device(x)).copy_to_host(), np.std(x))

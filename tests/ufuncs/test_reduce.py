@@ -465,16 +465,16 @@ class Test_arguments:
         for foreign in (Foreign(x), Speaker(x), Speaker(np.arange(10.0))):
             assert self.total(foreign) == 45
 
-    def test_reductions_leak_no_device_memory(self, live):
+    def test_reductions_leak_no_device_memory(self, count_live):
         def totals():
             x = cuda.to_device(np.arange(100_000))
             for axis in (None, 0):
                 self.total(x, axis=axis)
 
         totals()  # creates the objects that `total` caches, if no other test has
-        before = live()
+        before = count_live()
         totals()
-        assert live() == before
+        assert count_live() == before
 
 
 def test_large_and_odd_shapes():

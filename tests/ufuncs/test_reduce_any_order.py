@@ -30,7 +30,7 @@ def reduction(expression):
     return cuda.reduce(expression)
 
 
-def expected(expression, x, axis):
+def expected_result(expression, x, axis):
     operation = NUMPYS[expression]
     if operation is None:
         return x.take(-1, axis=axis)
@@ -41,7 +41,7 @@ def expected(expression, x, axis):
 def test_other_operations(expression):
     host = np.random.default_rng(1).integers(-99, 99, (5, 9001), dtype="i4")
     found = reduction(expression)(cuda.to_device(host), axis=1).copy_to_host()
-    np.testing.assert_array_equal(found, expected(expression, host, 1))
+    np.testing.assert_array_equal(found, expected_result(expression, host, 1))
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)
@@ -63,9 +63,9 @@ def test_any_shape_and_strides_match_numpy(data):
         device, host = device.T, host.T
     axis = data.draw(st.integers(0, 1))
     found = reduction(expression)(device, axis=axis).copy_to_host()
-    np.testing.assert_array_equal(found, expected(expression, host, axis))
+    np.testing.assert_array_equal(found, expected_result(expression, host, axis))
     if NUMPYS[expression] is not None:
-        every = functools.reduce(NUMPYS[expression], expected(expression, host, axis))
+        every = functools.reduce(NUMPYS[expression], expected_result(expression, host, axis))
         assert reduction(expression)(device) == every
 
 

@@ -37,7 +37,7 @@ def worked_out(monkeypatch):
     return seen
 
 
-def numbers(shape):
+def random_integers(shape):
     return RNG.integers(-9, 9, shape).astype(np.float32)
 
 
@@ -55,7 +55,7 @@ GEOMETRIES = {
 def test_other_numbers_of_the_same_geometry(name, axis, total, worked_out):
     seen = GEOMETRIES[name]
     for _ in range(3):
-        x = numbers((40, 30))
+        x = random_integers((40, 30))
         d = seen(cuda.to_device(x))
         want = seen(x).sum(axis)
         for got in (
@@ -75,7 +75,7 @@ def test_other_numbers_of_the_same_geometry(name, axis, total, worked_out):
 
 
 def test_cached_calls_return_the_same_results(total):
-    d = cuda.to_device(numbers((8, 50)))
+    d = cuda.to_device(random_integers((8, 50)))
     first, again = (total(d, axis=1) for _ in range(2))
     assert type(again) is type(first) and again.shape == first.shape and again.dtype == first.dtype
     assert again._address != first._address
@@ -87,14 +87,14 @@ def test_cached_calls_return_the_same_results(total):
 
 
 def test_the_result_may_overlap_the_operand(total):
-    x = numbers((20, 20))
+    x = random_integers((20, 20))
     apart, shared = cuda.to_device(x), cuda.to_device(x)
     for _ in range(2):
         total(apart, res=cuda.device_array(20, np.float32), axis=0)
     total(shared, res=shared[3], axis=0)
     x[3] = x.sum(0)
     np.testing.assert_array_equal(shared.copy_to_host(), x)
-    flat = cuda.to_device(numbers(64))
+    flat = cuda.to_device(random_integers(64))
     want = flat.copy_to_host().sum()
     other = cuda.device_array(64, np.float32)
     for res in (other, other, flat):
@@ -104,7 +104,7 @@ def test_the_result_may_overlap_the_operand(total):
 
 @pytest.mark.parametrize("axis", [1.0, True, [1], (1.0,), 2, (1, 1)])
 def test_another_axis_is_planned_again(axis, total):
-    d = cuda.to_device(numbers((4, 5)))
+    d = cuda.to_device(random_integers((4, 5)))
     for known in (1, (1,)):
         total(d, axis=known)
         total(d, axis=known)
@@ -120,7 +120,7 @@ def test_another_axis_is_planned_again(axis, total):
 
 
 def test_read_only_outputs_raise(total):
-    d = cuda.to_device(numbers((4, 5)))
+    d = cuda.to_device(random_integers((4, 5)))
     out = cuda.device_array(4, np.float32)
     for _ in range(2):
         add.reduce(d, 1, out=out)
@@ -140,14 +140,14 @@ def test_read_only_outputs_raise(total):
 
 
 def test_only_calls_with_device_arrays_are_cached(total, worked_out):
-    x = numbers((4, 5))
+    x = random_integers((4, 5))
     for _ in range(3):
         np.testing.assert_array_equal(total(x, axis=1), x.sum(1))
     assert len(worked_out) == 3
 
 
 def test_arguments_that_ask_for_more(total):
-    d = cuda.to_device(numbers(50))
+    d = cuda.to_device(random_integers(50))
     whole = total(d), total(d)
     assert total(d, init=3) == whole[0] + 3 == whole[1] + 3
     assert total(d, size=10) == d.copy_to_host()[:10].sum()
@@ -156,7 +156,7 @@ def test_arguments_that_ask_for_more(total):
 
 
 def test_repeated_reductions_on_a_stream(total):
-    d, stream = cuda.to_device(numbers((64, 64))), cuda.stream()
+    d, stream = cuda.to_device(random_integers((64, 64))), cuda.stream()
     want = d.copy_to_host().sum(1)
     for _ in range(3):
         out = cuda.device_array(64, np.float32, stream=stream)
@@ -169,7 +169,7 @@ def test_no_array_is_kept(total):
     gc.collect()
     before = _core.live()["buffers"]
     for _ in range(3):
-        d = cuda.to_device(numbers((30, 30)))
+        d = cuda.to_device(random_integers((30, 30)))
         total(d), total(d, axis=0), add.reduce(d, 1)
     del d
     gc.collect()
@@ -178,7 +178,7 @@ def test_no_array_is_kept(total):
 
 def test_more_geometries_than_are_cached(total):
     """More than are kept."""
-    x = numbers(700)
+    x = random_integers(700)
     d = cuda.to_device(x)
     for _ in range(2):
         for n in range(1, 700, 2):
@@ -217,7 +217,9 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_no_python_runs_in_a_cached_call(call, total):
-    d = cuda.to_device(numbers((6, 40000)))  # longer than the row that one thread scans or reduces
+    d = cuda.to_device(
+        random_integers((6, 40000))
+    )  # longer than the row that one thread scans or reduces
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
     assert frames_of(lambda: call(d, out, total)) in ([], ["<lambda>"])
@@ -225,14 +227,14 @@ def test_no_python_runs_in_a_cached_call(call, total):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_no_python_runs_for_a_new_shape(call, total):
-    d = cuda.to_device(numbers((6, 40000)))
+    d = cuda.to_device(random_integers((6, 40000)))
     out = cuda.device_array(40000, np.float32)
     call(d, out, total)
     part = d[1:]
     assert frames_of(lambda: call(part, out, total)) in ([], ["<lambda>"])
 
 
-def drawn(rng):
+def random_layout(rng):
     """Returns a host array of integers with a random layout: transposed, reversed, with gaps or
     repeated elements."""
     shape = [int(n) for n in rng.integers(1, 6, rng.integers(1, 5))]
@@ -256,9 +258,12 @@ def on_device(x):
 
 def test_results_have_the_layout_of_numpy(total):
     rng = np.random.default_rng(6)
-    add.reduce(cuda.to_device(numbers((2, 2)))), add.accumulate(cuda.to_device(numbers(2)))
+    (
+        add.reduce(cuda.to_device(random_integers((2, 2)))),
+        add.accumulate(cuda.to_device(random_integers(2))),
+    )
     for _ in range(150):
-        x = drawn(rng)
+        x = random_layout(rng)
         d = on_device(x)
         axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
         keepdims = bool(rng.random() < 0.4)
@@ -278,7 +283,7 @@ def test_results_have_the_layout_of_numpy(total):
 def test_results_are_written_to_outputs_of_any_layout(total):
     rng = np.random.default_rng(7)
     for _ in range(100):
-        x = drawn(rng)
+        x = random_layout(rng)
         d, axis = on_device(x), int(rng.integers(x.ndim))
         want = x.sum(axis)
         memory = cuda.device_array(3 * want.size + 5, np.float32)
@@ -309,9 +314,9 @@ INITIALS = [3, -2.5, True, np.float32(4), np.int8(-3), np.float64(1e3)]
 def test_masks_and_initial_numbers_of_any_layout():
     rng = np.random.default_rng(8)
     for ufunc in (np.add, np.multiply, np.maximum):
-        ufunc.reduce(cuda.to_device(numbers(3)))
+        ufunc.reduce(cuda.to_device(random_integers(3)))
     for _ in range(120):
-        x = drawn(rng)
+        x = random_layout(rng)
         d, ufunc = on_device(x), (np.add, np.multiply, np.maximum)[int(rng.integers(3))]
         axes = tuple(int(i) for i in np.flatnonzero(rng.random(x.ndim) < 0.5))
         given = {"keepdims": bool(rng.random() < 0.4)}
@@ -326,7 +331,7 @@ def test_masks_and_initial_numbers_of_any_layout():
 
 
 def test_masks_and_initial_numbers_that_numpy_refuses():
-    x = numbers((3, 4)).astype(np.int8)
+    x = random_integers((3, 4)).astype(np.int8)
     d, mask = cuda.to_device(x), x > 0
     for _ in range(2):
         for given in ({"where": mask}, {"initial": 1000, "dtype": "i1"}):
@@ -353,7 +358,7 @@ def test_results_written_to_the_mask():
 
 def test_scans_of_cached_geometries():
     for _ in range(2):
-        x = numbers((3, 70000))
+        x = random_integers((3, 70000))
         for axis in (0, 1):
             got = np.add.accumulate(cuda.to_device(x), axis=axis)
             np.testing.assert_array_equal(got.copy_to_host(), np.add.accumulate(x, axis=axis))

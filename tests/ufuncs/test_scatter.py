@@ -13,7 +13,7 @@ from numbalite.errors import KernelError
 from numbalite.ufuncs import scatter
 
 
-def both(ufunc, dtype, length, count, b=None):
+def assert_at_matches(ufunc, dtype, length, count, b=None):
     rng = np.random.default_rng(length + count)
     host = rng.integers(0, 5, length).astype(dtype)
     indices = rng.integers(-length, length, count)
@@ -46,11 +46,11 @@ def both(ufunc, dtype, length, count, b=None):
 )
 def test_operations(name, dtype, length, count):
     with cuda.checks() if cuda.is_simulated() else contextlib.nullcontext():
-        both(getattr(np, name), dtype, length, count)
+        assert_at_matches(getattr(np, name), dtype, length, count)
 
 
 def test_one_operand_for_all_and_indices_of_other_types():
-    both(np.add, "i4", 16, 1000, 1)
+    assert_at_matches(np.add, "i4", 16, 1000, 1)
     device = cuda.to_device(np.zeros(4, "i4"))
     for dtype in ("i1", "u2", "u8"):
         np.add.at(device, cuda.to_device(np.array([[1, 1], [3, 0]], dtype)[:, ::-1]), 2)

@@ -35,7 +35,7 @@ def values(dtype, shape, rng):
     return x
 
 
-def calls(x):
+def reduction_calls(x):
     """Yields the calls of a ufunc with the array, as functions of the ufunc and the array."""
     axes = [axis for n in range(x.ndim + 1) for axis in itertools.combinations(range(x.ndim), n)]
     for axis in [None, *axes, *range(x.ndim)]:
@@ -48,7 +48,7 @@ def calls(x):
     yield "initial", lambda f, x: f.reduce(x, initial=1)
 
 
-def outcome(call, *args):
+def result_or_error(call, *args):
     with np.errstate(all="ignore"):
         try:
             return np.asarray(call(*args))
@@ -94,8 +94,8 @@ def test_short_axes(name, code):
         if ufunc is np.lcm and code in "bB":  # of larger ones some overflow, which depends on order
             x = np.fmod(x, 7)
         device = cuda.to_device(x)
-        for what, call in calls(x):
-            expected, found = outcome(call, ufunc, x), outcome(call, ufunc, device)
+        for what, call in reduction_calls(x):
+            expected, found = result_or_error(call, ufunc, x), result_or_error(call, ufunc, device)
             assert isinstance(expected, Exception) == isinstance(found, Exception), (
                 what, x, expected, found,
             )  # fmt: skip

@@ -12,7 +12,7 @@ from numbalite import cuda, guvectorize
 DTYPES = "i1 i2 i4 i8 f4 f8 c8 c16".split()
 
 
-def staged(function):
+def stage_always(function):
     function.staged, function.staged_from, function.fixed_from = True, 0, 1 << 60
     return function
 
@@ -23,7 +23,7 @@ def kernels(function):
     return [text for text in every if "core_stage" in text]
 
 
-def numbers(rng, shape, dtype):
+def random_integers(rng, shape, dtype):
     values = rng.integers(-9, 9, shape)
     return (values + 1j * rng.integers(-9, 9, shape) if dtype[0] == "c" else values).astype(dtype)
 
@@ -37,7 +37,7 @@ def placed(rng, shape, dtype, core):
         order[-2:] = order[:-3:-1]
     size = int(np.prod(shape))
     start = int(rng.integers(4))
-    flat = cuda.to_device(numbers(rng, size + start, dtype))[start:]
+    flat = cuda.to_device(random_integers(rng, size + start, dtype))[start:]
     return flat.reshape([shape[i] for i in order]).transpose(*np.argsort(order))
 
 
@@ -51,7 +51,7 @@ def loops(rng):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_staged_row_cores_match_numpy(dtype):
-    @staged
+    @stage_always
     @guvectorize("(n),(n)->(),(n)", target="cuda")
     def both(a, b, total, running):
         """
@@ -88,7 +88,7 @@ def test_staged_row_cores_match_numpy(dtype):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_staged_matrix_cores_match_numpy(dtype):
-    @staged
+    @stage_always
     @guvectorize("(m,n),(n,p)->(m,p)", target="cuda")
     def product(a, b, c):
         """
@@ -114,7 +114,7 @@ def test_staged_matrix_cores_match_numpy(dtype):
 
 
 def test_unwritten_elements_keep_their_values():
-    @staged
+    @stage_always
     @guvectorize(["void(int16[:], int16[:])"], "(n)->(n)", target="cuda")
     def odd(x, y):
         "for (int i = 1; i < x.size(); i += 2) y[i] = x[i] + y[i];"
@@ -129,12 +129,12 @@ def test_unwritten_elements_keep_their_values():
 
 
 def test_others_are_not_staged():
-    @staged
+    @stage_always
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
     def turned(x, y):
         "for (int i = 0; i < x.size(); ++i) y[i] = x[x.size() - 1 - i];"
 
-    @staged
+    @stage_always
     @guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="cuda")
     def shared(x, y):
         """

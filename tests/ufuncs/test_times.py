@@ -27,11 +27,11 @@ def test_datetime_units_are_converted(target, moments):
         return b - a
 
     @vectorize([types.boolean(DAY, types.int32)], target=target)
-    def early(moment, count):
+    def is_early(moment, count):
         return moment < START and count > 3
 
     @guvectorize([(DAY, DAYS, DAY[:])], "(),()->()", target=target)
-    def later(moment, duration, out):
+    def add_duration(moment, duration, out):
         out[0] = moment + duration
 
     def check(found, wanted):
@@ -46,8 +46,8 @@ def test_datetime_units_are_converted(target, moments):
     assert difference(begin, end, out=out) is out
     check(out, end - begin)
     count = np.arange(begin.size, dtype=np.int32)
-    check(early(begin, count), (begin < START) & (count > 3))
-    check(later(begin, end - begin), end)
+    check(is_early(begin, count), (begin < START) & (count > 3))
+    check(add_duration(begin, end - begin), end)
 
 
 def test_times_on_the_device_and_errors(moments):

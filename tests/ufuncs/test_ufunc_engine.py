@@ -78,7 +78,7 @@ def device(x):
     return d._view(x.shape, x.strides, None, offset)
 
 
-def calls():
+def traced_calls():
     """Returns the driver calls that were traced. With several devices, the current context is
     queried too."""
     return [name for name in _core.traced() if name != "cuCtxGetCurrent"]
@@ -475,7 +475,7 @@ def test_interleaved_needs_no_copy(add):
     _core.trace(True)
     add(d[::2], 1, out=d[1::2])
     _core.trace(False)
-    assert calls() == ["cuLaunchKernel"]
+    assert traced_calls() == ["cuLaunchKernel"]
     assert _core.live()["buffers"] == before
 
 
@@ -667,7 +667,7 @@ def test_repeated_call_needs_one_driver_call(add):
     add(d, d, out=out)
     add(d, 2, out=d)
     _core.trace(False)
-    assert calls() == ["cuLaunchKernel"] * 2
+    assert traced_calls() == ["cuLaunchKernel"] * 2
 
 
 def test_small_host_calls_are_one_launch_and_one_wait(add):
@@ -678,7 +678,7 @@ def test_small_host_calls_are_one_launch_and_one_wait(add):
     add(x, x)
     add(x, 1)
     _core.trace(False)
-    assert calls() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
+    assert traced_calls() == ["cuLaunchKernel", "cuStreamSynchronize"] * 2
 
 
 def test_calls_run_on_the_given_stream(add):
@@ -697,7 +697,7 @@ def test_calls_run_on_the_given_stream(add):
 
 
 def test_ufunc_calls_leak_nothing(add):
-    def once():
+    def call_once():
         d = cuda.to_device(np.arange(64, dtype="f4"))
         add(d, d)
         add(d[::2], 1, out=d[:32])
@@ -706,11 +706,11 @@ def test_ufunc_calls_leak_nothing(add):
         with pytest.raises(ValueError):
             add(np.ones(2), np.ones(3))
 
-    once()
+    call_once()
     gc.collect()
     before = dict(_core.live())
     for _ in range(5):
-        once()
+        call_once()
     gc.collect()
     assert dict(_core.live()) == before
 

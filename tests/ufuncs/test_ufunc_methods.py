@@ -20,18 +20,18 @@ def _reduction_loops_are_made_again():
         ufunc.__dict__.pop("_reduction_loops_made", None)
 
 
-def make(name, source, **given):
+def make_ufunc(name, source, **given):
     args = given.pop("args", "a, b")
     return vectorize(source=source, args=args, name=name, target="cuda", **given)
 
 
-add = make("add", "a + b", identity=0)
-multiply = make("multiply", "a * b", identity=1)
-maximum = make("maximum", "a > b ? a : b", identity="reorderable")
-subtract = make("subtract", "a - b")
-less = make("less", "a < b")
-last = make("last", "b")
-negative = make("negative", "-a", args="a")
+add = make_ufunc("add", "a + b", identity=0)
+multiply = make_ufunc("multiply", "a * b", identity=1)
+maximum = make_ufunc("maximum", "a > b ? a : b", identity="reorderable")
+subtract = make_ufunc("subtract", "a - b")
+less = make_ufunc("less", "a < b")
+last = make_ufunc("last", "b")
+negative = make_ufunc("negative", "-a", args="a")
 
 
 @vectorize(["Tuple((int64, int64))(int64, int64)"], target="cuda")
@@ -39,7 +39,7 @@ def divmod_(a, b):
     "return make_tuple(a / b, a % b);"
 
 
-def numbers(dtype, shape, seed=0):
+def random_integers(dtype, shape, seed=0):
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
     made = rng.integers(0 if dtype.kind in "bu" else -6, 7, shape).astype(dtype)
@@ -54,7 +54,7 @@ def numbers(dtype, shape, seed=0):
 class Test_reduce:
     @pytest.mark.parametrize("code", "iqIdfFD")
     def test_dtypes(self, code):
-        x = numbers(code, (40, 70))
+        x = random_integers(code, (40, 70))
         for axis in (0, 1, None):
             expected = np.add.reduce(x, axis=axis, dtype=code)
             found = add.reduce(x, axis=axis)
@@ -72,7 +72,7 @@ class Test_reduce:
         equal(add.reduce(np.ones(300, bool)), np.int32(300))
 
     def test_reduce_starts_with_the_ufuncs_identity(self):
-        x = numbers("i", (4, 5))
+        x = random_integers("i", (4, 5))
         for rows in (x, x[:0]):
             equal(multiply.reduce(rows, dtype="i"), np.multiply.reduce(rows, dtype="i"))
 
@@ -80,7 +80,7 @@ class Test_reduce:
         rng = np.random.default_rng(11)
         for _ in range(80):
             shape = tuple(rng.integers(0 if rng.random() < 0.1 else 1, 30, rng.integers(0, 4)))
-            x = numbers("i", shape, rng)
+            x = random_integers("i", shape, rng)
             ours, theirs = [(add, np.add), (maximum, np.maximum)][rng.integers(2)]
             axes = rng.permutation(x.ndim)[: rng.integers(0, x.ndim + 1)].tolist()
             axis = [None, tuple(axes), axes[0] if axes else None][rng.integers(3)]
@@ -112,7 +112,7 @@ class Test_reduce:
             equal(ours.reduce(device, **given), np.asarray(expected))
 
     def test_reduce_where_mask_broadcasts(self):
-        x = numbers("d", (20, 30))
+        x = random_integers("d", (20, 30))
         column, row = np.arange(20)[:, None] % 3 == 0, np.arange(30) % 2 == 0
         for mask in (column, row, True, np.True_, row.tolist()):
             equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
@@ -121,7 +121,7 @@ class Test_reduce:
         equal(add.reduce(x, axis=None, where=device), np.asarray(np.add.reduce(x, None, where=row)))
 
     def test_where_in_a_long_array(self):
-        x = numbers("q", 300_000)
+        x = random_integers("q", 300_000)
         for mask in (x > 0, np.zeros(300_000, bool), np.arange(300_000) == 299_999):
             equal(add.reduce(x, where=mask), np.add.reduce(x, where=mask))
             equal(
@@ -130,7 +130,7 @@ class Test_reduce:
             )
 
     def test_reduce_writes_to_out(self):
-        x = numbers("d", (30, 40))
+        x = random_integers("d", (30, 40))
         for dtype in ("d", "f", "q"):
             out = np.zeros(40, dtype)
             assert add.reduce(x, out=out) is out
@@ -146,7 +146,7 @@ class Test_reduce:
         equal(kept, x.sum(0, keepdims=True))
 
     def test_out_is_part_of_the_array(self):
-        x = numbers("q", (50, 50))
+        x = random_integers("q", (50, 50))
         device = cuda.to_device(x)
         add.reduce(device, axis=0, out=device[7])
         equal(device[7], x.sum(0))
@@ -161,7 +161,7 @@ class Test_reduce:
         assert total.reduce(np.arange(5), dtype="f4") == np.float32(10)
 
     def test_reduce_along_several_axes(self):
-        x = numbers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
+        x = random_integers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
             equal(add.reduce(device, axis=axis), np.asarray(turned.sum(axis)))
@@ -172,24 +172,24 @@ class Test_reduce:
         equal(last.reduce(x), x[-1])
 
     def test_reduce_runs_on_the_given_stream(self):
-        x = numbers("q", 1000)
+        x = random_integers("q", 1000)
         for stream in (cuda.stream(), cuda.stream(non_blocking=True)):
             found = add.reduce(cuda.to_device(x, stream), stream=stream)
             assert found.copy_to_host(stream=stream) == x.sum()
             assert add.reduce(x, stream=stream) == x.sum()
 
-    def test_ufunc_methods_leak_no_device_memory(self, live):
+    def test_ufunc_methods_leak_no_device_memory(self, count_live):
         def work():
-            device = cuda.to_device(numbers("q", (100, 1000)))
+            device = cuda.to_device(random_integers("q", (100, 1000)))
             add.reduce(device)
             add.accumulate(device)
             add.reduceat(device, [0, 3])
             add.at(device, (0, 0), 1)
 
         work()
-        before = live()
+        before = count_live()
         work()
-        assert live() == before
+        assert count_live() == before
 
 
 # --- accumulate ---------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Test_reduce:
 class Test_accumulate:
     @pytest.mark.parametrize("size", (0, 1, 31, 32, 33, 1000, 1025, 5000, 100_000))
     def test_accumulate_of_each_size(self, size):
-        x = numbers("q", size)
+        x = random_integers("q", size)
         equal(add.accumulate(x), np.add.accumulate(x))
         equal(last.accumulate(x), x)
 
@@ -212,35 +212,35 @@ class Test_accumulate:
         self.scans_are_numpys(code)
 
     def scans_are_numpys(self, code):
-        x = numbers(code, (30, 200))
+        x = random_integers(code, (30, 200))
         for axis in (0, 1, -1):
             equal(add.accumulate(x, axis), np.add.accumulate(x, axis, dtype=code))
             equal(add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code))
 
     def test_accumulate_of_long_rows_and_columns(self):
-        x = numbers("i", (3, 70_001))
+        x = random_integers("i", (3, 70_001))
         equal(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
         equal(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
         equal(maximum.accumulate(x, 1), np.maximum.accumulate(x, 1))
-        x = numbers("i", (70_001, 3))
+        x = random_integers("i", (70_001, 3))
         equal(add.accumulate(x, 0), np.add.accumulate(x, 0, dtype="i"))
 
     @pytest.mark.parametrize("shape", [(3000, 100), (9000, 7), (40, 2100), (5, 1, 900, 6)], ids=str)
     def test_accumulate_of_each_shape(self, shape):
-        x = numbers("i", shape)
+        x = random_integers("i", shape)
         device = cuda.to_device(x)
         for axis in range(x.ndim):
             equal(add.accumulate(device, axis), np.add.accumulate(x, axis, dtype="i"))
             equal(last.accumulate(device.T, axis), x.T)
 
     def test_accumulate_keeps_the_operand_order(self):
-        first = make("first", "a")
+        first = make_ufunc("first", "a")
         x = np.arange(50_000)
         equal(first.accumulate(x), np.zeros_like(x))
         equal(last.accumulate(x), x)
 
     def test_accumulate_of_views_with_out(self):
-        x = numbers("q", (20, 30, 40))
+        x = random_integers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
             for axis in range(x[view].ndim):
@@ -261,7 +261,7 @@ class Test_accumulate:
 class Test_reduceat:
     def test_reduceat_of_random_segments(self):
         rng = np.random.default_rng(4)
-        x = numbers("q", (40, 300))
+        x = random_integers("q", (40, 300))
         device = cuda.to_device(x)
         for axis in (0, 1, -1):
             for count in (0, 1, 5, 39):
@@ -273,7 +273,7 @@ class Test_reduceat:
                      np.add.reduceat(x.T, np.sort(indices), -1 - axis % 2))  # fmt: skip
 
     def test_reduceat_of_long_segments(self):
-        x = numbers("q", 200_000)
+        x = random_integers("q", 200_000)
         indices = [0, 7, 100_000, 3, 150_000]
         equal(add.reduceat(x, indices), np.add.reduceat(x, indices))
         equal(
@@ -282,7 +282,7 @@ class Test_reduceat:
         )
 
     def test_device_indices_dtype_and_out(self):
-        x = numbers("i", 100)
+        x = random_integers("i", 100)
         indices = cuda.to_device(np.array([0, 50, 20]))
         found = add.reduceat(x, indices, dtype="d")
         assert cuda.is_cuda_array(found)
@@ -307,7 +307,7 @@ INDICES = (
 class Test_at:
     @pytest.mark.parametrize("indices", INDICES, ids=repr)
     def test_at_with_each_kind_of_index(self, indices):
-        x = numbers("q", (5, 4, 3))
+        x = random_integers("q", (5, 4, 3))
         expected, host, device = x.copy(), x.copy(), cuda.to_device(x)
         np.add.at(expected, indices, 7)
         assert add.at(host, indices, 7) is None
@@ -316,7 +316,7 @@ class Test_at:
         equal(device, expected)
 
     def test_at_broadcasts_the_operand(self):
-        x = numbers("d", (6, 5))
+        x = random_integers("d", (6, 5))
         for b in (
             np.arange(5.0),
             np.arange(3.0)[:, None],
@@ -334,19 +334,19 @@ class Test_at:
         expected = x.copy()
         for i, value in zip(indices, b, strict=True):
             expected[i] = 3 * expected[i] % 1001 + value
-        horner = make("horner", "fmod(3 * a, 1001.0) + b")
+        horner = make_ufunc("horner", "fmod(3 * a, 1001.0) + b")
         horner.at(x, indices, b)
         equal(x, expected)
 
     def test_at_updates_views(self):
-        x = numbers("q", (8, 9))
+        x = random_integers("q", (8, 9))
         expected, device = x.copy(), cuda.to_device(x)
         np.add.at(expected[::2, ::-1].T, [0, 0, 2], 5)
         add.at(device[::2, ::-1].T, [0, 0, 2], 5)
         equal(device, expected)
 
     def test_at_of_a_unary_ufunc(self):
-        x = numbers("d", 10)
+        x = random_integers("d", 10)
         expected = x.copy()
         np.negative.at(expected, [0, 3, 3, 5])
         negative.at(x, [0, 3, 3, 5])
@@ -354,7 +354,7 @@ class Test_at:
 
     def test_at_casts_the_operand(self):
         for code, b in (("i", 2), ("f", 1.5), ("F", 1j), ("q", 1.5), ("d", np.int8(3))):
-            x = numbers(code, 6)
+            x = random_integers(code, 6)
             expected = x.copy()
             np.add.at(expected, [1, 1, 4], b)
             add.at(x, [1, 1, 4], b)
@@ -375,7 +375,7 @@ class Test_outer:
     def test_outer_of_each_shape(self):
         for left in ((), (3,), (2, 4)):
             for right in ((), (5,), (2, 3)):
-                x, y = numbers("d", left), numbers("d", right, 1)
+                x, y = random_integers("d", left), random_integers("d", right, 1)
                 equal(multiply.outer(x, y), np.multiply.outer(x, y))
                 found = multiply.outer(cuda.to_device(x), y)
                 assert cuda.is_cuda_array(found)
@@ -391,7 +391,7 @@ class Test_outer:
 
 def test_elements_that_are_not_aligned():
     packed = np.zeros(50, np.dtype([("a", "u1"), ("b", "f8")]))
-    packed["b"] = numbers("d", 50)
+    packed["b"] = random_integers("d", 50)
     x = packed["b"].copy()
     device = cuda.to_device(packed)["b"]
     equal(add.reduce(device), np.asarray(x.sum()))

@@ -101,38 +101,38 @@ def test_names_that_are_none_in_cpp(name):
     assert vectorize(target="cuda")(scope[name])(3) == 6
 
 
-def wrong(error, *texts):
+def raises_with_texts(error, *texts):
     return pytest.raises(error, match="(?s)" + ".*".join(texts))
 
 
 def test_invalid_vectorize_arguments_raise():
-    with wrong(errors.SignatureError, "2 parameters", "has 1"):
+    with raises_with_texts(errors.SignatureError, "2 parameters", "has 1"):
         vectorize(["f4(f4)"], target="cuda")(_sum)
-    with wrong(errors.SignatureError, "guvectorize"):
+    with raises_with_texts(errors.SignatureError, "guvectorize"):
         vectorize(["f4(f4[:], f4)"], target="cuda")(_sum)
-    with wrong(errors.SignatureError, "returns nothing"):
+    with raises_with_texts(errors.SignatureError, "returns nothing"):
         vectorize(["void(f4, f4)"], target="cuda")(_sum)
-    with wrong(errors.SignatureError, "different numbers"):
+    with raises_with_texts(errors.SignatureError, "different numbers"):
         vectorize(["f4(f4, f4)", "UniTuple(f8, 2)(f8, f8)"], target="cuda")(_sum)
-    with wrong(errors.SignatureError, "twice"):
+    with raises_with_texts(errors.SignatureError, "twice"):
         vectorize(["f4(f4, f4)", "f8(f4, f4)"], target="cuda")(_sum)
-    with wrong(ValueError, "cuda, cpu, parallel"):
+    with raises_with_texts(ValueError, "cuda, cpu, parallel"):
         vectorize(target="gpu")
-    with wrong(TypeError, "fastmth", "fastmath"):
+    with raises_with_texts(TypeError, "fastmth", "fastmath"):
         vectorize(target="cuda", fastmth=True)
-    with wrong(ValueError, "reorderable"):
+    with raises_with_texts(ValueError, "reorderable"):
         vectorize(target="cuda", identity="zero")
-    with wrong(TypeError, "source="):
+    with raises_with_texts(TypeError, "source="):
         vectorize(target="cuda", args="x")
-    with wrong(TypeError, "not both"):
+    with raises_with_texts(TypeError, "not both"):
         vectorize(_sum, source="x", args="x")
-    with wrong(TypeError, "f-string", "vectorize"):
+    with raises_with_texts(TypeError, "f-string", "vectorize"):
 
         @vectorize(target="cuda")
         def f(x):
             f"return {x} + 1;"  # noqa: B021
 
-    with wrong(TypeError, "function whose body is a string"):
+    with raises_with_texts(TypeError, "function whose body is a string"):
         vectorize(3)
 
 
@@ -140,10 +140,12 @@ def test_a_source_that_does_not_compile_names_ufunc_and_signature():
     def broken(x):
         "return x + undefined_thing;"
 
-    with wrong(errors.CompileError, r"broken for float32\(float32\)", "undefined_thing"):
+    with raises_with_texts(
+        errors.CompileError, r"broken for float32\(float32\)", "undefined_thing"
+    ):
         vectorize(["f4(f4)"], target="cuda")(broken)
     lazily = vectorize(target="cuda")(broken)
-    with wrong(errors.CompileError, r"broken\(int64\)", r"test_vectorize.py\(\d+\)"):
+    with raises_with_texts(errors.CompileError, r"broken\(int64\)", r"test_vectorize.py\(\d+\)"):
         lazily(np.arange(3))
 
 
@@ -157,7 +159,7 @@ def uses_list(x):
 
 @pytest.mark.parametrize("given", [["f4(f4)"], ()])
 def test_names_that_cannot_be_used_are_explained(given):
-    with wrong(errors.CompileError, "hint: LIST is a list", "np.array"):
+    with raises_with_texts(errors.CompileError, "hint: LIST is a list", "np.array"):
         vectorize(given, target="cuda", source="uses_list(x)", args="x")(np.float32(1))
 
 
@@ -196,24 +198,26 @@ def test_result_dtypes_match_the_loops():
 
 def test_calls_without_a_loop():
     x = np.ones(3)
-    with wrong(TypeError, "hypotenuse", "not supported", "complex128", "float64"):
+    with raises_with_texts(TypeError, "hypotenuse", "not supported", "complex128", "float64"):
         hypotenuse(x, 1j * x)
-    with wrong(TypeError, "Cannot cast ufunc 'hypotenuse' output", "int32", "same_kind"):
+    with raises_with_texts(
+        TypeError, "Cannot cast ufunc 'hypotenuse' output", "int32", "same_kind"
+    ):
         hypotenuse(x, x, out=np.zeros(3, "i4"))
-    with wrong(TypeError, "Cannot cast ufunc 'hypotenuse' input 1", "'safe'"):
+    with raises_with_texts(TypeError, "Cannot cast ufunc 'hypotenuse' input 1", "'safe'"):
         hypotenuse(np.float32([1, 1, 1]), x, signature="ff->f", casting="safe")
-    with wrong(TypeError, "No loop matching the specified signature"):
+    with raises_with_texts(TypeError, "No loop matching the specified signature"):
         hypotenuse(x, x, dtype="i4")
-    with wrong(TypeError, "dtype"):
+    with raises_with_texts(TypeError, "dtype"):
         hypotenuse(x, x, dtype="f4", signature="ff->f")
 
 
 def test_one_loop_takes_what_same_kind_allows():
     f = vectorize(["f4(f4)"], target="cuda", source="x", args="x")
     assert f(np.ones(3)).dtype == np.float32
-    with wrong(TypeError, "not supported"):
+    with raises_with_texts(TypeError, "not supported"):
         f(np.ones(3), casting="safe")
-    with wrong(TypeError, "not supported"):
+    with raises_with_texts(TypeError, "not supported"):
         f(np.ones(3) * 1j)
 
 
@@ -228,7 +232,7 @@ def test_loops_are_compiled_for_new_dtypes():
     assert f(np.float32([1, 2]), 2.5).dtype == np.float32
     assert f(np.int16([1, 2]), 1).dtype == np.int32  # short + short is int in C++
     assert f(np.float32([1]), np.float32([1]), dtype="f8").dtype == np.float64
-    with wrong(OverflowError, "300"):
+    with raises_with_texts(OverflowError, "300"):
         f(np.uint8([1]), 300)
     count = f.ntypes
     f.add("c16(c16, c16)")
@@ -280,11 +284,11 @@ def test_tuple_results_become_outputs():
     assert divided(7.0, 2.0) == (3.5, 3, True)
 
     @cuda.vectorize
-    def both(x):
+    def two_results(x):
         "return make_tuple(x + 1, 2.5f * x);"
 
-    a, b = both(np.int32([1, 2]))
-    assert both.nout == 2 and a.dtype == np.int32 and b.dtype == np.float32
+    a, b = two_results(np.int32([1, 2]))
+    assert two_results.nout == 2 and a.dtype == np.int32 and b.dtype == np.float32
     brace = vectorize(["Tuple((f4, f4))(f4)"], target="cuda", source="return {x, 2 * x};", args="x")
     assert brace(np.float32(2)) == (2, 4)
 

@@ -20,11 +20,11 @@ for (int i = 0; i < b.size(); ++i) {
 
 
 @pytest.fixture
-def draw():
+def random_of_session():
     return random.Random(f"{os.environ[VARIABLE]} written inputs")
 
 
-def made(signatures, block=False, named=True):
+def make_gufunc(signatures, block=False, named=True):
     if block:
         body = BODY_THAT_WRITES.replace("int i = 0", "int i = threadIdx.x").replace(
             "++i", "i += blockDim.x"
@@ -52,17 +52,19 @@ VIEWS = [
 
 @pytest.mark.parametrize("block", [False, 32])
 @pytest.mark.parametrize("signatures", SIGNATURES)
-def test_inputs_that_are_written(draw, signatures, block):
+def test_inputs_that_are_written(random_of_session, signatures, block):
     """The array contains the written values afterwards, on the host or the device, for any layout
     and dtype."""
-    change = made(signatures, block, draw.choice([True, False]))
-    rng = np.random.default_rng(draw.randrange(2**32))
+    change = make_gufunc(signatures, block, random_of_session.choice([True, False]))
+    rng = np.random.default_rng(random_of_session.randrange(2**32))
     for _ in range(30):
-        dtype = draw.choice(["f8", "f8", "f4", "i4", "f2", ">f8"])
-        shape = draw.choice([(3,), (2, 3), (4, 2, 3), (0, 3), (2, 0), (1, 3), (300, 5), (40, 20)])
-        b = draw.choice(VIEWS)(rng.integers(1, 9, shape).astype(dtype))
+        dtype = random_of_session.choice(["f8", "f8", "f4", "i4", "f2", ">f8"])
+        shape = random_of_session.choice(
+            [(3,), (2, 3), (4, 2, 3), (0, 3), (2, 0), (1, 3), (300, 5), (40, 20)]
+        )
+        b = random_of_session.choice(VIEWS)(rng.integers(1, 9, shape).astype(dtype))
         before, a = b.copy(), rng.integers(9, size=2).astype("f8")
-        place = draw.choice(["host", "device", "device view", "unaligned"])
+        place = random_of_session.choice(["host", "device", "device view", "unaligned"])
         if place == "host" or not np.dtype(dtype).isnative:
             given, a_given = b, a
         else:
@@ -91,7 +93,7 @@ def on_host(array):
 def test_large_inputs_that_are_written():
     """Cores in registers (small ones, many of them) and in shared memory are written back."""
     for size, count in ((2, 20_000), (40, 30_000), (300, 5_000)):
-        change = made([])
+        change = make_gufunc([])
         change.staged = size > 2 or None
         b = np.random.default_rng(size).integers(1, 9, (count, size)).astype("f8")
         for given in (b.copy(), cuda.to_device(b)):
@@ -103,17 +105,17 @@ def test_large_inputs_that_are_written():
 
 def test_numbers_that_are_written():
     @guvectorize("void(float64[:], float64[:])", "()->()", target="cuda", writable_args=("x",))
-    def both(x, y):
+    def write_both_inputs(x, y):
         y[0] = x[0] + 1
         x[0] = 6.5
 
     for dtype in ("f8", "f4"):
         for size in (1, 3, 1000):
             x = np.arange(size).astype(dtype)
-            assert np.array_equal(both(x), np.arange(size) + 1.0)
+            assert np.array_equal(write_both_inputs(x), np.arange(size) + 1.0)
             assert (x == 6.5).all()
             d = cuda.to_device(np.arange(size).astype(dtype))
-            assert np.array_equal(both(d).copy_to_host(), np.arange(size) + 1.0)
+            assert np.array_equal(write_both_inputs(d).copy_to_host(), np.arange(size) + 1.0)
             assert (d.copy_to_host() == 6.5).all()
 
 
@@ -158,11 +160,11 @@ def test_python_bodies_write_their_inputs():
             b[i] += a[i]
 
     @guvectorize([], "(n),(n)", target="cuda", writable_args=(1,))
-    def lazily(a, b):
+    def add_into_input(a, b):
         for i in range(a.size):
             b[i] += a[i]
 
-    for function in (add, lazily):
+    for function in (add, add_into_input):
         a, b = np.arange(12, dtype="f4").reshape(3, 4), np.ones((3, 4), "f4")
         function(a, b)
         assert np.array_equal(b, a + 1)
@@ -173,7 +175,7 @@ def test_python_bodies_write_their_inputs():
 
 def test_operands_that_share_memory():
     """An input is copied if another operand that is written shares its memory; two written ones are refused."""
-    change = made(SIGNATURES[0])
+    change = make_gufunc(SIGNATURES[0])
     b = cuda.to_device(np.arange(1.0, 7.0))
     result = change(b, b)  # a reads what b had
     assert np.array_equal(result.copy_to_host(), 1 + np.arange(1.0, 7.0))
@@ -185,7 +187,7 @@ def test_operands_that_share_memory():
 
 
 def test_inputs_that_cannot_be_written_raise():
-    change = made(SIGNATURES[0])
+    change = make_gufunc(SIGNATURES[0])
     locked = np.ones(3)
     locked.flags.writeable = False
     with pytest.raises(

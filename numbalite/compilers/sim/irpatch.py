@@ -309,7 +309,7 @@ def _tell_volatile(functions):
     """
     place = 0
 
-    def tell(match):
+    def report_access(match):
         nonlocal place
         pointer = match["pointer"]
         if pointer in own:
@@ -328,7 +328,7 @@ def _tell_volatile(functions):
     for at in _callees_first(functions):
         if "volatile " in functions[at]:
             own = set(_LOCAL.findall(functions[at]))
-            told[at] = _VOLATILE.sub(tell, functions[at])
+            told[at] = _VOLATILE.sub(report_access, functions[at])
     return told
 
 
@@ -368,12 +368,12 @@ def _with_loops(functions, watched):
 def _tell_unused(text):
     """Inserts nl_sim_drop_value before calls of atomic functions whose results are not used."""
 
-    def tell(match):
+    def report_unused(match):
         if len(re.findall(rf"{re.escape(match['result'])}(?![\w.])", text)) > 1:
             return match[0]
         return f"  call void @{_DROP}(){syntax.debug_of(match[0])}\n{match[0]}"
 
-    return _UNUSED_ATOMIC.sub(tell, text) if "atomic" in text or "cuda16" in text else text
+    return _UNUSED_ATOMIC.sub(report_unused, text) if "atomic" in text or "cuda16" in text else text
 
 
 def _is_users(text, watched):
@@ -501,7 +501,7 @@ def _declared_copies(functions):
 def _tell_fields(text):
     """Inserts nl_sim_write_field before the load that precedes the store of a bit-field."""
 
-    def tell(match):
+    def report_field(match):
         lines, kind, at = [], match["type"], match["at"]
         if kind not in ("ptr", "i8*"):
             lines.append(f"  %nl.field.{match.start()} = bitcast {kind} {at} to i8*")
@@ -510,7 +510,7 @@ def _tell_fields(text):
         lines.append(f"  {call}{match['debug'] or ''}")
         return "\n".join([*lines, match[0]])
 
-    return _FIELD.sub(tell, text) if "%bf.set" in text else text
+    return _FIELD.sub(report_field, text) if "%bf.set" in text else text
 
 
 def _check_copies(text):
@@ -617,7 +617,7 @@ class _State:
         if found is None:
             return None
         type_, a, b, _ = found.groups()
-        return self._tell(match, type_, a, b, _SIGNS[match["name"]])
+        return self._report_value(match, type_, a, b, _SIGNS[match["name"]])
 
     def _call(self, match):
         """Checks the result of a call, if the module does not define the function and it has one or two numbers."""
@@ -628,9 +628,9 @@ class _State:
         arguments = [a.split() for a in found[2].split(",")]
         if not 1 <= len(arguments) <= 2 or any(a[:1] != [type_] for a in arguments):
             return None
-        return self._tell(match, type_, arguments[0][-1], arguments[-1][-1], "f")
+        return self._report_value(match, type_, arguments[0][-1], arguments[-1][-1], "f")
 
-    def _tell(self, match, type_, a, b, sign):
+    def _report_value(self, match, type_, a, b, sign):
         line = match[0][2 : len(match[0]) - len(match["debug"] or "")]
         lines, told = [line], []
         for value in (match["result"], a, b):

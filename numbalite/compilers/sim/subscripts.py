@@ -43,10 +43,10 @@ def names(source: str) -> str:
             column = len(source[starts[line] : start].encode("utf-8", "replace")) + 1
             here, named = (line + shift, column), (token.text, indices)
             known[here] = named if known.get(here, named) == named else None
-    return "".join(f"@{file}\n{_lines(known)}" for file, known in files.items())
+    return "".join(f"@{file}\n{_checks_by_line(known)}" for file, known in files.items())
 
 
-def _lines(known):
+def _checks_by_line(known):
     rows = {}  # (line, name, indices) -> columns
     for (line, column), named in known.items():
         if named:

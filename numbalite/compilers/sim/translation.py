@@ -199,7 +199,7 @@ class _Translation:
             elif token.text in _ASM and token.kind == "name":
                 self._asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":
-                self._refuse(at, _NOT_OF_A_GPU[token.text])
+                self._insert_error(at, _NOT_OF_A_GPU[token.text])
             elif self._is_unused_exchange(at):
                 self.edits.append((token.start, token.start, _DROPPED_VALUE))
             elif token.text in ("__constant__", "__device__") and scopes[at]:
@@ -343,7 +343,7 @@ class _Translation:
             self._alignas(first, last, "extern" in words or self._is_plain(first, last))
         if "extern" not in words:
             if self._has_value(first, last):
-                self._refuse(first, "NUMBALITE_SIM_SHARED_VALUE")
+                self._insert_error(first, "NUMBALITE_SIM_SHARED_VALUE")
             if own and self._is_plain(first, last):
                 return self._shared_of_own_type(at, first, last, own, in_function, _VARIABLE)
             for i in self._specifiers(first, last):
@@ -441,7 +441,7 @@ class _Translation:
         specifiers = list(self._specifiers(first, last))
         at = next(i for i in specifiers if self.tokens[i].text == "alignas")
         if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
-            self._refuse(first, "NUMBALITE_SIM_ALIGNAS")
+            self._insert_error(first, "NUMBALITE_SIM_ALIGNAS")
         elif at > first and not is_replaced and self._opens(at + 1):
             closing = self.partner[at + 1]
             start = self.tokens[first].start
@@ -459,7 +459,7 @@ class _Translation:
             known, at = self.externs.setdefault(name, (sorted(words), first))
             between = (t.text for t in self.tokens[at:first] if t.kind == "directive")
             if known != sorted(words) and not any(re.match(r"#\s*el", text) for text in between):
-                self._refuse(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
+                self._insert_error(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
 
     def _has_value(self, first, last):
         """Does a declaration have an initializer, by = or {...}?"""
@@ -608,7 +608,7 @@ class _Translation:
 
     # ---- errors ----
 
-    def _refuse(self, at, macro):
+    def _insert_error(self, at, macro):
         """Inserts an error macro before the statement that contains a token."""
         if self.kind == "sim":
             start = self.tokens[self._declaration_start(at)].start
@@ -623,7 +623,9 @@ class _Translation:
                 lambda t: t.text not in ("=", ";", "[", "{"), self.tokens[at:]
             )
             if all(token.text not in ("(", "static", "extern", "__shared__") for token in head):
-                self._refuse(at, f"NUMBALITE_SIM_AUTOMATIC({self.tokens[at].text.strip('_')})")
+                self._insert_error(
+                    at, f"NUMBALITE_SIM_AUTOMATIC({self.tokens[at].text.strip('_')})"
+                )
 
     def _asm(self, at):
         opening = at + 1

@@ -144,7 +144,7 @@ def _use_work_area(plan, stream):
         return NO_WORKSPACE
     if area.nbytes < size:
         return EXEC_FAILED
-    _flat(area, size, np.dtype("u1"))._write(np.full(size, WRITTEN, "u1"), stream)
+    _as_1d(area, size, np.dtype("u1"))._write(np.full(size, WRITTEN, "u1"), stream)
     return 0
 
 
@@ -170,7 +170,7 @@ def XtExec(stream, number, source, target, direction):
     elif is_real[1]:
         result = np.fft.irfftn(data, plan.lengths, axes, "forward")
         spoilt = np.full(plan.source.size(shapes[0], plan.batch), np.nan, plan.source.dtype)
-        _flat(source, spoilt.size, spoilt.dtype)._write(spoilt, stream)  # as cuFFT may
+        _as_1d(source, spoilt.size, spoilt.dtype)._write(spoilt, stream)  # as cuFFT may
     else:
         result = (
             np.fft.fftn(data, axes=axes)
@@ -181,15 +181,15 @@ def XtExec(stream, number, source, target, direction):
     if count == result.size:
         flat = np.empty(count, plan.target.dtype)
     else:
-        flat = as_it_is(_flat(target, count, plan.target.dtype), stream)
+        flat = as_it_is(_as_1d(target, count, plan.target.dtype), stream)
     plan.target.view(flat, shapes[1], plan.batch)[...] = result
-    _flat(target, flat.size, flat.dtype)._write(flat, stream)
+    _as_1d(target, flat.size, flat.dtype)._write(flat, stream)
     return 0
 
 
-def _flat(array, count, dtype):
+def _as_1d(array, count, dtype):
     return array._view((count,), (dtype.itemsize,), dtype)
 
 
 def _read(array, side, shape, batch, stream):
-    return _flat(array, side.size(shape, batch), side.dtype).copy_to_host(stream=stream)
+    return _as_1d(array, side.size(shape, batch), side.dtype).copy_to_host(stream=stream)

@@ -19,7 +19,7 @@ CHARACTERS = {0: "f", 1: "d", 2: "e", 4: "F", 5: "D"}  # of cudaDataType
 # ------------------------------------------------------------------------------------------- memory
 
 
-def _flat(array, count, kind):
+def _elements_from(array, count, kind):
     """`count` elements from where an array begins."""
     dtype = np.dtype(kind)
     return array._view((count,), (dtype.itemsize,), dtype)
@@ -29,7 +29,7 @@ def _read(array, rows, columns, ld, kind, stream):
     """Returns on the host a column-major matrix with the leading dimension `ld`."""
     host = np.zeros(ld * columns, np.dtype(kind))
     count = ld * (columns - 1) + rows
-    host[:count] = _flat(array, count, kind).copy_to_host(stream=stream)
+    host[:count] = _elements_from(array, count, kind).copy_to_host(stream=stream)
     return host.reshape(columns, ld).T[:rows]
 
 
@@ -42,7 +42,7 @@ def as_it_is(array: Any, stream: Any) -> np.ndarray:
 def _write(array, matrix, ld, kind, stream):
     """Writes a matrix by columns, and leaves the bytes between them."""
     rows, columns = matrix.shape
-    flat = _flat(array, ld * (columns - 1) + rows, kind)
+    flat = _elements_from(array, ld * (columns - 1) + rows, kind)
     host = as_it_is(flat, stream) if rows != ld else np.empty(flat.size, kind)
     padded = np.zeros(ld * columns, np.dtype(kind))
     padded[: host.size] = host
@@ -53,7 +53,7 @@ def _write(array, matrix, ld, kind, stream):
 def _put(array, values, kind, stream):
     values = np.ascontiguousarray(values, kind)
     if values.size:
-        _flat(array, values.size, kind)._write(values.ravel(), stream)
+        _elements_from(array, values.size, kind)._write(values.ravel(), stream)
 
 
 def _sizes(stream, handle, *args):
@@ -101,7 +101,7 @@ def _lu(a):
     return pivots, info
 
 
-def _solved(lu, pivots, b, operation):
+def _solve_with_factors(lu, pivots, b, operation):
     """op(A) x = b, of A = P L U as _lu leaves it; operation: 0 none, 1 transposed, 2 adjoint."""
     n = lu.shape[0]
     lower, upper = np.tril(lu, -1) + np.eye(n, dtype=lu.dtype), np.triu(lu)
@@ -142,9 +142,9 @@ def Xgetrf(
 def Xgetrs(stream, handle, params, operation, n, columns, kind, a, ld, pivots, bkind, b, ldb, info):
     kind = CHARACTERS[kind]
     lu = _read(a, n, n, ld, kind, stream)
-    order = _flat(pivots, n, "i8").copy_to_host(stream=stream)
+    order = _elements_from(pivots, n, "i8").copy_to_host(stream=stream)
     right = _read(b, n, columns, ldb, kind, stream).copy()
-    _write(b, _solved(lu, order, right, operation), ldb, kind, stream)
+    _write(b, _solve_with_factors(lu, order, right, operation), ldb, kind, stream)
     _put(info, [0], "i4", stream)
     return 0
 
@@ -183,7 +183,7 @@ def Xgeqrf(
 def _gqr(kind):
     def gqr(stream, handle, m, n, k, a, ld, tau, work, size, info):
         reflectors = _read(a, m, n, ld, kind, stream)
-        scales = _flat(tau, k, kind).copy_to_host(stream=stream)
+        scales = _elements_from(tau, k, kind).copy_to_host(stream=stream)
         q = np.eye(m, n, dtype=kind)
         for i in reversed(range(k)):
             v = reflectors[i:, i].copy()
@@ -357,12 +357,14 @@ def _getrf_batched(kind):
 
 def _getrs_batched(kind):
     def getrs(stream, handle, operation, n, columns, lus, ld, pivots, rights, ldb, info, count):
-        orders = _flat(pivots, n * count, "i4").copy_to_host(stream=stream).reshape(count, n)
+        orders = (
+            _elements_from(pivots, n * count, "i4").copy_to_host(stream=stream).reshape(count, n)
+        )
         both = zip(_addresses(lus, count, stream), _addresses(rights, count, stream), orders)
         for lu, right, order in both:
             _, lu = _matrix_at(lu, n, n, ld, kind, stream)
             array, b = _matrix_at(right, n, columns, ldb, kind, stream)
-            _write(array, _solved(lu, order, b, operation), ldb, kind, stream)
+            _write(array, _solve_with_factors(lu, order, b, operation), ldb, kind, stream)
         ctypes.c_int.from_address(info).value = 0
         return 0
 
@@ -393,7 +395,7 @@ SgetrsBatched, DgetrsBatched, CgetrsBatched, ZgetrsBatched = map(_getrs_batched,
 
 def _items(array, count, size, kind):
     """Splits a packed batch into matrices of `size` elements each."""
-    flat = _flat(array, count * size, kind)
+    flat = _elements_from(array, count * size, kind)
     return [flat[i * size : (i + 1) * size] for i in range(count)]
 
 

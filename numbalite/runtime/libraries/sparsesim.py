@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 
-from numbalite.runtime.libraries.solversim import CHARACTERS, _flat, _put, _read, _write
+from numbalite.runtime.libraries.solversim import CHARACTERS, _elements_from, _put, _read, _write
 
 _descriptors: dict[int, Descriptor] = {}
 _numbers = itertools.count(1)
@@ -98,7 +98,11 @@ def CreateDnMat(stream, out, rows, columns, ld, values, kind, order):
 
 
 def _host(array, count, kind, stream):
-    return _flat(array, count, kind).copy_to_host(stream=stream) if count else np.empty(0, kind)
+    return (
+        _elements_from(array, count, kind).copy_to_host(stream=stream)
+        if count
+        else np.empty(0, kind)
+    )
 
 
 def _triplets(matrix, operation, stream):
@@ -112,7 +116,7 @@ def _triplets(matrix, operation, stream):
     return columns, rows, values.conj() if operation == 2 else values, (matrix.columns, matrix.rows)
 
 
-def _dense(matrix, stream):
+def _read_dense(matrix, stream):
     """Returns on the host the dense matrix of a descriptor."""
     if matrix.by_rows:
         return _read(matrix.values, matrix.columns, matrix.rows, matrix.ld, matrix.kind, stream).T
@@ -158,7 +162,7 @@ def SpMV(stream, handle, operation, alpha, matrix, x, beta, y, compute, algorith
 
 def SpMM(stream, handle, operation, opb, alpha, matrix, b, beta, c, compute, algorithm, buffer):
     triplets = _triplets(_descriptors[matrix], operation, stream)
-    right = _dense(_descriptors[b], stream)
+    right = _read_dense(_descriptors[b], stream)
     _put_dense(_descriptors[c], _product(triplets, right), stream)
     return 0
 
@@ -238,7 +242,7 @@ def SpSV_solve(stream, handle, operation, alpha, matrix, x, y, compute, algorith
 
 
 def SpSM_solve(stream, handle, operation, opb, alpha, matrix, b, c, compute, algorithm, descr):
-    right = _dense(_descriptors[b], stream)
+    right = _read_dense(_descriptors[b], stream)
     _put_dense(_descriptors[c], _triangular(_descriptors[matrix], operation, right, stream), stream)
     return 0
 

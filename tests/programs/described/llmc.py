@@ -478,11 +478,11 @@ def _weights(preatt, *n):
     return _softmax(_masked(preatt, -np.inf))
 
 
-def _three(x, *n):
+def _attention_results(x, *n):
     return _attention(x)[:3]
 
 
-def _merged(x, *n):
+def _merge_heads(x, *n):
     return x.reshape(B, HEADS, T, SIZE).swapaxes(1, 2)
 
 
@@ -554,7 +554,7 @@ with unit(f"{HOME}/attention_forward.cu") as file:
         T,
         HEADS,
         SIZE,
-        oracle=_three,
+        oracle=_attention_results,
     )
     file.run(
         "unpermute_kernel",
@@ -566,7 +566,7 @@ with unit(f"{HOME}/attention_forward.cu") as file:
         T,
         HEADS,
         SIZE,
-        oracle=_merged,
+        oracle=_merge_heads,
     )
     file.run(
         "scale_kernel",
@@ -625,7 +625,7 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         T,
         HEADS,
         SIZE,
-        oracle=_three,
+        oracle=_attention_results,
     )
     file.run(
         "permute_kernel_backward",
@@ -649,7 +649,7 @@ with unit(f"{HOME}/attention_backward.cu") as file:
         T,
         HEADS,
         SIZE,
-        oracle=_merged,
+        oracle=_merge_heads,
     )
     file.run(
         "unpermute_kernel_backward",
@@ -822,7 +822,7 @@ with unit(f"{HOME}/matmul_backward.cu") as file:
     )
 
 
-def _added(bias, d, *n):
+def _accumulate_bias(bias, d, *n):
     return bias + _f8(d).sum((0, 1))
 
 
@@ -834,10 +834,12 @@ BIAS = (
     OC,
 )
 with unit(f"{HOME}/matmul_backward_bias.cu") as file:
-    file.run("matmul_backward_bias_kernel1", OC, 64, *BIAS, shared=256, oracle=_added)
-    file.run("matmul_backward_bias_kernel2", OC // 4, 128, *BIAS, oracle=_added)
-    file.run("matmul_backward_bias_kernel3", OC, 64, *BIAS, oracle=_added)
-    file.run("matmul_backward_bias_kernel4", OC // 32, 128, *BIAS, shared=512, oracle=_added)
+    file.run("matmul_backward_bias_kernel1", OC, 64, *BIAS, shared=256, oracle=_accumulate_bias)
+    file.run("matmul_backward_bias_kernel2", OC // 4, 128, *BIAS, oracle=_accumulate_bias)
+    file.run("matmul_backward_bias_kernel3", OC, 64, *BIAS, oracle=_accumulate_bias)
+    file.run(
+        "matmul_backward_bias_kernel4", OC // 32, 128, *BIAS, shared=512, oracle=_accumulate_bias
+    )
     file.run(
         "matmul_backward_bias_kernel7",
         (1, 2),
