@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).resolve().parents[1] / "python"
 KERNELS = {
     "test_language.py": {
         "control_flow": "void(int64, int64[:])",
-        "numbers": "void(int64, int64, float64, float64, int64[::1], float64[::1])",
+        "divide_numbers": "void(int64, int64, float64, float64, int64[::1], float64[::1])",
         "functions": "void(float64, int64, float64[:])",
         "variables": "void(int64, float64, int64[:], float64[:])",
         "arrays": "void(int64[:], int64[::1, :], int64[:, :, ::1], int64[:])",
@@ -23,12 +23,12 @@ KERNELS = {
     },
     "test_cuda.py": {
         "matmul": "void(float32[:, ::1], float32[:, ::1], float32[:, ::1])",
-        "places": "void(int64[:, :])",
+        "write_indices": "void(int64[:, :])",
         "histogram": "void(float32[:], float32, float32, int32[:])",
         "atomics": "void(uint32[:], float32[:], float64[:, :], int64[:])",
         "warps": "void(float32[:], float64[:])",
         "memory": "void(float32[:], float64[:])",
-        "dynamic": "void(float64[:], float64[:])",
+        "dynamic_shared_views": "void(float64[:], float64[:])",
     },
     "test_exceptions.py": {
         "debugged": "void(int64[:], float64[:])",

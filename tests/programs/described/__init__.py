@@ -61,7 +61,7 @@ def whole(*shape: int, low: int = -4, high: int = 5, dtype: str = "f4") -> Array
     return Array(lambda rng: rng.integers(low, high, shape), dtype)
 
 
-def constant_array(values: Any, dtype: str = "f4") -> Array:
+def given(values: Any, dtype: str = "f4") -> Array:
     """These values."""
     return Array(lambda rng: np.array(values), dtype)
 
@@ -71,7 +71,7 @@ def out(*shape: int, dtype: str = "f4", fill: float = 0) -> Array:
     return Array(lambda rng: np.full(shape, fill), dtype, written=True)
 
 
-def as_written(array: Array) -> Array:
+def changed(array: Array) -> Array:
     """Returns an array that the kernel reads and writes."""
     return dataclasses.replace(array, written=True)
 
