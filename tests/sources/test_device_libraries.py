@@ -109,6 +109,6 @@ def test_a_missing_header_names_its_package(gpu, monkeypatch):
     ):
         source = Source(f"#include <{header}>\n__global__ void k() {{}}", kernels=("k",))
         with pytest.raises(
-            CompileError, match=rf'"{header}" is a header of {of}.*pip install {package}'
+            CompileError, match=rf'"{header}" is a header of {of}.*pip install (-U )?{package}'
         ):
             compile_source(source, gpu)
