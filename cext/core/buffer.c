@@ -177,8 +177,8 @@ void nl_buffer_forget_users(nl_buffer *buffer) {
 #define CROWD_BLOCKS 64
 
 /* Makes stream 0 wait for all earlier work of the streams ordered with it; later work of those
- * streams waits for stream 0. If this fails (a stream is being captured), the blocks keep
- * waiting. */
+ * streams waits for stream 0. If this fails (a stream is being captured), the freed blocks stay in
+ * the list of waiting ones. */
 static void join_streams(nl_device *dev) {
     nl_error ignored;
     uint64_t stamp = nl_pool_stamp(&dev->cache);

@@ -1,5 +1,5 @@
-/* core/params: Python reads the descriptions of parameters from compiled code. They determine which
- * bytes each launch writes at which offset, so each description is checked once, here. */
+/* core/params: checks the descriptions of a kernel's parameters, which Python read from the
+ * compiled code. They determine which bytes each launch writes at which offset. */
 #include "core/params.h"
 
 #include <string.h>

@@ -65,8 +65,8 @@ static void drop(callback *c) {
     free_callback(c);
 }
 
-/* Finds a callback in the list by its address. `data` may be freed memory, so it is not read
- * before it was found. */
+/* Finds a callback in the list by its address. `data` may point to freed memory, so only its
+ * address is compared. */
 static callback *find_lock_held(const void *data) {
     callback *c = closed ? NULL : waiting;
     while (c != NULL && c != data)

@@ -202,7 +202,8 @@ static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
     return size;
 }
 
-/* Returns ((shape, order, align), ...), or None if no core is fixed. */
+/* Returns (shape, order, align) of each operand's core, or None if the kernel was compiled for
+ * cores of any shape. */
 static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
     if (!k->fixed)
         return Py_NewRef(Py_None);

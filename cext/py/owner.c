@@ -287,8 +287,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
         return 1;
     }
-    if (nl_py_stream_here) { /* a current stream is set: only arrays bound to one other stream
-                                change it */
+    if (nl_py_stream_here) { /* the call runs on the current stream, unless all bound arrays have
+                                the same other stream */
         PyObject *bound = nl_py_devarray_find_stream(state, args, count);
         if (bound)
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);

@@ -281,7 +281,7 @@ static entry *make_entry(plans *p, const planned *self, PyObject *stream, const 
     PyObject *made = PyObject_CallFunctionObjArgs(self->make, self->what, stream, NULL);
     entry *e = NULL;
     if (made && PyArg_ParseTuple(made, "On:make", &plan, &needs)) {
-        e = find_entry(p, self, at); /* `make` may have called this object */
+        e = find_entry(p, self, at); /* `make` may have called this object and added it */
         if (!e)
             e = add_entry(p, self, at, plan, needs > 0 ? (size_t)needs : 0);
     }

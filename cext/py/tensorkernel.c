@@ -2,9 +2,9 @@
  *
  * A call reads the tensors by DLPack's exchange API, looks up the plan of their dtypes and their
  * device, allocates the results by a function of the framework, and calls the ufunc or launcher of
- * the plan. No Python code runs. Python makes the plan (numbalite/torch/operator.py), and computes
- * all other calls. The plans of an operation that is not elementwise also depend on shapes and
- * numbers, because functions of the user compute the shapes of the results and the launch. */
+ * the plan. No Python code runs. Python makes the plan (numbalite/torch/operator.py), and handles
+ * the calls without one. The plans of an operation that is not elementwise also depend on shapes
+ * and numbers, because functions of the user compute the shapes of the results and the launch. */
 #include "py/dlpack.h"
 
 #include <string.h>

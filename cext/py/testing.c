@@ -160,7 +160,8 @@ static PyMethodDef methods[] = {
      "(of the calls that free or destroy if releases); 0 switches off. Returns the calls since "
      "last time."},
     {"adapt_waits", adapt_waits, METH_NOARGS,
-     "Before the driver is opened: the simulator's waits end as those of a GPU, without its help."},
+     "Blocking waits become polls on the simulator, too, as they do on a GPU. Call it before the "
+     "driver is opened."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
      "fail_alloc_at(n): the n-th request for host memory from now fails; 0 switches off. Returns "
      "the requests since last time."},

@@ -128,7 +128,7 @@ template <class... T> struct results<tuple<T...>> {
         if constexpr (I < (int)count) {
             auto item = nl_detail::item<I>(items);
             static_assert(code<decltype(item)>::value != 0,
-                          "a function on the CPU returns tuples of numbers only");
+                          "a tuple that a function on the CPU returns can contain only numbers");
             store(slot, item);
             keep_from<I + 1>(slot + nl_function::slots<decltype(item)>::value * NL_HOST_SLOT,
                              items);

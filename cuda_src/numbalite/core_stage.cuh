@@ -3,7 +3,7 @@
  * gufunc.
  *
  * Without staging, each thread accesses its own core, and the cores of a warp's threads are far
- * apart. Then an access of the warp loads a 32-byte sector from each core for one element, and the
+ * apart in memory. Then an access of the warp loads a 32-byte sector from each core for one element, and the
  * cores evict each other from the cache before the next element is accessed. So a warp copies the
  * cores of its 32 threads together, with coalesced accesses: to shared memory before the function
  * is called, and the results back afterwards. The function works in shared memory, on arrays of the

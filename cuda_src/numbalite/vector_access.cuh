@@ -75,7 +75,7 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
     index[0] = (long long)rest;
 }
 
-/* A mask of bits low to high - 1, clamped to 0 to `most`. */
+/* Returns a mask with the bits low to high - 1, both limited to 0 to `most`. */
 NUMBALITE_FUNCTION unsigned int bits_between(long long low, long long high, int most) {
     low = low < 0 ? 0 : low;
     high = high > most ? most : high;

@@ -38,8 +38,8 @@ template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 
 } // namespace numbalite_sim
 
-/* A function of doubles with the rounding mode as an argument: calls the four functions with the
- * mode in the name. */
+/* Defines a function with the rounding mode as an argument, which calls one of the four functions
+ * with the mode in their names. */
 enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 #define NUMBALITE_SIM_BY_MODE(T, name, parameters, function, arguments) \
     NUMBALITE_SIM_YIELDING T name parameters { \

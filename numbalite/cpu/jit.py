@@ -609,10 +609,9 @@ def check(signature: Signature, function: DeviceFunction, count: int | None) -> 
 
 
 def seed(value: int) -> None:
-    """Seeds the random numbers of functions on the CPU.
+    """Seeds random_uniform and random_normal of functions on the CPU.
 
-    These are random_uniform and random_normal. The numbers are the calling
-    thread's.
+    Each thread has its own sequence; that of the calling thread is seeded.
 
     Parameters
     ----------

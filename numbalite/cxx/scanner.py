@@ -765,7 +765,7 @@ class _Reader:
 
 def first_branches(tokens):
     """Returns the tokens without branches after #else and #elif that open or close the same brackets as an earlier
-    branch: `#if A f() { #else g() { #endif` must have the end of one function."""
+    branch: after `#if A f() { #else g() { #endif`, one } is expected."""
     gone, stack = set(), []  # of each open #if: where its branches start
     for at, token in enumerate(tokens):
         if token.kind != "directive":

@@ -221,7 +221,8 @@ def _interpolated_if_numbers(low, high, t, last):
 def _take_from_rows(rows, indices):
     """Returns the elements of each row at these positions, whose axes come first in the result.
 
-    Positions are equal for all rows, or an array on the device with the rows' shape after its own axes.
+    `indices` are on the host, equal for all rows, or a device array with separate ones for each row: its last axes are
+    those of the rows.
     """
     rest = rows.shape[:-1]
     if isinstance(indices, _core.DeviceArray):

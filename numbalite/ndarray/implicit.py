@@ -82,7 +82,7 @@ def _is_library(frame: FrameType) -> bool:
 
 
 def _is_explicit(frame: FrameType) -> bool:
-    """Is the conversion written explicitly in the program, or part of numbalite?"""
+    """Returns whether the program converts explicitly, or numbalite itself converts: neither is warned of."""
     if frame.f_code.co_filename.startswith(_PACKAGE) or _module(frame).startswith("numpy.testing"):
         return True
     if _is_library(frame):

@@ -48,8 +48,8 @@ def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
 
 
 def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
-    """Returns (shape, source strides, target strides) as a stack of matrices, or None if the
-    layouts are not transposed.
+    """Describes a copy as transpositions of a stack of matrices: returns (shape, source strides, target strides), or
+    None if the target's layout is not transposed.
 
     Rows are contiguous in the source. Columns are contiguous in the target, or have small strides there."""
     axes: list[Any] = [axis for axis in zip(shape, of, to, strict=True) if axis[0] != 1]

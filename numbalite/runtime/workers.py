@@ -85,7 +85,8 @@ def tell_of_sharing(device: int) -> None:
 
 
 def _is_chosen():
-    """Was a device chosen for this process or this thread? (dask-cuda orders CUDA_VISIBLE_DEVICES.)"""
+    """Returns whether a device was chosen for the process or the thread. (dask-cuda chooses one by putting it first in
+    CUDA_VISIBLE_DEVICES.)"""
     return (
         devices.default_is_chosen
         or _core.selected_device() is not None

@@ -29,7 +29,7 @@ from .reduction import reduce_axes
 if TYPE_CHECKING:
     from typing import Any
 
-_SCALE = 4  # bytes per element in the plan, whose offsets are then four times the element's number
+_SCALE = 4  # the plan is made for elements of 4 bytes: a byte offset in it is 4 times the element's index
 _MANY_PARTS = 1024
 _KERNEL = "nl_map_reduce"
 _NAMES = ("plan", "operands", "output")

@@ -4,8 +4,8 @@ time of numbalite and Python.
     python tests/bench/run.py --host [--shapes] [--only sum,fft]
 
 For each row microseconds, and how many Python functions of numbalite run when the call is repeated.
-Rows that wait for the device (selections, searches, reads) return immediately here; their results
-are meaningless. The time does not include the driver, which needs about 2 us more for a launch on a
+Functions that wait for the device (selections, searches, reads) return immediately with this
+driver; the values that they compute are meaningless. The time does not include the driver, which needs about 2 us more for a launch on a
 GPU.
 """
 

@@ -359,7 +359,7 @@ def device_calls(function):
 
     def measure(count):
         cuda.synchronize()
-        function()  # keeps the device busy while the others are called
+        function()  # keeps the device busy while the timed calls are queued
         start.record()
         for _ in range(count):
             function()

@@ -120,7 +120,7 @@ def is_clear(found, kind):
 
 
 def cold_launch():
-    """Returns a first launch, in a process that has not used the simulator."""
+    """Returns the first launch of a process that has not used the simulator."""
     return make_launch(cuda.module(SOURCE)["lockless"], "lockless", None)
 
 

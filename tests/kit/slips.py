@@ -267,7 +267,7 @@ def source(texts: dict) -> tuple[str, dict]:
 
 
 def source_of_slips() -> tuple[str, dict]:
-    """Returns the source of all slips."""
+    """Returns the source of the kernels with all mistakes of PAIRS."""
     return source({pair.name: pair.wrong for pair in PAIRS})
 
 

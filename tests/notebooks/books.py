@@ -51,8 +51,7 @@ def code_cells(book):
 
 
 def assessed(book):
-    """Returns the names of the exercises that a notebook's cells give to the judge, and of the
-    tasks of a lesson."""
+    """Returns the names that a notebook's cells pass to the judge: exercises, and tasks of a lesson."""
     return _calls_of("assess|check", book)
 
 

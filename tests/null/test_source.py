@@ -21,7 +21,7 @@ from numbalite.types import signatures
 
 
 def define(tmp_path, text, name="lesson.py"):
-    """Runs a file and gives its names."""
+    """Runs a Python file and returns its globals."""
     path = tmp_path / name
     path.write_text(textwrap.dedent(text))
     namespace = {"__name__": "lesson"}

@@ -71,7 +71,7 @@ typedef struct nl_sim_happensbefore_handover {
     nl_sim_handed *table;
 } nl_sim_happensbefore_handover;
 
-/* Allocate an order with calloc: all zeros means that it has run no block. */
+/* Allocate an order with calloc: all zeros is the state before the first block. */
 void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
                                 int *starved);
 void nl_sim_happensbefore_end(nl_sim_happensbefore *order);

@@ -23,7 +23,8 @@ typedef struct entry {
 struct nl_sim_reuse {
     uint32_t epoch;
     unsigned now;
-    uint64_t last[TIMES / WORD]; /* bit: the load at this time is the last one of its line */
+    /* A bit is set if the load at this time is the latest one of its cache line. */
+    uint64_t last[TIMES / WORD];
     entry slots[SLOTS];
     entry kept[KEPT];
     uint64_t histogram[NL_PROFILE_REUSE];

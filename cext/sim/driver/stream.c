@@ -254,9 +254,9 @@ static const nl_fault *message_fault(nl_fault *fault, const char *what) {
     return fault;
 }
 
-/* Kinds of operations that a waiting thread must not run. Launches are excluded if the thread can
- * be interrupted, because it has to check for interrupts. If no scheduler thread could be started,
- * nothing is excluded, because no other thread would run the operations. */
+/* Kinds of operations that a waiting thread must not run: launches, if the thread can be
+ * interrupted, because it has to check for interrupts. If no scheduler thread could be started, the
+ * waiting thread runs all kinds, because no other thread would. */
 static unsigned not_for_me_lock_held(void) {
     if (sched.threads == 0)
         return 0;

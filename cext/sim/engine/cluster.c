@@ -248,7 +248,7 @@ void nl_sim_cluster_sleep(nl_sim_worker *w) {
         return;
     nl_mutex_lock(&job->lock);
     c->asleep += c->crossings == crossings;
-    if (is_uncrossable(w)) /* the block that has not arrived must report it */
+    if (is_uncrossable(w)) /* the error is reported by the block that did not arrive */
         wake_blocks(job);
     while (c->crossings == crossings && !nl_sim_job_stopped(job)) {
         if (is_uncrossable(w) && !w->at_cluster) {

@@ -167,7 +167,7 @@ NUMBALITE_SIM_INLINE float __float_to_tf32(float x) {
     return numbalite_sim::tf32_nearest(x);
 }
 
-/* ---- memory: element (outer, inner) of a and (inner, outer) of b ---- */
+/* ---- loads and stores of matrices in memory ---- */
 
 template <int m, int n, int k, class T, class Layout>
 NUMBALITE_SIM_INLINE void load_matrix_sync(fragment<matrix_a, m, n, k, T, Layout> &f,
