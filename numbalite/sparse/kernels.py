@@ -203,6 +203,7 @@ def merge(
     // Merge path (Green, McColl and Bader, 2012) over all rows: each thread merges `each` stored elements.
     long long t = grid<1>(), rows = a_indptr.size() - 1, position = t * each;
     long long end = min(position + each, (long long)(a_indptr[rows] + b_indptr[rows]));
+    if (!writes && t < ends.size()) ends[t] = 0;
     if (position >= end) return;
     long long i = row_at(a_indptr, b_indptr, position, 0);
     long long j = a_indptr[i], k = b_indptr[i], a_end = a_indptr[i + 1], b_end = b_indptr[i + 1];
