@@ -23,7 +23,13 @@ import numpy as np
 import pytest
 from kit.sample import VARIABLE
 
-import numbalite
+import numbalite.course
+import numbalite.coverage
+import numbalite.errors
+import numbalite.judge
+import numbalite.operators
+import numbalite.profiler
+import numbalite.sparse
 from numbalite import cuda
 
 pytestmark = pytest.mark.sim
@@ -299,8 +305,8 @@ def call_repeatedly(name, make, count, seed):
             pass
         except Exception as problem:
             if is_ours(problem):
-                told = "".join(traceback.format_exception(problem)[-8:])
-                return f"{name}(*{short_repr(given)}, **{short_repr(named)})\n{told}"
+                traced = "".join(traceback.format_exception(problem)[-8:])
+                return f"{name}(*{short_repr(given)}, **{short_repr(named)})\n{traced}"
         except SystemExit:
             return f"{name}(*{short_repr(given)}, **{short_repr(named)}): SystemExit"
     return None
