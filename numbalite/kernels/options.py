@@ -94,12 +94,12 @@ class Options(NamedTuple):
 
 def parse(given: dict, what: str = "cuda.jit") -> Options:
     """Returns options from keyword arguments. Raises TypeError or ValueError for an invalid one."""
-    known = tuple(_PARSERS)
+    allowed = tuple(_PARSERS)
     for name in given:
         if name in ("argtypes", "restype", "bind"):
             raise DeprecationError(f"{what}: {name}= is long gone; give a signature instead")
-        if name not in known:
-            raise TypeError(f"{what}() has no option {name!r}{_suggest_option(name, known)}")
+        if name not in allowed:
+            raise TypeError(f"{what}() has no option {name!r}{_suggest_option(name, allowed)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
     _defaults(values, given)
     pieces = values.get("link", ())
@@ -115,27 +115,27 @@ def changed(options: Options, given: dict) -> Options:
     return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
 
-def check_names(what, given, known):
+def check_names(what, given, allowed):
     """Raises TypeError for an option of `what` that does not exist."""
     for name in given:
-        if name not in known:
+        if name not in allowed:
             import difflib
 
-            near = difflib.get_close_matches(name, known, 1, 0.6)
+            near = difflib.get_close_matches(name, allowed, 1, 0.6)
             guess = f"did you mean {near[0]}=? " if near else ""
             raise TypeError(
-                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(known))}"
+                f"{what}() has no option {name!r}; {guess}it has {', '.join(sorted(allowed))}"
             )
 
 
-def _suggest_option(name, known):
+def _suggest_option(name, allowed):
     import difflib
 
     aliases = {"maxrregcount": "max_registers", "sharedmem": "shared_memory_carveout",
                "include_dirs": "options", "code": "source", "cluster_dims": "cluster"}  # fmt: skip
-    near = difflib.get_close_matches(name, known, 1, 0.5)
+    near = difflib.get_close_matches(name, allowed, 1, 0.5)
     guess = aliases.get(name) or (near and near[0])
-    return f"; did you mean {guess}=?" if guess else f"; it has {', '.join(sorted(known))}"
+    return f"; did you mean {guess}=?" if guess else f"; it has {', '.join(sorted(allowed))}"
 
 
 def _defaults(values, given):

@@ -194,8 +194,8 @@ def instructions(code: MachineCode, counts: list, kind: str) -> float:
 
 
 def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -> float:
-    """Returns the mean number of active threads of an instruction. Blocks of unknown lanes have as many as the blocks with
-    known ones before and after them. threads: of a block of the launch."""
+    """Returns the mean number of active threads of an instruction. A block whose lanes were not counted has as many
+    as the counted ones before and after it. threads: of a block of the launch."""
     full = threads / -(-threads // 32)
     sizes = [
         len(block.instructions) * count for block, count in zip(code.blocks, counts, strict=True)

@@ -72,8 +72,8 @@ class Call:
     def check_real(self, t: Any) -> None:
         """Refuses an argument of this type if it is complex."""
         if is_complex(t):
-            known = hasattr(cmath, self.name)
-            remedy = f"cmath.{self.name} takes complex ones." if known else ""
+            is_in_cmath = hasattr(cmath, self.name)
+            remedy = f"cmath.{self.name} takes complex ones." if is_in_cmath else ""
             self.fail(f"takes real numbers, not {t}", remedy)
 
     def integers(self, count: int) -> list[Value]:

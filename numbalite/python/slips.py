@@ -109,12 +109,12 @@ class _Branches:
         self._block(self.function.body, set(self.function.parameters), {})
         yield from self.found.values()
 
-    def _block(self, body, known, partly) -> bool:
-        """Follows statements: `known` are the variables that are set, `partly` those that one branch sets ->
+    def _block(self, body, assigned, partly) -> bool:
+        """Follows statements: `assigned` contains the variables that are set, `partly` those that one branch sets ->
         the `if`. Returns True if control does not reach the code after them."""
         for statement in body:
             if isinstance(statement, ast.If):
-                if self._if(statement, known, partly):
+                if self._if(statement, assigned, partly):
                     return True
                 continue
             if isinstance(statement, (ast.For, ast.While)):
@@ -124,7 +124,7 @@ class _Branches:
                 inside = _assigned_names([statement])
                 for name in _used_names([statement]):
                     partly.pop(name, None)
-                known |= inside
+                assigned |= inside
                 continue
             if isinstance(statement, _LEAVING):
                 self._reads(statement, partly)
@@ -132,21 +132,21 @@ class _Branches:
             if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
                 for name in _used_names([statement]):
                     partly.pop(name, None)
-                known |= _assigned_names([statement])
+                assigned |= _assigned_names([statement])
                 continue
             self._reads(statement, partly)
             for name in _assigned_names([statement]):
                 partly.pop(name, None)
-                known.add(name)
+                assigned.add(name)
         return False
 
-    def _if(self, statement, known, partly):
+    def _if(self, statement, assigned, partly):
         self._reads(statement.test, partly)
         sides, gone = [], []
         for body in (statement.body, statement.orelse):
             for name in _used_names(body):
                 partly.pop(name, None)  # perhaps under the same condition
-            inside, unsure = set(known), {}
+            inside, unsure = set(assigned), {}
             gone.append(self._block(body, inside, unsure))
             sides.append((inside, unsure))
         if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
@@ -155,17 +155,17 @@ class _Branches:
             return True
         if any(gone):
             inside, unsure = sides[gone.index(False)]
-            known |= inside
+            assigned |= inside
             partly.update(unsure)
             return False
         (first, first_unsure), (second, second_unsure) = sides
-        for name in (first ^ second) - known:
+        for name in (first ^ second) - assigned:
             if self._varies(statement.test):
                 partly[name] = statement
         for name in (*first_unsure, *second_unsure):
-            known.discard(name)
+            assigned.discard(name)
             partly[name] = statement
-        known |= first & second
+        assigned |= first & second
         return False
 
     def _varies(self, test):

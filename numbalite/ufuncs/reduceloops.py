@@ -260,10 +260,10 @@ def _kernel_text(kind, last, names, words, blocks):
     name, threads = f"nl_{kind}{last}", plans.THREADS
     if last:
         stored = {**names, "O": names["T"]}
-        folded = {**names, "S": names["T"]}
+        reduced = {**names, "S": names["T"]}
         return templates.fill(
             "reduce_both", kernel=name, threads=threads, blocks=blocks,
-            body=_kernel_body(kind, stored, words), last_body=_kernel_body(last, folded, words),
+            body=_kernel_body(kind, stored, words), last_body=_kernel_body(last, reduced, words),
         )  # fmt: skip
     if kind.startswith("pipelined"):
         threads, blocks = plans.PIPELINE_THREADS, 1

@@ -33,7 +33,7 @@ CONTEXT_IS_DESTROYED, ILLEGAL_ADDRESS = 709, 700
 
 
 @pytest.fixture
-def random_of_session():
+def seeded_random():
     return random.Random(f"{os.environ[VARIABLE]} printing")
 
 
@@ -84,21 +84,21 @@ def expected_repr(host, name="DeviceNDArray"):
     return prefix + body
 
 
-def test_random_arrays_are_printed_as_by_numpy(random_of_session):
+def test_random_arrays_are_printed_as_by_numpy(seeded_random):
     for _ in range(60):
         host = random_array(
-            random_of_session, random_shape(random_of_session), random_of_session.choice(DTYPES)
+            seeded_random, random_shape(seeded_random), seeded_random.choice(DTYPES)
         )
-        view = random_view(random_of_session, host.shape)
+        view = random_view(seeded_random, host.shape)
         device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
-        if random_of_session.random() < 0.3:
+        if seeded_random.random() < 0.3:
             device, host = device.T, host.T
         options = {
-            "threshold": random_of_session.choice([0, 5, 20, 1000, 1000, 10**6]),
-            "edgeitems": random_of_session.choice([1, 2, 3, 3, 3, 5]),
-            "precision": random_of_session.choice([2, 8, 12]),
-            "linewidth": random_of_session.choice([40, 75, 120]),
-            "suppress": random_of_session.choice([False, True]),
+            "threshold": seeded_random.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": seeded_random.choice([1, 2, 3, 3, 3, 5]),
+            "precision": seeded_random.choice([2, 8, 12]),
+            "linewidth": seeded_random.choice([40, 75, 120]),
+            "suppress": seeded_random.choice([False, True]),
         }
         with np.printoptions(**options):
             assert str(device) == str(host), options
@@ -110,36 +110,36 @@ def test_random_arrays_are_printed_as_by_numpy(random_of_session):
             assert facts.endswith(", device=0)")
 
 
-def test_numpys_functions_print_random_arrays_as_numpy_does(random_of_session):
+def test_numpys_functions_print_random_arrays_as_numpy_does(seeded_random):
     for _ in range(60):
         host = random_array(
-            random_of_session, random_shape(random_of_session), random_of_session.choice(DTYPES)
+            seeded_random, random_shape(seeded_random), seeded_random.choice(DTYPES)
         )
-        view = random_view(random_of_session, host.shape)
+        view = random_view(seeded_random, host.shape)
         device, host = cuda.to_device(host)[(*view, ...)], host[(*view, ...)]
         options = {
-            "threshold": random_of_session.choice([0, 5, 20, 1000, 1000, 10**6]),
-            "edgeitems": random_of_session.choice([1, 2, 3, 3, 3, 5]),
-            "linewidth": random_of_session.choice([40, 75, 120]),
-            "legacy": random_of_session.choice([False, False, False, "1.13", "1.25"]),
+            "threshold": seeded_random.choice([0, 5, 20, 1000, 1000, 10**6]),
+            "edgeitems": seeded_random.choice([1, 2, 3, 3, 3, 5]),
+            "linewidth": seeded_random.choice([40, 75, 120]),
+            "legacy": seeded_random.choice([False, False, False, "1.13", "1.25"]),
         }
         keywords = {
             name: value
             for name, value in {
-                "threshold": random_of_session.choice([None, 0, 7, 1000]),
-                "edgeitems": random_of_session.choice([None, 1, 2, 4]),
-                "separator": random_of_session.choice([" ", ", "]),
-                "prefix": random_of_session.choice(["", "abc("]),
-                "precision": random_of_session.choice([None, 3]),
-                "max_line_width": random_of_session.choice([None, 30, 100]),
+                "threshold": seeded_random.choice([None, 0, 7, 1000]),
+                "edgeitems": seeded_random.choice([None, 1, 2, 4]),
+                "separator": seeded_random.choice([" ", ", "]),
+                "prefix": seeded_random.choice(["", "abc("]),
+                "precision": seeded_random.choice([None, 3]),
+                "max_line_width": seeded_random.choice([None, 30, 100]),
             }.items()
-            if random_of_session.random() < 0.5
+            if seeded_random.random() < 0.5
         }
         with np.printoptions(**options):
             shown = np.array2string(device, **keywords)
             assert shown == np.array2string(host, **keywords), (options, keywords)
             for function in (np.array_repr, np.array_str):
-                arguments = random_of_session.choice([(), (30,), (100, 3)])
+                arguments = seeded_random.choice([(), (30,), (100, 3)])
                 assert function(device, *arguments) == function(host, *arguments), options
             with pytest.raises(TypeError):
                 np.array2string(device, no=1)

@@ -89,10 +89,10 @@ def finite_values(exponent, fraction, count):
 
 def nearest_code(x, exponent, fraction, count, beyond):
     """Returns the code of the nearest number, of two the even one, by search."""
-    known = finite_values(exponent, fraction, count)  # and the next value
+    finite = finite_values(exponent, fraction, count)  # and the next value
     size = np.abs(x.astype(np.float64))
-    above = np.clip(np.searchsorted(known, size), 1, count)
-    middle = (known[above - 1] + known[above]) / 2
+    above = np.clip(np.searchsorted(finite, size), 1, count)
+    middle = (finite[above - 1] + finite[above]) / 2
     odd = (above - 1) % 2 == 1
     code = np.where((size > middle) | ((size == middle) & odd), above, above - 1)
     return np.where(code >= count, beyond, code) | np.signbit(x).astype(int) << (
@@ -125,12 +125,12 @@ def test_every_narrow_value_widens_exactly(module):
     module.widens[1, 256](out.reshape(-1))
     for got, (exponent, fraction, count, _) in zip(out, FORMATS.values(), strict=True):
         half = 2 ** (exponent + fraction)
-        known = np.append(
+        expected = np.append(
             finite_values(exponent, fraction, count)[:count], [np.nan] * (half - count)
         )
         if count == 124:
-            known[124] = np.inf
-        np.testing.assert_array_equal(got[: 2 * half], np.append(known, -known))
+            expected[124] = np.inf
+        np.testing.assert_array_equal(got[: 2 * half], np.append(expected, -expected))
 
 
 def test_nan_converts_to_nan_or_the_largest_value(module):
@@ -147,12 +147,12 @@ def test_e8m0_scales_round(module):
     out, values = np.zeros((3, len(x)), "u1"), np.zeros(len(x), "f4")
     module.scales[(len(x) + 255) // 256, 256](x, x.astype("f8"), out.reshape(-1), values, len(x))
     fraction, exponent = np.frexp(np.abs(x[:-3].astype("f8")))
-    known = exponent - 1 + np.array([[1], [1], [0]]) * (fraction > 0.5) + 127
-    known = np.clip(known, 0, [[254], [255], [255]])
+    biased = exponent - 1 + np.array([[1], [1], [0]]) * (fraction > 0.5) + 127
+    biased = np.clip(biased, 0, [[254], [255], [255]])
     ends = [[0, 254, 255], [0, 255, 255], [0, 255, 255]]
-    np.testing.assert_array_equal(out, np.append(known, ends, axis=1))
+    np.testing.assert_array_equal(out, np.append(biased, ends, axis=1))
     np.testing.assert_array_equal(
-        values, np.append(2.0 ** (known[0] - 127.0), [2.0**-127, 2.0**127, np.nan])
+        values, np.append(2.0 ** (biased[0] - 127.0), [2.0**-127, 2.0**127, np.nan])
     )
 
 

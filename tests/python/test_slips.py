@@ -41,7 +41,7 @@ def warnings_of_body(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "line", "says", "right"),
+    ("wrong", "line", "message", "right"),
     [
         ("out[i] == x[i]", 1, "write out[i] = x[i]", "out[i] = x[i] == 1"),
         ("out[i] + 1", 1, "write out[i] += 1", "out[i] += 1"),
@@ -70,9 +70,9 @@ def warnings_of_body(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_a_slip_is_warned_of_and_its_twin_is_not(warnings_of_body, wrong, line, says, right):
+def test_a_slip_is_warned_of_and_its_twin_is_not(warnings_of_body, wrong, line, message, right):
     ((at, text),) = warnings_of_body(wrong)
-    assert at == line and says in text
+    assert at == line and message in text
     assert warnings_of_body(right) == []
 
 

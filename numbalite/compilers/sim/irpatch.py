@@ -324,12 +324,12 @@ def _tell_volatile(functions):
         lines.append(f"  call void @{_ACCESS}({type_} {pointer}, i32 {number}){debug}")
         return "\n".join([*lines, match[0]])
 
-    told = list(functions)
+    reporting = list(functions)
     for at in _callees_first(functions):
         if "volatile " in functions[at]:
             own = set(_LOCAL.findall(functions[at]))
-            told[at] = _VOLATILE.sub(report_access, functions[at])
-    return told
+            reporting[at] = _VOLATILE.sub(report_access, functions[at])
+    return reporting
 
 
 def _callees_first(functions):
@@ -632,14 +632,14 @@ class _State:
 
     def _report_value(self, match, type_, a, b, sign):
         line = match[0][2 : len(match[0]) - len(match["debug"] or "")]
-        lines, told = [line], []
+        lines, arguments = [line], []
         for value in (match["result"], a, b):
             if type_ == "float":
                 wide = self._new()
                 lines.append(f"{wide} = fpext float {value} to double")
                 value = wide
-            told.append(f"double {value}")
-        lines.append(f"call void @{_NOT_FINITE}({', '.join(told)}, i32 {ord(sign)})")
+            arguments.append(f"double {value}")
+        lines.append(f"call void @{_NOT_FINITE}({', '.join(arguments)}, i32 {ord(sign)})")
         return lines
 
     def _shift(self, name, rest, result):

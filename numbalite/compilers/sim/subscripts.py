@@ -37,18 +37,18 @@ def names(source: str) -> str:
         if not _is_indexed(tokens, partner, declared, at):
             continue
         places, indices = _brackets(tokens, partner, at + 1)
-        known = files.setdefault(file, {})
+        checks = files.setdefault(file, {})
         for place in (_beginning(tokens, partner, at), at, *places):
             line, start = tokens[place].line, tokens[place].start
             column = len(source[starts[line] : start].encode("utf-8", "replace")) + 1
             here, named = (line + shift, column), (token.text, indices)
-            known[here] = named if known.get(here, named) == named else None
-    return "".join(f"@{file}\n{_checks_by_line(known)}" for file, known in files.items())
+            checks[here] = named if checks.get(here, named) == named else None
+    return "".join(f"@{file}\n{_checks_by_line(checks)}" for file, checks in files.items())
 
 
-def _checks_by_line(known):
+def _checks_by_line(checks):
     rows = {}  # (line, name, indices) -> columns
-    for (line, column), named in known.items():
+    for (line, column), named in checks.items():
         if named:
             rows.setdefault((line, *named), []).append(column)
     return "".join(
