@@ -227,7 +227,7 @@ def main():
         "--small", action="store_true", help="a try of all rows; its times say nothing"
     )
     parser.add_argument(
-        "--write", action="store_true", help="write the table into docs/performance.md"
+        "--write", action="store_true", help="write the tables of docs/performance.md and README.md"
     )
     parser.add_argument(
         "--from", dest="source", help="do not measure: take the results of this file"
@@ -272,9 +272,7 @@ def main():
     if options.write:
         import speed_table
 
-        speed_table.update(
-            pathlib.Path(__file__).resolve().parents[2] / "docs" / "performance.md", record
-        )
+        speed_table.update(pathlib.Path(__file__).resolve().parents[2], record)
     return 1 if any("FAILED" in line for line in record["left_out"]) else 0
 
 

@@ -1,9 +1,10 @@
-"""The table of docs/performance.md: `run.py --write` writes it between two marker comments."""
+"""The tables of docs/performance.md and README.md: `run.py --write` writes each between two marker comments."""
 
 import pathlib
 
 BEGIN = "<!-- make bench writes from here -->"
 END = "<!-- to here -->"
+README_ROWS = ("L1", "C1", "C3", "U3", "U6", "U5")
 STEPS = ((1e6, " s", 1e-6), (1e3, " ms", 1e-3), (1, " µs", 1), (0, " ns", 1e3))
 
 
@@ -49,28 +50,46 @@ def table_row(entry):
     return "| " + " | ".join(cells) + " |"
 
 
+def count_met(record):
+    """Returns (number of rows that meet their target, number of rows that have a target)."""
+    judged = [entry for entry in record["rows"].values() if entry["limit"] is not None]
+    return sum(entry["ours"] <= entry["limit"] for entry in judged), len(judged)
+
+
 def table(record):
-    """Markdown of a record as `run.py --json` writes it."""
-    rows = record["rows"].values()
-    missed = sum(
-        1 for entry in rows if entry["limit"] is not None and entry["ours"] > entry["limit"]
-    )
-    judged = sum(1 for entry in rows if entry["limit"] is not None)
+    """Returns the table of all rows of a record that `run.py --json` wrote, as Markdown."""
+    met, judged = count_met(record)
     lines = [
-        f"{record['device']}, {record['machine']}. {judged - missed} of {judged} targets are met.",
+        f"{record['device']}, {record['machine']}. {met} of {judged} targets are met.",
         "",
         "| work | numbalite | floor | ratio | target | others |",
         "|---|---|---|---|---|---|",
-        *map(table_row, rows),
+        *map(table_row, record["rows"].values()),
     ]
     return "\n".join(lines)
 
 
-def update(path: pathlib.Path, record):
-    """Replaces the text between the markers by the table."""
+def readme_table(record):
+    """Returns the table of README.md: a few rows without ratio and target, and the number of met targets."""
+    lines = ["| work | numbalite | floor | others |", "|---|---|---|---|"]
+    for key in README_ROWS:
+        if entry := record["rows"].get(key):
+            cells = table_row(entry).strip("| ").split(" | ")
+            lines.append("| " + " | ".join((*cells[:3], cells[5])) + " |")
+    met, judged = count_met(record)
+    return "\n".join([*lines, "", f"{met} of {judged} targets are met."])
+
+
+def replace_between_markers(path: pathlib.Path, new):
     text = path.read_text()
     before, found, rest = text.partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not found or not closed:
-        raise SystemExit(f"{path}: the comments {BEGIN} and {END} are not there")
-    path.write_text(f"{before}{BEGIN}\n{table(record)}\n{END}{after}")
+        raise SystemExit(f"{path}: the comments {BEGIN} and {END} are missing")
+    path.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}")
+
+
+def update(root: pathlib.Path, record):
+    """Replaces the tables of docs/performance.md and README.md below ``root``."""
+    replace_between_markers(root / "docs" / "performance.md", table(record))
+    replace_between_markers(root / "README.md", readme_table(record))
