@@ -442,7 +442,7 @@ static inline int fits_plainly(const nl_param *p, nl_dtype dtype, int ndim, unsi
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
-    call->values->runs++;
+    call->values->runs += !nl_dl_current_view(&call->values->current, tensor);
     int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
         return found < 0 ? unreadable(call, index) : 0;

@@ -398,6 +398,12 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
     return api;
 }
 
+/* Like exchange_of, for a call that may have read the stream of the same class before. */
+static const nl_dl_exchange *exchange_in_call(nl_py_state *state, PyObject *obj,
+                                              const nl_dl_current *current) {
+    return current->of && current->type == Py_TYPE(obj) ? current->of : exchange_of(state, obj);
+}
+
 int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
     if (!nl_atomic_load_entry(&state->exchange_type) && !exchange_of(state, obj))
         PyErr_Clear();
@@ -455,9 +461,27 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
     return flag != NULL;
 }
 
+void nl_py_dlpack_add_view(nl_dl_views *views, PyObject *object, const nl_dl_tensor *tensor) {
+    const int limit = sizeof views->items / sizeof *views->items;
+    if (tensor->ndim < 0 || tensor->ndim > NL_DL_VIEW_DIMS || !tensor->shape ||
+        views->count == limit)
+        return;
+    nl_dl_view *added = &views->items[views->count++];
+    added->object = object;
+    added->tensor = *tensor;
+    added->tensor.shape = added->sizes;
+    if (tensor->strides)
+        added->tensor.strides = added->sizes + NL_DL_VIEW_DIMS;
+    for (int d = 0; d < tensor->ndim; d++) {
+        added->sizes[d] = tensor->shape[d];
+        if (tensor->strides)
+            added->sizes[NL_DL_VIEW_DIMS + d] = tensor->strides[d];
+    }
+}
+
 /* Reads the current stream into *current, once in a call, because this takes a third of the time
  * of all other reads of a tensor. */
-static int find_stream(const nl_dl_exchange *api, int device_type, int32_t device_id,
+static int find_stream(const nl_dl_exchange *api, PyObject *obj, int device_type, int32_t device_id,
                        nl_dl_current *current) {
     if (current->of == api && current->device_id == device_id)
         return 0;
@@ -465,6 +489,7 @@ static int find_stream(const nl_dl_exchange *api, int device_type, int32_t devic
     if (api->current_stream(device_type, device_id, &stream) < 0)
         return -1;
     current->of = api;
+    current->type = Py_TYPE(obj);
     current->device_id = device_id;
     current->stream = stream ? stream : CU_STREAM_LEGACY;
     return 0;
@@ -472,8 +497,8 @@ static int find_stream(const nl_dl_exchange *api, int device_type, int32_t devic
 
 int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
                          CUstream *stream) {
-    const nl_dl_exchange *api = exchange_of(state, obj);
-    if (!api || find_stream(api, NL_DL_CUDA, device, current) < 0) {
+    const nl_dl_exchange *api = exchange_in_call(state, obj, current);
+    if (!api || find_stream(api, obj, NL_DL_CUDA, device, current) < 0) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_RuntimeError,
                          "%.80s: the current stream of device %d is not "
@@ -485,25 +510,36 @@ int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_cu
     return 1;
 }
 
-static int read_stream(const nl_dl_exchange *api, const nl_dl_tensor *t, nl_dl_current *current,
-                       nl_py_foreign *f) {
-    if (find_stream(api, t->device_type, t->device_id, current) < 0)
+static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_tensor *t,
+                       nl_dl_current *current, nl_py_foreign *f) {
+    if (find_stream(api, obj, t->device_type, t->device_id, current) < 0)
         return -1;
     f->has_stream = 1;
     f->stream = current->stream;
     return 0;
 }
 
+/* Fills *t, from the views of the call if they have the tensor. Returns 1, or 0 for a tensor that
+ * requires a gradient, or that cannot be viewed. */
+static int view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
+                const nl_dl_current *current, nl_dl_tensor *t) {
+    const nl_dl_view *found = nl_dl_current_view(current, obj);
+    if (!found)
+        return !requires_grad(state, obj) && api->view_tensor(obj, t) == 0;
+    *t = found->tensor;
+    return 1;
+}
+
 int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out) {
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
-    const nl_dl_exchange *api = exchange_of(state, obj);
-    if (!api || requires_grad(state, obj) || api->view_tensor(obj, &t) < 0 ||
+    const nl_dl_exchange *api = exchange_in_call(state, obj, current);
+    if (!api || !view(state, api, obj, current, &t) ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
         nl_py_geometry_extent(&out->layout, &low, &high) < 0 ||
-        read_stream(api, &t, current, out) < 0)
+        read_stream(api, obj, &t, current, out) < 0)
         goto other;
     out->descr = NULL;
     out->readonly = 0;

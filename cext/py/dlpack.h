@@ -81,13 +81,49 @@ int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObj
 /* Like nl_py_dlpack_array, for device memory and capsules only. Returns 0 for host memory, too. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* The current stream of a class with the exchange API, read once in a call. `of` is NULL before
- * it is read. */
+/* A tensor that a call has read before it passes the tensor on. Shape and strides are copies. */
+enum { NL_DL_VIEW_DIMS = 4 };
+typedef struct nl_dl_view {
+    PyObject *object;
+    nl_dl_tensor tensor;
+    int64_t sizes[2 * NL_DL_VIEW_DIMS];
+} nl_dl_view;
+
+typedef struct nl_dl_views {
+    int count;
+    nl_dl_view items[32];
+} nl_dl_views;
+
+/* Empties the struct, for a new call. The views are not initialized. */
+static inline void nl_dl_views_init(nl_dl_views *views) {
+    views->count = 0;
+}
+/* Adds the description of a tensor, if it is small enough. The caller keeps `object` alive. */
+void nl_py_dlpack_add_view(nl_dl_views *views, PyObject *object, const nl_dl_tensor *tensor);
+
+/* What is read once in a call: tensors, and the current stream of a class with the exchange API. */
 typedef struct nl_dl_current {
-    const nl_dl_exchange *of;
+    const nl_dl_exchange *of; /* NULL before the stream is read */
+    PyTypeObject *type;       /* the class that `of` belongs to */
     int32_t device_id;
     CUstream stream;
+    const nl_dl_views *views; /* tensors that need no second read; or NULL */
 } nl_dl_current;
+
+/* Returns the view of an object that the call has read, or NULL. */
+static inline const nl_dl_view *nl_dl_current_view(const nl_dl_current *current,
+                                                   const PyObject *object) {
+    const nl_dl_views *views = current->views;
+    for (int i = 0; views && i < views->count; i++)
+        if (views->items[i].object == object)
+            return &views->items[i];
+    return NULL;
+}
+
+static inline void nl_dl_current_init(nl_dl_current *current) {
+    current->of = NULL;
+    current->views = NULL;
+}
 
 /* For a tensor in device memory whose class has the exchange API: returns 1 and fills *out like
  * nl_py_arrayinterface_read. Returns 0 if the caller must use another interface of the object,

@@ -227,8 +227,9 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
 }
 
 /* Launches on l->shape.stream. `named`: the user has chosen this stream, so it is used even if the
- * arrays' owner has another one. */
-static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named) {
+ * arrays' owner has another one. `views`: tensors among the arguments that were read, or NULL. */
+static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs, int named,
+                        const nl_dl_views *views) {
     nl_py_values read; /* not initialized as a whole: it is large */
     nl_error err;
     int result = -1;
@@ -236,6 +237,7 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
     if (!dev)
         return nl_py_raise(&err);
     nl_py_values_init(&read, l->dispatcher->state, dev, l->shape.stream, l->blocking);
+    read.current.views = views;
     nl_py_kernel *k = find_kernel(l, &read, args, nargs);
     const nl_params *params = k ? &k->kernel->params : NULL;
     if (__builtin_expect(k && nargs != params->count, 0))
@@ -250,11 +252,12 @@ static PyObject *launch(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nar
 
 /* Launches on a stream other than the launcher's. */
 static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_launcher *l,
-                                                     PyObject *const *args, Py_ssize_t nargs) {
+                                                     PyObject *const *args, Py_ssize_t nargs,
+                                                     const nl_dl_views *views) {
     nl_py_launcher other = *l;
     if (nl_py_stream_from(l->dispatcher->state, stream, &other.shape.stream, &other.blocking) < 0)
         return NULL;
-    PyObject *result = launch(&other, args, nargs, 1);
+    PyObject *result = launch(&other, args, nargs, 1, views);
     nl_atomic_store_pointer(&l->last, other.last);
     return result;
 }
@@ -285,19 +288,23 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
     return result;
 }
 
-static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs) {
-    if (__builtin_expect(l->callbacks != NULL, 0) && call_back(l, args, nargs) < 0)
-        return NULL;
+static PyObject *launch_any(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                            const nl_dl_views *views) {
+    if (__builtin_expect(l->callbacks != NULL, 0)) {
+        if (call_back(l, args, nargs) < 0)
+            return NULL;
+        views = NULL; /* the callbacks may have changed the tensors */
+    }
     if (!l->stream && (nl_capture_is_any_active() || nl_py_stream_current()))
-        return launch_on(NULL, l, args, nargs);
-    return launch(l, args, nargs, l->stream != NULL);
+        return launch_on(NULL, l, args, nargs, views);
+    return launch(l, args, nargs, l->stream != NULL, views);
 }
 
 int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                           PyObject *stream, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
     memcpy(&l.shape, shape, sizeof *shape); /* with padding: compared as bytes */
-    PyObject *done = launch_any(&l, args, nargs);
+    PyObject *done = launch_any(&l, args, nargs, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
@@ -367,7 +374,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
     for (Py_ssize_t i = 0; i < wanted; i++)
         ordered[i] = i < nargs ? args[i] : NULL;
     if (order_keywords(d, args, nargs, keywords, ordered) == 0)
-        result = launch_any(l, ordered, wanted);
+        result = launch_any(l, ordered, wanted, NULL);
     if (ordered != inline_ordered)
         nl_mem_free(ordered);
     return result;
@@ -381,7 +388,7 @@ static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t n
         PyErr_SetString(PyExc_TypeError, "_on() takes a stream, and the kernel's arguments");
         return NULL;
     }
-    return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1);
+    return launch_on(args[0], (nl_py_launcher *)self, args + 1, nargs - 1, NULL);
 }
 
 /* Records the launch as a call with the stream as its argument: a replay may use the bound stream
@@ -405,6 +412,11 @@ static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ss
     return result;
 }
 
+/* Must arguments be replaced by default values? */
+static int has_missing(const nl_py_launcher *l, Py_ssize_t nargs) {
+    return l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
+}
+
 static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
                                      PyObject *keywords) {
     nl_py_launcher *l = (nl_py_launcher *)self;
@@ -413,10 +425,17 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
         return record_in_order(l, args, nargs, keywords);
     if (nl_py_is_tracing())
         return nl_py_trace_call(self, args, nargsf, keywords);
-    int is_short = l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
-    if ((keywords && PyTuple_GET_SIZE(keywords)) || is_short)
+    if ((keywords && PyTuple_GET_SIZE(keywords)) || has_missing(l, nargs))
         return launch_with_keywords(l, args, nargs, keywords);
-    return launch_any(l, args, nargs);
+    return launch_any(l, args, nargs, NULL);
+}
+
+PyObject *nl_py_launcher_call(const nl_py_state *state, PyObject *callable, PyObject *const *args,
+                              Py_ssize_t nargs, const nl_dl_views *views) {
+    nl_py_launcher *l = (nl_py_launcher *)callable;
+    if (!Py_IS_TYPE(callable, state->launcher_type) || nl_py_is_tracing() || has_missing(l, nargs))
+        return PyObject_Vectorcall(callable, args, (size_t)nargs, NULL);
+    return launch_any(l, args, nargs, views);
 }
 
 /* ---- type ---- */

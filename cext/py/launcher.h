@@ -3,6 +3,7 @@
 #define NL_PY_LAUNCHER_H
 
 #include "py/dispatcher.h"
+#include "py/dlpack.h"
 
 /* Returns a new Launcher of this configuration. NULL with an exception. */
 PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
@@ -11,5 +12,9 @@ PyObject *nl_py_launcher_new(nl_py_dispatcher *d, const nl_launch *shape, int bl
  * contains its handle. 0, or -1 with an exception. */
 int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int blocking,
                           PyObject *stream, PyObject *const *args, Py_ssize_t nargs);
+/* Calls a launcher whose tensors were read before: `views` has some of them. Other callables get a
+ * normal call. Returns a new reference, or NULL with an exception. */
+PyObject *nl_py_launcher_call(const nl_py_state *state, PyObject *callable, PyObject *const *args,
+                              Py_ssize_t nargs, const nl_dl_views *views);
 
 #endif

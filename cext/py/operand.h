@@ -69,7 +69,7 @@ static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *stat
     call->device = NULL;
     call->stream = NULL;
     call->blocking = 1;
-    call->current.of = NULL;
+    nl_dl_current_init(&call->current);
     call->follower_count = 0;
     nl_py_hostcopy_init(&call->hosts, 0);
 }

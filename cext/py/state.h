@@ -217,6 +217,7 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_libraryvalue_exec) \
     X(nl_py_planned_exec) \
     X(nl_py_tensorkernel_exec) \
+    X(nl_py_forwarder_exec) \
     X(nl_py_counter_exec)
 
 #define NL_DECLARE(name) int name(PyObject *module);

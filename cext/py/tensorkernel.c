@@ -5,7 +5,7 @@
  * the plan. No Python code runs. Python makes the plan (numbalite/torch/operator.py), and handles
  * the calls without one. The plans of an operation that is not elementwise also depend on shapes
  * and numbers, because functions of the user compute the shapes of the results and the launch. */
-#include "py/dlpack.h"
+#include "py/launcher.h"
 
 #include <string.h>
 
@@ -17,6 +17,7 @@ typedef struct tensorkernel {
     PyObject *general; /* general(*args) computes calls that this file cannot */
     PyObject *plan;    /* plan(*tensors and numbers) -> the tuple below */
     PyObject *plans;   /* dict: key -> plan */
+    PyObject *latest;  /* (key, plan) of the last call, or NULL */
     PyObject *detach;  /* names of methods of tensors, and of DispatchKeySet */
     PyObject *contiguous;
     PyObject *raw_repr;
@@ -35,7 +36,7 @@ enum { PLAN_FUNCTION, PLAN_ALLOCATE, PLAN_NAMES, PLAN_RESULTS, PLAN_SIZE };
 enum { RESULT_SIZE, RESULT_STRIDE, RESULT_DTYPE, RESULT_DEVICE, RESULT_PARTS };
 
 typedef struct call {
-    const tensorkernel *kernel;
+    tensorkernel *kernel;
     Py_ssize_t nin, nout;
     PyObject *arguments[MAX_ARGUMENTS]; /* inputs, then results */
     int owned;                          /* inputs of which this call holds a reference, as bits */
@@ -43,6 +44,7 @@ typedef struct call {
     int64_t shape[NL_MAX_DIMS];
     int key_size;
     uint64_t key[MAX_KEY];
+    nl_dl_views views; /* the inputs, so that a launcher does not read them again */
 } call;
 
 /* ---- reading ---- */
@@ -124,6 +126,7 @@ static int read_tensor(call *c, Py_ssize_t i) {
         c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans do not depend on ndim */
         return broadcast(c, &t);
     }
+    nl_py_dlpack_add_view(&c->views, c->arguments[i], &t);
     for (int d = 0; d < t.ndim; d++)
         if (!add(c, (uint64_t)t.shape[d]))
             return 0;
@@ -185,13 +188,42 @@ refuse:
     return 0;
 }
 
+/* Returns the plan of the last call if it has the same key, a new reference; else NULL. */
+static PyObject *latest_plan(const call *c) {
+    PyObject *plan = NULL;
+    size_t size = (size_t)c->key_size * sizeof *c->key;
+    Py_BEGIN_CRITICAL_SECTION(c->kernel);
+    PyObject *latest = c->kernel->latest, *key = latest ? PyTuple_GET_ITEM(latest, 0) : NULL;
+    if (key && (size_t)PyBytes_GET_SIZE(key) == size &&
+        memcmp(PyBytes_AS_STRING(key), c->key, size) == 0)
+        plan = Py_NewRef(PyTuple_GET_ITEM(latest, 1));
+    Py_END_CRITICAL_SECTION();
+    return plan;
+}
+
+/* Steals no reference. 0, or -1 with an exception. */
+static int set_latest(tensorkernel *k, PyObject *key, PyObject *plan) {
+    PyObject *latest = PyTuple_Pack(2, key, plan), *before;
+    if (!latest)
+        return -1;
+    Py_BEGIN_CRITICAL_SECTION(k);
+    before = k->latest;
+    k->latest = latest;
+    Py_END_CRITICAL_SECTION();
+    Py_XDECREF(before);
+    return 0;
+}
+
 /* Returns the plan of the call, a new reference; NULL with an exception. */
-static PyObject *find_plan(const call *c) {
-    const tensorkernel *k = c->kernel;
-    PyObject *plan = NULL, *key = PyBytes_FromStringAndSize(
-                               (const char *)c->key, c->key_size * (Py_ssize_t)sizeof *c->key);
+static PyObject *find_plan(call *c) {
+    tensorkernel *k = c->kernel;
+    PyObject *key, *plan = latest_plan(c);
+    if (plan)
+        return plan;
+    key = PyBytes_FromStringAndSize((const char *)c->key, c->key_size * (Py_ssize_t)sizeof *c->key);
     if (!key || PyDict_GetItemRef(k->plans, key, &plan) != 0)
         goto done;
+    nl_dl_views_init(&c->views); /* functions of the user may change the tensors */
     plan = PyObject_Vectorcall(k->plan, c->arguments, (size_t)c->nin, NULL);
     if (plan && !is_plan(plan))
         Py_CLEAR(plan);
@@ -200,6 +232,8 @@ static PyObject *find_plan(const call *c) {
     if (plan && PyDict_SetItem(k->plans, key, plan) < 0)
         Py_CLEAR(plan);
 done:
+    if (plan && set_latest(k, key, plan) < 0)
+        Py_CLEAR(plan);
     Py_XDECREF(key);
     return plan;
 }
@@ -278,8 +312,9 @@ static PyObject *returned(const call *c) {
 static PyObject *compute(call *c) {
     PyObject *plan = find_plan(c), *result = NULL;
     if (plan && allocate_results(c, plan) == 0) {
-        PyObject *done = PyObject_Vectorcall(PyTuple_GET_ITEM(plan, PLAN_FUNCTION), c->arguments,
-                                             (size_t)(c->nin + c->nout), NULL);
+        PyObject *done =
+            nl_py_launcher_call(c->kernel->state, PyTuple_GET_ITEM(plan, PLAN_FUNCTION),
+                                c->arguments, c->nin + c->nout, &c->views);
         result = done ? returned(c) : NULL;
         Py_XDECREF(done);
     }
@@ -297,13 +332,14 @@ static void clear(call *c) {
 
 static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
                             PyObject *keywords) {
-    const tensorkernel *k = (tensorkernel *)self;
+    tensorkernel *k = (tensorkernel *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result = NULL;
     call c; /* not initialized as a whole: it is large */
     c.kernel = k;
     c.nin = nargs - k->has_keyset;
     c.nout = c.owned = c.ndim = c.key_size = 0;
+    nl_dl_views_init(&c.views);
     int fast = !nl_py_named(keywords) && c.nin > 0 && c.nin < MAX_ARGUMENTS;
     if (fast && k->has_keyset)
         fast = is_next(k, args[0]);
@@ -359,6 +395,7 @@ static int tensorkernel_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(k->general);
     Py_VISIT(k->plan);
     Py_VISIT(k->plans);
+    Py_VISIT(k->latest);
     Py_VISIT(k->levels);
     return 0;
 }
@@ -368,6 +405,7 @@ static int tensorkernel_clear(PyObject *self) {
     Py_CLEAR(k->general);
     Py_CLEAR(k->plan);
     Py_CLEAR(k->plans);
+    Py_CLEAR(k->latest);
     Py_CLEAR(k->levels);
     return 0;
 }

@@ -96,7 +96,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->blocking = blocking;
     values->epoch = nl_atomic_load(&nl_device_epoch);
     values->runs = 0;
-    values->current.of = NULL;
+    nl_dl_current_init(&values->current);
     values->count = 0;
     values->first = NULL;
 }

@@ -79,7 +79,7 @@ def _is_name(name):
     return all(part.isidentifier() and part.isascii() for part in name.split("::"))
 
 
-class Operator:
+class Operator(_core.Forwarder):
     """An operator of PyTorch: call it with tensors.
 
     ``overload`` is the torch._ops.OpOverload that torch.compile and torch.export use; ``function``
@@ -100,6 +100,7 @@ class Operator:
             library.impl(plain, kernel.of_device(), key)
         torch.library.register_fake(name, _fake(described), lib=library)
         self.overload = getattr(getattr(torch.ops, namespace), plain).default
+        self._forward_to(self.overload._op)
         vmap.register(self, library)
         if not described.written:  # torch has no gradients of operators that change their arguments
             rule(self).register(_Autograd(library, kernel))
@@ -110,6 +111,9 @@ class Operator:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.overload(*args, **keywords)
+
+    def __getstate__(self) -> dict:
+        return vars(self)
 
     def __repr__(self) -> str:
         return f"<torch operator {self.overload._schema}>"

@@ -278,3 +278,70 @@ def test_a_tensor_kernel_caches_plans_by_dtype(root, run_python):
     run_python(
         f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_tensor_kernel()"
     )
+
+
+@cuda.jit("void(const float32*, float32*, int32)")
+def halve(x, y, n):
+    "int i = grid<1>(); if (i < n) y[i] = x[i] / 2;"
+
+
+def check_reads_of_launches():
+    """Called in a process of its own, where Tensor is the first class with the functions."""
+    launcher = halve[1, 32]
+    made = []
+
+    def allocate(size, stride, dtype):
+        made.append(Tensor(cuda.device_array(size, dtype)))
+        return made[-1]
+
+    def plan(x, y, n):
+        return launcher, allocate, (), ()
+
+    kernel = _core.TensorKernel(None, plan, False, 0)
+    random = np.random.default_rng(1)
+    for shape in [(6,), (2, 3), (), (1, 2, 1, 3), (1, 2, 1, 3, 1)]:
+        reads = 1 if len(shape) <= 4 else 2  # long shapes are not copied
+        for repeat in range(4):
+            values = random.random(shape).astype("f4")
+            x, y = tensor_of(values), tensor_of(values)
+            assert kernel(x, y, values.size) is None
+            if repeat:  # the first call makes the plan
+                assert (x.lent, y.lent) == (reads, reads)
+            np.testing.assert_array_equal(y.array.copy_to_host(), values / 2)
+            assert not x.asked and not y.asked
+    x = tensor_of(FIRST)  # one tensor as two arguments
+    kernel(x, x, 12)
+    np.testing.assert_array_equal(x.array.copy_to_host(), FIRST / 2)
+
+    # a new result is read by the launcher alone
+    kernel = _core.TensorKernel(
+        None,
+        lambda x, n: (
+            lambda x, n, y: launcher(x, y, n),
+            allocate,
+            (),
+            (((12,), (1,), "f4", None),),
+        ),
+        False,
+        0,
+    )
+    for _ in range(3):
+        x = tensor_of(FIRST)
+        np.testing.assert_array_equal(kernel(x, 12).array.copy_to_host(), FIRST.ravel() / 2)
+        assert made[-1].lent == 1
+
+    # a callback of the launcher may change the tensors
+    kernel = _core.TensorKernel(None, plan, False, 0)
+    x, y = tensor_of(FIRST), tensor_of(FIRST)
+    kernel(x, y, 12)
+    replaced = cuda.to_device(FIRST)
+    launcher.pre_launch_callbacks.append(lambda *args: setattr(y, "array", replaced))
+    kernel(x, y, 12)
+    np.testing.assert_array_equal(replaced.copy_to_host(), FIRST / 2)
+
+
+def test_a_tensor_kernel_reads_the_tensors_of_a_launch_once(root, run_python):
+    folders = [str(root / "tests"), str(root / "tests" / "exchange")]
+    run_python(
+        f"import sys; sys.path[:0] = {folders}; import test_dlpack_functions as t; t.check_reads_of_launches()"
+    )

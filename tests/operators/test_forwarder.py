@@ -1,0 +1,68 @@
+"""Forwarder: the base class of operators, whose calls continue in another callable."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import pytest
+
+from numbalite import _core
+
+
+class Forwarding(_core.Forwarder):
+    def __init__(self, target=None):
+        if target is not None:
+            self._forward_to(target)
+
+    def __call__(self, *args, **keywords):
+        return "method", args, keywords
+
+    def __getstate__(self):
+        return vars(self)
+
+
+def target(*args, **keywords):
+    return "target", args, keywords
+
+
+def test_calls_continue_in_the_target():
+    for f, name in [(Forwarding(), "method"), (Forwarding(target), "target")]:
+        assert f() == (name, (), {})
+        assert f(1, 2) == (name, (1, 2), {})
+        assert f(1, key=2, other=3) == (name, (1,), {"key": 2, "other": 3})
+        listed, named = [1, 2], {"key": 3}
+        assert f(*listed, **named) == (name, (1, 2), {"key": 3})
+        assert list(map(f, [1, 2])) == [(name, (1,), {}), (name, (2,), {})]
+    assert type(f).__call__(f, 1) == ("method", (1,), {})  # as a compiler of Python code reads it
+
+
+def test_exceptions_of_the_target_are_raised():
+    with pytest.raises(ZeroDivisionError):
+        Forwarding(lambda: 1 / 0)()
+    with pytest.raises(TypeError, match="not callable"):
+        Forwarding(5)()
+
+
+def test_the_target_is_set_once():
+    f = Forwarding(target)
+    with pytest.raises(RuntimeError, match="set already"):
+        f._forward_to(len)
+    assert f([1]) == ("target", ([1],), {})
+
+
+def test_copies_use_the_method():
+    for made in (copy.copy, copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))):
+        f = made(Forwarding(target))
+        assert f(1, key=2) == ("method", (1,), {"key": 2})
+
+
+def test_cycles_are_freed():
+    f = Forwarding()
+    f._forward_to(vars(f).get)
+    f.itself = f
+    assert f("itself") is f
+    gone = weakref.ref(f)
+    del f
+    gc.collect()
+    assert gone() is None
