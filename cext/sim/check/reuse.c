@@ -11,6 +11,7 @@ enum {
     KEPT = TIMES / 4, /* lines that stay when the times are used up: twice the largest L1 cache */
     SLOTS = 2 * TIMES,
     WORD = 64,
+    GROUP = 8,
 };
 
 typedef struct entry {
@@ -74,7 +75,9 @@ static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
 
 /* Returns the entry of the cache line, or the free entry in which it is to be stored. */
 static entry *find(nl_sim_reuse *r, uintptr_t line) {
-    size_t at = (size_t)((uint64_t)line * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    /* neighbouring lines have neighbouring entries, which share the processor's cache lines */
+    size_t group = (size_t)((uint64_t)(line / GROUP) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    size_t at = group * GROUP + line % GROUP;
     entry *e = &r->slots[at % SLOTS];
     while (e->epoch == r->epoch && e->line != line)
         e = &r->slots[++at % SLOTS];
