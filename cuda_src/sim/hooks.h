@@ -42,6 +42,31 @@ template <> struct shadow<8> {
     static constexpr word good = 0x0303030303030303ull;
 };
 
+#if NUMBALITE_SIM_CHECKED & 1024 /* profile */
+/* Is the address in the page of the caller's frame? Then it is on the thread's stack, which the
+ * profiler does not count. Parameters of a kernel are read there at each access of an array. */
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
+is_local(const void *address) {
+    const void *frame = __builtin_frame_address(0);
+    return (reinterpret_cast<unsigned long long>(address) ^
+            reinterpret_cast<unsigned long long>(frame)) < 4096;
+}
+
+static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
+count(void *address, unsigned long long size, unsigned kind, const void *pc) {
+    if (__builtin_expect(checker->access(address, size, kind, pc), 0)) {
+        let_others_run();
+        check_rarely(address, size, kind, pc);
+    }
+}
+
+template <int size>
+static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
+check(void *address, unsigned kind, const void *pc) {
+    if (!is_local(address))
+        count(address, size, kind, pc);
+}
+#else
 template <int size>
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) void
 check(void *address, unsigned kind, const void *pc) {
@@ -58,6 +83,7 @@ check(void *address, unsigned kind, const void *pc) {
     }
     check_rarely(address, size, kind, pc);
 }
+#endif
 
 static NUMBALITE_SIM_UNCHECKED __attribute__((noinline)) void
 check_atomic(const volatile void *address, unsigned long long size, unsigned kind, const void *pc) {
