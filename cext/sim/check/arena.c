@@ -115,6 +115,11 @@ int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {
     return w->arena && address - w->arena->low < SIZE;
 }
 
+void nl_sim_arena_range(const nl_sim_worker *w, uintptr_t *low, uintptr_t *high) {
+    *low = w->arena ? w->arena->low : 0;
+    *high = w->arena ? w->arena->low + SIZE : 0;
+}
+
 static uintptr_t distance(uintptr_t address, const nl_sim_arena_entry *e) {
     if (address < e->base)
         return e->base - address;

@@ -21,6 +21,8 @@ void nl_sim_arena_end(nl_sim_worker *w);
 uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
 /* Is the address anywhere in the worker's arena? */
 int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address);
+/* Sets the address range of shared memory; equal values: there is none. */
+void nl_sim_arena_range(const nl_sim_worker *worker, uintptr_t *low, uintptr_t *high);
 
 /* A variable in the arena. */
 typedef struct nl_sim_arena_entry {

@@ -191,16 +191,21 @@ const nl_sim_observer nl_sim_observer_of_checks = {
     .name = name,
 };
 
-static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
-    nl_sim_worker *w = nl_sim_worker_current;
-    if (w->profile)
-        return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
+static __attribute__((noinline)) int
+check_access(nl_sim_worker *w, void *at, unsigned long long size, unsigned kind, const void *pc) {
     if (w->job->check->profile)
         return 0; /* without memory to count */
     int comes_again = nl_sim_check_access(at, size, kind, pc);
     if (w->doubts && !comes_again)
         nl_sim_shuffle_access(w, (uintptr_t)at, size, kind);
     return comes_again;
+}
+
+static int access(void *at, unsigned long long size, unsigned kind, const void *pc) {
+    nl_sim_worker *w = nl_sim_worker_current;
+    if (w->profile)
+        return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
+    return check_access(w, at, size, kind, pc);
 }
 
 static void copy(void *to, const void *from, unsigned long long size, const void *pc) {

@@ -1,24 +1,21 @@
 /* sim/check/profile: each worker counts in a part of its own, which is added to the launch when the
  * worker leaves. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* as pyconfig.h defines it */
-#endif
 #include "sim/check/profile.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include "base/lock.h"
 #include "base/mem.h"
 #include "sim/check/arena.h"
 #include "sim/check/launch.h"
 #include "sim/check/requests.h"
+#include "sim/check/traffic.h"
 #include "sim/debuginfo/lines.h"
 #include "sim/engine/fault.h"
 #include "sim/engine/scheduler.h"
 #include "sim/engine/shadow.h"
 
-enum { SECTOR = 32, MAX_BARRIERS = 64, MAX_ACCESS = 16, PIECES = 4096 };
+enum { MAX_BARRIERS = 64, MAX_ACCESS = 16, PIECES = 4096 };
 
 typedef struct barrier_line {
     nl_sim_site site;
@@ -30,11 +27,11 @@ struct nl_sim_profile_part {
     nl_sim_requests *requests;
     unsigned barrier_count;
     barrier_line barriers[MAX_BARRIERS];
-    /* sectors whose first access in the launch was by this worker */
-    uint64_t loaded, stored;
+    uintptr_t shared_low, shared_high; /* the worker's shared memory */
     /* for each thread that updates by a compare-and-swap loop: the address whose load was counted,
      * while its compare-and-swap was not; 0: none */
     uintptr_t updating[NL_SIM_MAX_THREADS];
+    unsigned updates; /* entries of `updating` that are not 0 */
 };
 
 /* One launch. */
@@ -43,8 +40,7 @@ struct nl_sim_profile {
     int incomplete;
     uint64_t loaded, stored;
     uint64_t reuse[NL_PROFILE_REUSE];
-    uint64_t *loaded_bits, *stored_bits; /* one bit for each sector of simulated memory */
-    size_t bits_size;                    /* bytes */
+    nl_sim_traffic *traffic;
     unsigned count, capacity;
     nl_profile_line *lines;
 };
@@ -111,18 +107,8 @@ void nl_sim_profile_close(uint64_t token) {
 
 /* Launches */
 
-static uint64_t *map_bits(size_t size) {
-    void *bits = nl_mem_refuses() ? MAP_FAILED
-                                  : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return bits == MAP_FAILED ? NULL : bits;
-}
-
 static void destroy(struct nl_sim_profile *p) {
-    if (p->loaded_bits)
-        munmap(p->loaded_bits, p->bits_size);
-    if (p->stored_bits)
-        munmap(p->stored_bits, p->bits_size);
+    nl_sim_traffic_destroy(p->traffic);
     nl_mutex_destroy(&p->lock);
     nl_mem_free(p->lines);
     nl_mem_free(p);
@@ -133,10 +119,8 @@ int nl_sim_profile_begin(nl_sim_job *job) {
     if (!p)
         return -1;
     nl_mutex_init(&p->lock);
-    p->bits_size = nl_sim_shadow.span / SECTOR / 8 + 8;
-    p->loaded_bits = map_bits(p->bits_size);
-    p->stored_bits = map_bits(p->bits_size);
-    if (!p->loaded_bits || !p->stored_bits) {
+    p->traffic = nl_sim_traffic_create();
+    if (!p->traffic) {
         destroy(p);
         return -1;
     }
@@ -205,12 +189,15 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
 
 void nl_sim_profile_enter(nl_sim_worker *w) {
     struct nl_sim_profile_part *part = nl_mem_zalloc(sizeof *part, NULL);
-    if (part && !(part->requests = nl_sim_requests_create(w->job->image))) {
+    nl_sim_traffic *traffic = w->job->check->profile->traffic;
+    if (part && !(part->requests = nl_sim_requests_create(w->job->image, traffic))) {
         nl_mem_free(part);
         part = NULL;
     }
     w->profile = part;
-    if (!part)
+    if (part)
+        nl_sim_arena_range(w, &part->shared_low, &part->shared_high);
+    else
         w->job->check->profile->incomplete = 1;
 }
 
@@ -297,8 +284,8 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
     const uint64_t *reuse = nl_sim_requests_reuse(part->requests);
     for (unsigned i = 0; i < NL_PROFILE_REUSE; i++)
         p->reuse[i] += reuse[i];
-    p->loaded += part->loaded;
-    p->stored += part->stored;
+    p->loaded += nl_sim_requests_loaded(part->requests);
+    p->stored += nl_sim_requests_stored(part->requests);
     p->incomplete |= nl_sim_requests_are_starved(part->requests);
     nl_mutex_unlock(&p->lock);
     nl_sim_requests_destroy(part->requests);
@@ -349,7 +336,7 @@ void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
 static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
                       nl_sim_request_space *space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
-    if (nl_sim_arena_has(w, address))
+    if (address - w->profile->shared_low < w->profile->shared_high - w->profile->shared_low)
         *space = NL_SIM_REQUEST_SHARED;
     else if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         *space = NL_SIM_REQUEST_GLOBAL;
@@ -360,43 +347,15 @@ static int find_space(const nl_sim_worker *w, uintptr_t address, unsigned kind,
     return 1;
 }
 
-/* Returns the number of sectors that no access of the launch has touched before. */
-static uint64_t touch(uint64_t *bits, uintptr_t address, size_t size) {
-    uint64_t count = 0;
-    size_t first = (address - nl_sim_shadow.low) / SECTOR;
-    size_t last = (address + size - 1 - nl_sim_shadow.low) / SECTOR;
-    for (size_t s = first; s <= last && s < nl_sim_shadow.span / SECTOR; s++) {
-        uint64_t bit = UINT64_C(1) << s % 64;
-        if (!(bits[s / 64] & bit))
-            count += !(nl_atomic_or(&bits[s / 64], bit) & bit);
-    }
-    return count;
-}
-
-/* Has the launch written the sector, so that it is in a cache? */
-static int was_stored(const struct nl_sim_profile *p, uintptr_t address) {
-    size_t s = (address - nl_sim_shadow.low) / SECTOR;
-    return (int)(nl_atomic_load(&p->stored_bits[s / 64]) >> s % 64 & 1);
-}
-
 /* Counts an access that a GPU makes by one instruction. Returns 1 if other lanes must run first. */
 static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                        const void *pc, nl_sim_request_space space) {
-    struct nl_sim_profile *p = w->job->check->profile;
-    struct nl_sim_profile_part *part = w->profile;
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
     nl_sim_request_kind is = writes ? NL_SIM_REQUEST_STORE : NL_SIM_REQUEST_LOAD;
     if (kind & NL_SIM_ACCESS_UPDATE || (writes && kind & NL_SIM_ACCESS_ATOMIC))
         is = NL_SIM_REQUEST_ATOMIC;
-    if (nl_sim_requests_add(part->requests, w->current, pc, address, (unsigned)size, space, is))
-        return 1;
-    if (space == NL_SIM_REQUEST_GLOBAL && address - nl_sim_shadow.low < nl_sim_shadow.span) {
-        if (is != NL_SIM_REQUEST_STORE && !was_stored(p, address))
-            part->loaded += touch(p->loaded_bits, address, size);
-        if (is != NL_SIM_REQUEST_LOAD)
-            part->stored += touch(p->stored_bits, address, size);
-    }
-    return 0;
+    return nl_sim_requests_add(w->profile->requests, w->current, pc, address, (unsigned)size, space,
+                               is);
 }
 
 /* The size of the largest GPU access at the address, at most `size` bytes. */
@@ -418,13 +377,14 @@ static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsig
     }
 }
 
-int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                          const void *pc) {
+static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr_t address,
+                                                       size_t size, unsigned kind, const void *pc) {
     nl_sim_request_space space;
     if (kind & NL_SIM_ACCESS_UNTOLD || !find_space(w, address, kind, &space))
         return 0;
     uintptr_t *updating = &w->profile->updating[w->current];
     int is_second_half = kind & NL_SIM_ACCESS_COMPARE && *updating == address;
+    w->profile->updates -= *updating != 0;
     *updating = 0;
     if (is_second_half)
         return 0;
@@ -434,9 +394,26 @@ int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsi
     }
     if (access_once(w, address, size, kind, pc, space))
         return 1;
-    if (kind & NL_SIM_ACCESS_UPDATE)
+    if (kind & NL_SIM_ACCESS_UPDATE) {
         *updating = address;
+        w->profile->updates++;
+    }
     return 0;
+}
+
+int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                          const void *pc) {
+    struct nl_sim_profile_part *part = w->profile;
+    int is_plain = (kind & ~(unsigned)NL_SIM_ACCESS_WRITE) == 0 && !part->updates;
+    nl_sim_request_space space = NL_SIM_REQUEST_SHARED;
+    if (address - part->shared_low >= part->shared_high - part->shared_low) {
+        space = NL_SIM_REQUEST_GLOBAL;
+        is_plain &= address - nl_sim_shadow.low < nl_sim_shadow.span;
+    }
+    if (!is_plain)
+        return access_in_general(w, address, size, kind, pc);
+    return nl_sim_requests_add(part->requests, w->current, pc, address, (unsigned)size, space,
+                               kind ? NL_SIM_REQUEST_STORE : NL_SIM_REQUEST_LOAD);
 }
 
 /* Counts the copy of a struct. Local variables are not counted, because a GPU keeps them in

@@ -7,16 +7,18 @@ enum { LANES = NL_SIM_REQUEST_LANES, SECTOR = 32, LINE = 128, BANKS = 32, BANK_B
  * constant and divisions are shifts. */
 static inline __attribute__((always_inline)) uint64_t
 count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned unit) {
-    uintptr_t seen[LANES * 4];
+    uintptr_t seen[LANES * 4], highest = 0;
     unsigned count = 0;
     for (; mask; mask &= mask - 1) {
         uintptr_t at = address[__builtin_ctz(mask)];
         for (uintptr_t s = at / unit; s <= (at + size - 1) / unit; s++) {
-            unsigned i = count;
+            unsigned i = s > highest ? 0 : count;
             while (i > 0 && seen[i - 1] != s)
                 i--;
-            if (i == 0 && count < LANES * 4)
-                seen[count++] = s;
+            if (i > 0 || count == LANES * 4)
+                continue;
+            seen[count++] = s;
+            highest = s > highest ? s : highest;
         }
     }
     return count;
@@ -71,6 +73,8 @@ static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned siz
 /* Returns the number of passes, and sets *least to the number without bank conflicts. */
 static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size,
                                  int is_store, uint64_t *least) {
+    if (address[0] % size == 0 && nl_sim_request_is_consecutive(address, mask, size))
+        return *least = LANES / lanes_of_pass(size);
     unsigned lanes = is_store ? lanes_of_pass(size) : lanes_of_load(address, mask, size);
     uint32_t part = lanes == LANES ? UINT32_MAX : (1u << lanes) - 1;
     uint64_t count = 0;
@@ -122,8 +126,15 @@ static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
 
 static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
                          uint64_t *c) {
-    uint64_t sectors = count_units(address, mask, size, SECTOR);
-    uint64_t lines = count_units(address, mask, size, LINE);
+    uint64_t sectors, lines;
+    if (nl_sim_request_is_consecutive(address, mask, size)) {
+        uintptr_t last = address[0] + (uintptr_t)LANES * size - 1;
+        sectors = last / SECTOR - address[0] / SECTOR + 1;
+        lines = last / LINE - address[0] / LINE + 1;
+    } else {
+        sectors = count_units(address, mask, size, SECTOR);
+        lines = count_units(address, mask, size, LINE);
+    }
     uint64_t bytes = (uint64_t)__builtin_popcount(mask) * size;
     c[is_store ? NL_PROFILE_global_store_requests : NL_PROFILE_global_load_requests]++;
     c[is_store ? NL_PROFILE_global_store_sectors : NL_PROFILE_global_load_sectors] += sectors;

@@ -36,9 +36,28 @@ typedef struct nl_sim_request_site {
 
 typedef struct nl_sim_request {
     uint64_t iteration;
+    const void *pc;  /* of its site */
+    uint32_t traits; /* of its site: nl_sim_request_traits */
     uint32_t site, number, mask;
     uintptr_t address[NL_SIM_REQUEST_LANES];
 } nl_sim_request;
+
+/* A number that is equal for equal sizes, spaces and kinds. */
+static inline uint32_t nl_sim_request_traits(unsigned size, nl_sim_request_space space,
+                                             nl_sim_request_kind kind) {
+    return size * 16 + space * 4 + kind;
+}
+
+/* Do all 32 lanes access one element after another? */
+static inline int nl_sim_request_is_consecutive(const uintptr_t *address, uint32_t mask,
+                                                unsigned size) {
+    uintptr_t differences = 0;
+    if (mask != UINT32_MAX || address[1] != address[0] + size)
+        return 0;
+    for (unsigned i = 0; i < NL_SIM_REQUEST_LANES; i++)
+        differences |= address[i] ^ (address[0] + (uintptr_t)i * size);
+    return differences == 0;
+}
 
 /* Adds the counters of one request to `counters`. mask: the participating lanes. */
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,

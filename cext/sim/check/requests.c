@@ -14,17 +14,22 @@ enum {
     MAX_OPEN = NL_SIM_WIDEN_MAX, /* open requests of a warp */
     SLOTS = 2 * MAX_OPEN,
     MAX_LOOPS = 16, /* nesting depth of loops whose iteration is used */
-    SECTOR = 32,
+    SECTOR = NL_SIM_TRAFFIC_SECTOR,
 };
 
 typedef nl_sim_request request;
 
-/* The number of accesses of each lane of a warp at a site, in the lane's last iteration there. */
+/* The number of accesses of a lane at a site, in the lane's last iteration there. */
+typedef struct visit {
+    uint64_t iteration;
+    uint32_t number;
+} visit;
+
+/* The accesses of a warp at a site. */
 typedef struct visits {
     uint32_t epoch;
     uint32_t counted; /* index of the last counted request of the site, plus one */
-    uint32_t number[LANES];
-    uint64_t iteration[LANES];
+    visit of[LANES];
 } visits;
 
 typedef struct loop {
@@ -33,12 +38,11 @@ typedef struct loop {
 } loop;
 
 typedef struct lane {
-    unsigned depth;
-    loop loops[MAX_LOOPS];
     uint64_t iteration; /* a hash of its current loops and their iteration counts; 0: in no loop */
-    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
     uint32_t epoch;     /* in which `next` was set */
     uint32_t next;      /* index of the request after that of its last access */
+    uint32_t waited;    /* the epoch in which the lane last let other lanes run */
+    unsigned depth;     /* entries of `loops` in use */
 } lane;
 
 typedef struct warp {
@@ -55,6 +59,8 @@ struct nl_sim_requests {
     const nl_sim_object *image;
     nl_sim_widen *widen;
     nl_sim_reuse *reuse;
+    nl_sim_traffic *traffic; /* of the launch */
+    uint64_t loaded, stored;
     int starved;
     unsigned count, capacity;
     nl_sim_request_site *sites;
@@ -62,13 +68,15 @@ struct nl_sim_requests {
     uint32_t *table;     /* hash table of sites: index plus one; 0: free */
     warp warps[WARPS];
     lane lanes[WARPS * LANES];
+    loop loops[WARPS * LANES][MAX_LOOPS]; /* the loops that each lane is in */
 };
 
-nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image) {
+nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic) {
     nl_sim_requests *r = nl_mem_zalloc(sizeof *r, NULL);
     if (!r)
         return NULL;
     r->image = image;
+    r->traffic = traffic;
     r->widen = nl_sim_widen_create();
     r->reuse = nl_sim_reuse_create();
     if (!r->widen || !r->reuse) {
@@ -104,6 +112,14 @@ const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *r) {
     return nl_sim_reuse_histogram(r->reuse);
 }
 
+uint64_t nl_sim_requests_loaded(const nl_sim_requests *r) {
+    return r->loaded;
+}
+
+uint64_t nl_sim_requests_stored(const nl_sim_requests *r) {
+    return r->stored;
+}
+
 int nl_sim_requests_are_starved(const nl_sim_requests *r) {
     return r->starved;
 }
@@ -115,8 +131,29 @@ static uint64_t mix(uint64_t a, uint64_t b) {
 
 /* Counting */
 
+/* The sectors of a cache line from the first to the last, as bits. */
+static unsigned sectors_of_line(unsigned first, unsigned last) {
+    return (2u << last) - (1u << first);
+}
+
+static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes) {
+    uintptr_t end = address + bytes - 1;
+    for (uintptr_t line = address / NL_SIM_REUSE_LINE; line <= end / NL_SIM_REUSE_LINE; line++) {
+        uintptr_t first = line * NL_SIM_REUSE_LINE, last = first + NL_SIM_REUSE_LINE - 1;
+        first = first > address ? first : address;
+        last = last < end ? last : end;
+        nl_sim_reuse_load(
+            r->reuse, line,
+            sectors_of_line(first % NL_SIM_REUSE_LINE / SECTOR, last % NL_SIM_REUSE_LINE / SECTOR));
+    }
+}
+
 /* Loads the sectors of a request, one cache line after another. */
 static void load(nl_sim_requests *r, const request *q, unsigned size) {
+    if (nl_sim_request_is_consecutive(q->address, q->mask, size)) {
+        load_consecutive(r, q->address[0], (size_t)LANES * size);
+        return;
+    }
     uint32_t rest = q->mask;
     while (rest) {
         uintptr_t line = q->address[__builtin_ctz(rest)] / NL_SIM_REUSE_LINE;
@@ -128,7 +165,7 @@ static void load(nl_sim_requests *r, const request *q, unsigned size) {
             rest &= ~(1u << i);
             unsigned first = q->address[i] % NL_SIM_REUSE_LINE / SECTOR;
             unsigned last = (unsigned)(q->address[i] + size - 1) / SECTOR % 4;
-            sectors |= (2u << (last < first ? 3 : last)) - (1u << first);
+            sectors |= sectors_of_line(first, last < first ? 3 : last);
         }
         nl_sim_reuse_load(r->reuse, line, sectors);
     }
@@ -163,6 +200,24 @@ static void count_repeated(nl_sim_request_site *s, const request *q) {
     c[NL_PROFILE_global_repeated_lines] += own[NL_PROFILE_global_load_lines];
     c[NL_PROFILE_shared_repeated_requests] += own[NL_PROFILE_shared_load_requests];
     c[NL_PROFILE_shared_repeated_wavefronts] += own[NL_PROFILE_shared_load_wavefronts];
+}
+
+/* Counts the sectors that the launch transfers for the first time. */
+static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_request_site *s) {
+    int loads = s->kind != NL_SIM_REQUEST_STORE, stores = s->kind != NL_SIM_REQUEST_LOAD;
+    uintptr_t size = s->size;
+    uint32_t rest = q->mask;
+    if (nl_sim_request_is_consecutive(q->address, rest, s->size)) {
+        size *= LANES;
+        rest = 1;
+    }
+    for (; rest; rest &= rest - 1) {
+        uintptr_t first = q->address[__builtin_ctz(rest)], last = first + size - 1;
+        if (loads)
+            r->loaded += nl_sim_traffic_load(r->traffic, first, last);
+        if (stores)
+            r->stored += nl_sim_traffic_store(r->traffic, first, last);
+    }
 }
 
 static void keep_sample(nl_sim_request_site *s, const request *q) {
@@ -200,6 +255,8 @@ static void count_and_close(nl_sim_requests *r, warp *w) {
         nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
         if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP && is_repeated(w, q))
             count_repeated(s, q);
+        if (s->space == NL_SIM_REQUEST_GLOBAL)
+            count_traffic(r, q, s);
         w->visits[q->site].counted = i + 1;
         keep_sample(s, q);
     }
@@ -244,9 +301,13 @@ void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
 
 /* Sites and requests */
 
+static uint64_t hash_site(const void *pc, uint32_t traits) {
+    return mix((uintptr_t)pc, traits) >> 20;
+}
+
 static void insert_site(nl_sim_requests *r, uint32_t index) {
     const nl_sim_request_site *s = &r->sites[index];
-    uint64_t at = mix((uintptr_t)s->pc, (uint64_t)s->size * 16 + s->space * 4 + s->kind) >> 20;
+    uint64_t at = hash_site(s->pc, nl_sim_request_traits(s->size, s->space, s->kind));
     while (r->table[at & (r->table_size - 1)])
         at++;
     r->table[at & (r->table_size - 1)] = index + 1;
@@ -281,7 +342,7 @@ static uint32_t find_source_line(const nl_sim_requests *r, nl_sim_site line) {
 /* Returns the index of a site, and adds the site if it is new. Returns -1 if memory runs out. */
 static int64_t find_site(nl_sim_requests *r, const void *pc, unsigned size,
                          nl_sim_request_space space, nl_sim_request_kind kind) {
-    uint64_t at = mix((uintptr_t)pc, (uint64_t)size * 16 + space * 4 + kind) >> 20;
+    uint64_t at = hash_site(pc, nl_sim_request_traits(size, space, kind));
     for (; r->table_size; at++) {
         uint32_t found = r->table[at & (r->table_size - 1)];
         if (!found)
@@ -332,51 +393,33 @@ static int reserve(warp *w) {
     return 0;
 }
 
-static void include(warp *w, lane *l, uint32_t index, unsigned bit, uintptr_t address) {
+/* The number of accesses that the lane has made at the site in its current iteration. */
+static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit) {
+    return v->of[bit].iteration == l->iteration ? v->of[bit].number : 0;
+}
+
+static inline void include(warp *w, lane *l, uint32_t index, unsigned bit, uintptr_t address) {
     request *q = &w->requests[index];
-    visits *v = &w->visits[q->site];
     q->mask |= 1u << bit;
     q->address[bit] = address;
-    v->iteration[bit] = q->iteration;
-    v->number[bit] = q->number + 1;
+    w->visits[q->site].of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
     l->epoch = w->epoch;
     l->next = index + 1;
 }
 
-/* The lanes of a warp mostly make the same accesses in the same order: then the request after that
- * of the lane's last access is the one that the lane's access belongs to. */
-static int add_to_next(const nl_sim_requests *r, warp *w, lane *l, unsigned bit, const void *pc,
-                       uintptr_t address, unsigned size, nl_sim_request_space space,
-                       nl_sim_request_kind kind) {
-    uint32_t next = l->epoch == w->epoch ? l->next : 0;
-    if (next >= w->open)
-        return 0;
-    const request *q = &w->requests[next];
-    const nl_sim_request_site *s = &r->sites[q->site];
-    if (s->pc != pc || s->size != size || s->space != space || s->kind != kind ||
-        q->iteration != l->iteration)
-        return 0;
-    const visits *v = &w->visits[q->site];
-    if (q->number != (v->iteration[bit] == l->iteration ? v->number[bit] : 0))
-        return 0;
-    include(w, l, next, bit, address);
-    return 1;
-}
-
-int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
-                        unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
+static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, const void *pc,
+                                         uintptr_t address, unsigned size,
+                                         nl_sim_request_space space, nl_sim_request_kind kind) {
     unsigned index = thread / LANES, bit = thread % LANES;
     warp *w = &r->warps[index];
     lane *l = &r->lanes[thread];
-    if (add_to_next(r, w, l, bit, pc, address, size, space, kind))
-        return 0;
     int64_t site = find_site(r, pc, size, space, kind);
     visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
     if (!v || reserve(w) < 0) {
         r->starved = 1;
         return 0;
     }
-    uint32_t number = v->iteration[bit] == l->iteration ? v->number[bit] : 0;
+    uint32_t number = count_visits(v, l, bit);
     uint64_t at = hash_request(l->iteration, (uint32_t)site, number);
     uint32_t found;
     for (; (found = w->slots[at % SLOTS]) != 0; at++) {
@@ -390,11 +433,13 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
             return 1;
         }
         nl_sim_requests_close(r, index);
-        return nl_sim_requests_add(r, thread, pc, address, size, space, kind);
+        return add(r, thread, pc, address, size, space, kind);
     }
     if (!found) {
         request *q = &w->requests[w->open++];
         q->iteration = l->iteration;
+        q->pc = pc;
+        q->traits = nl_sim_request_traits(size, space, kind);
         q->site = (uint32_t)site;
         q->number = number;
         q->mask = 0;
@@ -404,40 +449,62 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
     return 0;
 }
 
+/* The lanes of a warp mostly make the same accesses in the same order: then the request after that
+ * of the lane's last access is the one that the lane's access belongs to. */
+int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uintptr_t address,
+                        unsigned size, nl_sim_request_space space, nl_sim_request_kind kind) {
+    warp *w = &r->warps[thread / LANES];
+    lane *l = &r->lanes[thread];
+    uint32_t next = l->epoch == w->epoch ? l->next : 0;
+    if (next < w->open) {
+        const request *q = &w->requests[next];
+        if (q->pc == pc && q->traits == nl_sim_request_traits(size, space, kind) &&
+            q->iteration == l->iteration &&
+            q->number == count_visits(&w->visits[q->site], l, thread % LANES)) {
+            include(w, l, next, thread % LANES, address);
+            return 0;
+        }
+    }
+    return add(r, thread, pc, address, size, space, kind);
+}
+
 /* Loops */
 
-static void hash_loops(lane *l) {
+static void hash_loops(lane *l, const loop *loops) {
     uint64_t hash = 0;
     for (unsigned i = 0; i < l->depth; i++)
-        hash = mix(mix(hash, l->loops[i].id + 1), l->loops[i].count);
+        hash = mix(mix(hash, loops[i].id + 1), loops[i].count);
     l->iteration = hash;
 }
 
 /* The index of the lane's innermost loop with this id, or the lane's depth if there is none. */
-static unsigned find_loop(const lane *l, unsigned loop_id) {
+static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
     unsigned i = l->depth;
-    while (i > 0 && l->loops[i - 1].id != loop_id)
+    while (i > 0 && loops[i - 1].id != loop_id)
         i--;
     return i ? i - 1 : l->depth;
 }
 
 void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
     lane *l = &r->lanes[thread];
-    unsigned at = find_loop(l, loop_id);
+    loop *loops = r->loops[thread];
+    unsigned at = find_loop(l, loops, loop_id);
     if (at == MAX_LOOPS)
         return;
     if (at == l->depth)
-        l->loops[at] = (loop){.id = loop_id};
-    l->loops[at].count++;
+        loops[at] = (loop){.id = loop_id};
+    loops[at].count++;
     l->depth = at + 1;
-    hash_loops(l);
+    hash_loops(l, loops);
 }
 
 void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
     lane *l = &r->lanes[thread];
-    unsigned at = find_loop(l, loop_id);
+    if (!l->depth)
+        return;
+    unsigned at = find_loop(l, r->loops[thread], loop_id);
     if (at == l->depth)
         return;
     l->depth = at;
-    hash_loops(l);
+    hash_loops(l, r->loops[thread]);
 }

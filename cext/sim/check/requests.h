@@ -12,13 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "sim/check/request.h"
+#include "sim/check/traffic.h"
 
 enum { NL_SIM_REQUESTS_WARPS = 32 };
 
 typedef struct nl_sim_requests nl_sim_requests;
 
-/* The requests of one worker, which runs code of this image. NULL without memory. */
-nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image);
+/* The requests of one worker, which runs code of this image. traffic: of the launch. NULL without
+ * memory. */
+nl_sim_requests *nl_sim_requests_create(const nl_sim_object *image, nl_sim_traffic *traffic);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
 /* Adds an access of a lane. Returns 1 if too many requests of its warp are open. The caller must
@@ -41,6 +43,9 @@ void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
 const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
 /* Sectors of global loads by reuse distance, NL_PROFILE_REUSE entries. */
 const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *requests);
+/* Sectors whose first load or store in the launch was by this worker. */
+uint64_t nl_sim_requests_loaded(const nl_sim_requests *requests);
+uint64_t nl_sim_requests_stored(const nl_sim_requests *requests);
 /* Has memory run out? Then the counters are too small. */
 int nl_sim_requests_are_starved(const nl_sim_requests *requests);
 
