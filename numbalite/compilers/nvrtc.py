@@ -77,6 +77,7 @@ def _has(options, *prefixes):
 
 
 _OFAST_SINCE = (13, 0)
+_MINIMAL_SINCE = (12, 4)
 
 
 def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
@@ -199,7 +200,11 @@ def compile(source, capability) -> Image:
         return made
 
     result = None
-    if version >= precompiled.SINCE:
+    if source.is_short and version >= _MINIMAL_SINCE and "#include <" not in text:
+        result = run(text, ["--minimal"])
+        if result["status"]:  # it may need what is omitted
+            result = None
+    if result is None and version >= precompiled.SINCE:
         result = precompiled.compile(run, source, text, arguments, directories)
     if result is None or (
         result["status"] and nvrtclog.is_about_headers(result["log"], directories)

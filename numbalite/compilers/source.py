@@ -72,6 +72,10 @@ class Source(NamedTuple):
     stoppable: bool = False
     """Do threads test the flag that stops the kernel (stoppable.py)? On GPUs only."""
 
+    is_short: bool = False
+    """Is it compiled once per function, for the first result? Then NVRTC omits declarations of textures and of CUDA's
+    runtime, unless the source needs them."""
+
     @property
     def has_checks(self):
         return self.debug or self.boundscheck

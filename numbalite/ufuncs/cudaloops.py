@@ -94,6 +94,7 @@ def kernel(function, plan: Plan, options) -> Kernel:
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(typed, plan, name)
     source = builder.source(function.definition, options, [name])
+    source = source._replace(is_short=plan.kind == "small")
     size = parameter_size(plan)
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"
@@ -143,6 +144,8 @@ def _small_text(function, namespace, plan, stored):
         t = plan.loop[i].cxx
         if plan.stored[i] & BY_VALUE:
             return f"nl_ufunc::value_in<{t}>(p.operands[{i}])"
+        if stored[i] is plan.loop[i] and t != "bool":
+            return f"*p.at<const {t}>({i}, i)"  # compiles a twentieth faster than load
         return f"p.load<{stored[i].cxx}, {t}>({i}, i)"
 
     called = element.call(function, namespace, ", ".join(map(value, range(plan.nin))))

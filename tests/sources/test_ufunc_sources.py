@@ -5,9 +5,11 @@ import re
 
 import pytest
 from kit.needs import needs_nvrtc
+from kit.sample import some
 
 from numbalite import types
 from numbalite.compilers import compile_source
+from numbalite.errors import CompileError
 from numbalite.kernels.options import Options
 from numbalite.ufuncs import cudaloops, element
 
@@ -116,6 +118,30 @@ def test_elements_of_a_thread():
     assert count("f4 f4 f4", kind="strided64") == 1
     assert count("f4 f4 u1", kind="tiled") == 16
     assert count("f4 f8 f8", kind="tiled") == 4
+
+
+SHORT = ["x + y", "sin(x) * cos(y)", "x > y ? x : y", "exp(x) - tgamma(y)", "x * y * x + y"]
+
+
+@pytest.mark.parametrize("loop", ["f4 f4 f4", "f8 f8 f8", "i4 i8 i8", "f2 f2 f2", "f4 i2 f8"])
+def test_short_sources_compile_to_the_same_code(loop):
+    """NVRTC omits declarations for small kernels (--minimal), and loads need no conversion."""
+    for source in some(1, [one for one in SHORT if loop[0] != "i" or "(" not in one], loop):
+        unit = overload(loop, None, "small", source=source)[0].images.source
+        text = re.sub(r"\*p\.at<const (\w+)>\((\d), i\)", r"p.load<\1, \1>(\2, i)", unit.text)
+        assert unit.is_short and text != unit.text
+        short = compile_source(unit, ("cuda", 9, 0))
+        complete = compile_source(unit.replace(text=text, is_short=False), ("cuda", 9, 0))
+        assert short.data == complete.data
+
+
+def test_short_sources_may_use_every_declaration():
+    source = "cudaStream_t s = nullptr; return x + (s ? y : 1);"
+    unit = overload("f4 f4 f4", None, "small", source=source)[0].images.source
+    assert compile_source(unit, ("cuda", 9, 0)).lowered == {"nl_f": "nl_f"}
+    unit = overload("f4 f4 f4", None, "small", source="x + absent")[0].images.source
+    with pytest.raises(CompileError, match='identifier "absent" is undefined'):
+        compile_source(unit, ("cuda", 9, 0))
 
 
 def test_lines_are_the_users():
