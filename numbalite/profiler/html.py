@@ -17,7 +17,10 @@ MAX_GAP = 40
 MAX_PICTURES = 2
 """Of each kernel."""
 _CELL = "text-align: right; padding: 0 0.6em; white-space: nowrap"
-_SOURCE = "text-align: left; white-space: pre; font-family: monospace; padding: 0 0.6em"
+_SOURCE = (
+    "text-align: left; white-space: pre; font-family: monospace; padding: 0 0.6em; max-width: 38em; "
+    "overflow: hidden; text-overflow: ellipsis"
+)
 
 
 def of_profile(p: profile) -> str:
@@ -25,12 +28,33 @@ def of_profile(p: profile) -> str:
     kernels = p.kernels
     if not kernels:
         return f"<p>{escape(text.of_profile(p))}</p>"
-    parts = [of_kernel(kernel) for kernel in kernels.values()]
+    most = max(map(_highest_weight, kernels.values()))
+    parts = [_summary(p)] if len(kernels) > 1 else []
+    parts += [of_kernel(kernel, most) for kernel in kernels.values()]
     return "".join([*parts, f"<p><small>{escape(text.basis(p))}</small></p>"])
 
 
-def of_kernel(kernel: KernelProfile) -> str:
-    """Returns the HTML for one kernel."""
+def _summary(p):
+    title, rows, rest = text.summary_rows(p)
+    styles = (_CELL, _CELL, "padding: 0 0.6em; white-space: nowrap", "padding: 0 0.6em")
+    cells = [
+        "".join(
+            f"<td style='{style}'>{escape(cell)}</td>"
+            for style, cell in zip(styles, row, strict=True)
+        )
+        for row in rows
+    ]
+    table = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<p><b>{escape(title)}</b></p><table>{table}</table><p>{escape(rest)}</p>"
+
+
+def _highest_weight(kernel):
+    return max(map(text.weight, kernel.lines), default=0)
+
+
+def of_kernel(kernel: KernelProfile, most: float = 0) -> str:
+    """Returns the HTML for one kernel. most: the weight of the darkest line; 0: that of the
+    kernel's most expensive line."""
     count = len(kernel.launches)
     out = [
         f"<p><b>{escape(kernel.name)}</b>: {count} launch{'es' if count > 1 else ''}, for the "
@@ -38,7 +62,7 @@ def of_kernel(kernel: KernelProfile) -> str:
     ]
     seen = dict.fromkeys(tuple(text.facts(launch)) for launch in kernel.launches)
     out += [f"<p>{escape('. '.join(sentences))}.</p>" for sentences in list(seen)[:3]]
-    out.append(_table(kernel))
+    out.append(_table(kernel, most or _highest_weight(kernel)))
     out.append(_pictures(kernel))
     if kernel.advice:
         out.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in kernel.advice)}</ul>")
@@ -68,14 +92,13 @@ def _is_wasteful(line):
     return any(pictures.cost(sample) > 1.5 for sample in line.samples.values())
 
 
-def _table(kernel):
+def _table(kernel, most):
     heads = zip(*text.COLUMNS, strict=True)
     head = "".join(
         f"<th style='{_CELL}' title='{escape(meaning)}'>{escape(name)}</th>"
         for name, meaning in heads
     )
     rows = [f"<tr><th style='{_CELL}'>line</th><th style='text-align: left'>source</th>{head}</tr>"]
-    most = max((text.weight(line) for line in kernel.lines), default=0)
     for file, lines in _by_file(kernel.lines).items():
         last = 0
         for number in _shown_lines(lines):
@@ -90,7 +113,7 @@ def _table(kernel):
             shown = source.source_line(file, number)
             rows.append(
                 f"<tr{shade}><td style='{_CELL}'>{number or ''}</td>"
-                f"<td style='{_SOURCE}'>{escape(shown)}</td>{cells}</tr>"
+                f"<td style='{_SOURCE}' title='{escape(shown.strip())}'>{escape(shown)}</td>{cells}</tr>"
             )
     return f"<table>{''.join(rows)}</table>"
 

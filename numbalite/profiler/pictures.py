@@ -110,7 +110,7 @@ def sectors(line: Line, sample: Sample) -> Picture:
     first = rows[0] * LINE
     asked = len({at + b for _, at in sample.active for b in range(sample.size)})
     parts = [
-        _text(10, 18, f"{line.place}: {line.text.strip()[:70]}", size=12),
+        _text(10, 18, f"{line.place}: {_shorten(line.text, 70)}", size=12),
         _text(
             10, 36, f"{_verb(sample)} of one warp: {len(used)} sectors of 32 bytes, {_share(asked, len(used))} of their "
             f"bytes are accessed",
@@ -129,6 +129,11 @@ def sectors(line: Line, sample: Sample) -> Picture:
         84, y + 8, ((_WANTED, "accessed"), (_PARTLY, "rest of the sector"), (_FREE, "not accessed"))
     )
     return Picture(84 + 4 * (8 * (_CELL - 4) + 10) + 16, y + 30, parts)
+
+
+def _shorten(text, length):
+    text = text.strip()
+    return text if len(text) <= length else f"{text[: length - 1]}\u2026"
 
 
 def _verb(sample):
@@ -154,7 +159,7 @@ def _legend(x, y, entries):
     for color, text in entries:
         yield _box(x, y, 10, 10, color)
         yield _text(x + 14, y + 9, text, _LIGHT)
-        x += 24 + 7 * len(text)
+        x += 32 + 5.5 * len(text)
 
 
 # --- banks
@@ -162,8 +167,8 @@ def _legend(x, y, entries):
 
 def banks(line: Line, sample: Sample) -> Picture:
     """Returns one access of a warp to shared memory: a column for each of the 32 banks, with a
-    square for each requested word of 4 bytes. Words above the first one of a column have to
-    wait."""
+    square for each requested word of 4 bytes. One pass transfers 32 words, one of each bank; words
+    above the necessary number of passes have to wait."""
     columns: list = [[] for _ in range(BANKS)]
     for lane, at in sample.active:
         for byte in range(at, at + sample.size, min(BANK_BYTES, sample.size)):
@@ -175,28 +180,30 @@ def banks(line: Line, sample: Sample) -> Picture:
             else:
                 column.append((word, [lane]))
     highest = max(map(len, columns))
+    necessary = max(1, math.ceil(sum(map(len, columns)) / BANKS))
     shown = min(highest, _MAX_WORDS)
     tall = _CELL if shown <= _FEW_WORDS else _CELL // 3
     base = 52 + shown * (tall + _GAP)
     parts = [
-        _text(10, 18, f"{line.place}: {line.text.strip()[:80]}", size=12),
+        _text(10, 18, f"{line.place}: {_shorten(line.text, 80)}", size=12),
         _text(
             10,
             36,
-            f"{_verb(sample)} of one warp: up to {highest} word{'s' * (highest > 1)} of a bank",
+            f"{_verb(sample)} of one warp: up to {highest} word{'s' * (highest > 1)} of a bank, "
+            f"{necessary} without conflicts",
         ),
     ]
     for bank, column in enumerate(columns):
         x = 20 + bank * (_CELL + _GAP)
         for number, (_, lanes) in enumerate(column[:_MAX_WORDS]):
-            color = _WANTED if number == 0 else _BAD
+            color = _WANTED if number < necessary else _BAD
             title = f"lanes {', '.join(map(str, lanes))}"
             parts.append(_box(x, base - (number + 1) * (tall + _GAP), _CELL, tall, color, title))
         if not column:
             parts.append(_box(x, base - tall - _GAP, _CELL, tall, _FREE))
         parts.append(_text(x + _CELL / 2, base + 11, str(bank), _LIGHT, "middle", 9))
     parts.append(_text(20, base + 26, "bank", _LIGHT))
-    entries = ((_WANTED, "first word"), (_BAD, "waits"), (_FREE, "not used"))
+    entries = ((_WANTED, "necessary pass"), (_BAD, "waits"), (_FREE, "not used"))
     parts += _legend(70, base + 18, entries)
     return Picture(40 + BANKS * (_CELL + _GAP), base + 38, parts)
 
@@ -248,7 +255,10 @@ def roofline(launches: list) -> Picture:
         parts.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{_BAD}"><title>{escape(name)}</title></circle>'
         )
-        parts.append(_text(x + 8, label, name))
+        is_right = x > left + 0.6 * width  # the name is on the left of its point, in the picture
+        parts.append(
+            _text(x - 8 if is_right else x + 8, label, name, anchor="end" if is_right else "start")
+        )
     if not points:
         has_counts = any(launch.work is not None for launch in launches)
         why = (

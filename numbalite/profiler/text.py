@@ -159,22 +159,30 @@ def of_profile(p: profile) -> str:
     return "\n\n".join(parts)
 
 
-def summary(p: profile) -> str:
-    """Returns the kernels by their predicted time, each with its first sentence of advice."""
+def summary_rows(p: profile) -> tuple:
+    """Returns (title, rows, rest) of a table of the kernels by their predicted time. A row has the
+    kernel's share, time and name, and its first sentence of advice or ""; rest: a sentence about
+    kernels that are not in the table, or ""."""
     kernels = sorted(p.kernels.values(), key=lambda kernel: -kernel.time)
     whole = sum(kernel.time for kernel in kernels)
     rows = [
-        (f"{kernel.time / whole:.0%}", _time(kernel.time), kernel.name, *kernel.advice[:1])
+        (f"{kernel.time / whole:.0%}", _time(kernel.time), kernel.name, "".join(kernel.advice[:1]))
         for kernel in kernels
     ]
+    title = f"Kernels by predicted time on the {p.gpu.name}, with the first advice for each:"
+    more = len(rows) - MAX_KERNELS
+    return title, rows[:MAX_KERNELS], f"and {more} more kernels" if more > 0 else ""
+
+
+def summary(p: profile) -> str:
+    """Returns the kernels by their predicted time, each with its first sentence of advice."""
+    title, rows, rest = summary_rows(p)
     widths = [max(len(row[n]) for row in rows) for n in range(3)]
-    out = [f"Kernels by predicted time on the {p.gpu.name}, with the first advice for each:"]
-    for share, time, name, *advice in rows[:MAX_KERNELS]:
+    out = [title]
+    for share, time, name, advice in rows:
         start = f"{share:>{widths[0]}}  {time:>{widths[1]}}  {name:<{widths[2]}}"
-        out.append("  ".join([start, *advice]).rstrip())
-    if len(rows) > MAX_KERNELS:
-        out.append(f"and {len(rows) - MAX_KERNELS} more kernels")
-    return "\n".join(out)
+        out.append(f"{start}  {advice}".rstrip())
+    return "\n".join([*out, *filter(None, [rest])])
 
 
 def of_kernel(kernel: KernelProfile) -> str:

@@ -663,6 +663,11 @@ def test_a_profile_of_several_kernels_ends_with_those_that_take_longest():
     assert re.match(r"\d+%  .* us  gather<float> .*: 32 sectors a load request; 4 if", first)
     assert re.match(r" *\d+%  .* us  increment .*1 block for the 40 multiprocessors", second)
     assert "sect/req: sectors of 32 bytes" in repr(p)
+    page = p._repr_html_()
+    assert page.index(title) < page.index("gather&lt;float&gt;") < page.index("increment")
+    shades = [float(shade) for shade in re.findall(r"rgba\(230, 80, 40, ([\d.]+)\)", page)]
+    assert max(shades) == 0.45  # of the most expensive line of all kernels
+    assert min(shades) < 0.01
     shares = [int(row.split("%")[0]) for row in (first, second)]
     assert shares[0] > shares[1] and sum(shares) in (99, 100, 101)
 
