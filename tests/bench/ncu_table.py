@@ -1,13 +1,14 @@
 """Compares the profiler's counters and times with Nsight Compute's, for a folder of programs.
 
     python tests/bench/ncu_table.py FOLDER --record RECORDS
-    python tests/bench/ncu_table.py FOLDER --recorded RECORDS [--gpu H200] [--json FILE]
+    python tests/bench/ncu_table.py FOLDER --recorded RECORDS ... [--gpu H200] [--json FILE]
     python tests/bench/ncu_table.py FOLDER [--gpu H200] [--json FILE]
 
 Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on
 the GPU under `ncu --csv`, and on the simulator by `numbalite profile --json`. --record only runs
 ncu, and stores its output as RECORDS/NAME.csv; --recorded makes the table from these files, without
-a GPU; without either, both run. Two kernels of a program whose names differ only in a last "_1" and
+a GPU: of several folders, a later one adds its metrics to those of the launches of the first;
+without either, both run. Two kernels of a program whose names differ only in a last "_1" and
 "_2" are versions of one kernel: the table states whether the faster one was predicted.
 
 Launches are matched by the kernel's name, grid and block, in their order.
@@ -30,6 +31,9 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_{}_mem_shared_op_{}.sum"
+_BY_ADDRESS = "smsp__sass_l1tex_data_{}_mem_shared{}.sum"
+"""What follows from the addresses of instructions. The metrics of _SHARED also count passes that are
+repeated because another access occupies the data path."""
 
 
 class Counter(NamedTuple):
@@ -40,6 +44,8 @@ class Counter(NamedTuple):
     tolerance: float
     share: float
     """Of the kernels, so many must be within the tolerance."""
+    otherwise: tuple = ()
+    """The metrics that are compared if the recorded output lacks `metrics`."""
 
 
 COUNTERS = (
@@ -47,18 +53,31 @@ COUNTERS = (
     Counter("global_load_sectors", (_GLOBAL.format("sectors", "ld"),), 0.02, 0.95),
     Counter("global_store_requests", (_GLOBAL.format("requests", "st"),), 0.02, 0.95),
     Counter("global_store_sectors", (_GLOBAL.format("sectors", "st"),), 0.02, 0.95),
-    Counter("shared_load_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "ld"),), 0.02, 0.95),
-    Counter("shared_store_wavefronts", (_SHARED.format("pipe_lsu_wavefronts", "st"),), 0.02, 0.95),
+    Counter(
+        "shared_load_wavefronts",
+        (_BY_ADDRESS.format("pipe_lsu_wavefronts", "_op_ld"),),
+        0.02,
+        0.95,
+        (_SHARED.format("pipe_lsu_wavefronts", "ld"),),
+    ),
+    Counter(
+        "shared_store_wavefronts",
+        (_BY_ADDRESS.format("pipe_lsu_wavefronts", "_op_st"),),
+        0.02,
+        0.95,
+        (_SHARED.format("pipe_lsu_wavefronts", "st"),),
+    ),
     Counter("shared_load_instructions", ("smsp__inst_executed_op_shared_ld.sum",), 0.02, 0.95),
     Counter("shared_store_instructions", ("smsp__inst_executed_op_shared_st.sum",), 0.02, 0.95),
     Counter(
         "bank_conflicts",
+        (_BY_ADDRESS.format("bank_conflicts_pipe_lsu", ""),),
+        0.02,
+        0.95,
         (
             _SHARED.format("bank_conflicts_pipe_lsu", "ld"),
             _SHARED.format("bank_conflicts_pipe_lsu", "st"),
         ),
-        0.02,
-        0.95,
     ),
     Counter(
         "global_atomic_requests",
@@ -207,10 +226,12 @@ _UNITS = {"usecond": 1e3, "us": 1e3, "msecond": 1e6, "ms": 1e6, "second": 1e9, "
 def _measured_values(row, units):
     values = {}
     for counter in COUNTERS:
-        texts = {m: row[m] for m in counter.metrics if row.get(m, "n/a") not in ("", "n/a")}
-        parts = [_number(text) * _UNITS.get(units[m], 1) for m, text in texts.items()]
-        if len(parts) == len(counter.metrics):
-            values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
+        for metrics in filter(None, (counter.metrics, counter.otherwise)):
+            texts = {m: row[m] for m in metrics if row.get(m, "n/a") not in ("", "n/a")}
+            parts = [_number(text) * _UNITS.get(units[m], 1) for m, text in texts.items()]
+            if len(parts) == len(metrics):
+                values[counter.name] = sum(parts) * _SCALES.get(counter.name, 1)
+                break
     return Launch(
         name_of(row["Kernel Name"]), _sizes(row["Grid Size"]), _sizes(row["Block Size"]), values
     )
@@ -222,6 +243,17 @@ def _number(text):
 
 def _sizes(text):
     return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def merge(recordings: list) -> list:
+    """Returns the launches of the first recording with the counters of all; of a counter that
+    several have, the last."""
+    first, *others = recordings
+    for other in others:
+        pairs, _ = match(first, other)
+        for launch, same in pairs:
+            launch.values.update(same.values)
+    return first
 
 
 # --- the comparison
@@ -372,7 +404,9 @@ def main(arguments: list) -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--gpu", default="H200")
     parser.add_argument("--record", type=pathlib.Path, help="only run ncu, and store its output")
-    parser.add_argument("--recorded", type=pathlib.Path, help="a folder that --record has made")
+    parser.add_argument(
+        "--recorded", type=pathlib.Path, action="append", help="a folder that --record has made"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="store the rows in this file")
     given = parser.parse_args(arguments)
     programs = sorted(given.folder.glob("*.py"))
@@ -382,7 +416,7 @@ def main(arguments: list) -> int:
         return min(record(programs, given.record), 1)
     rows, alone, faster = [], [], []
     for path in programs:
-        expected, measured = predicted_launches(path, given.gpu), read_ncu(_ncu_text(path, given))
+        expected, measured = predicted_launches(path, given.gpu), _measured_launches(path, given)
         pairs, others = match(expected, measured)
         rows += compare(path.stem, pairs)
         alone += [(path.stem, launch) for launch in others]
@@ -395,10 +429,13 @@ def main(arguments: list) -> int:
     return 0
 
 
-def _ncu_text(path, given):
-    if given.recorded:
-        return (given.recorded / f"{path.stem}.csv").read_text()
-    return run_ncu(path)
+def _measured_launches(path, given):
+    if not given.recorded:
+        return read_ncu(run_ncu(path))
+    files = [folder / f"{path.stem}.csv" for folder in given.recorded]
+    return merge(
+        [read_ncu(file.read_text()) for file in files if file == files[0] or file.exists()]
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 from bench import ncu_table
 from bench.ncu_table import COUNTERS, Launch, Row
 
-METRICS = [metric for counter in COUNTERS for metric in counter.metrics]
+METRICS = [metric for counter in COUNTERS for metric in counter.metrics + counter.otherwise]
 HEAD = [
     "ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
     "Device", "CC", *METRICS,
@@ -59,6 +59,36 @@ def test_a_metric_that_ncu_does_not_have_is_not_compared():
     (launch,) = ncu_table.read_ncu(output_of_ncu(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
     assert launch.values["global_store_sectors"] == 4
     assert not {"dram_bytes", "global_load_sectors"} & set(launch.values)
+
+
+CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared.sum"
+ALL_CONFLICTS = [
+    f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st")
+]
+
+
+def test_conflicts_of_addresses_are_preferred_to_all_conflicts():
+    values = {CONFLICTS: "7", ALL_CONFLICTS[0]: "30", ALL_CONFLICTS[1]: "12"}
+    (launch,) = ncu_table.read_ncu(output_of_ncu(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
+    assert launch.values["bank_conflicts"] == 7
+    values[CONFLICTS] = "n/a"
+    (launch,) = ncu_table.read_ncu(output_of_ncu(("f", "(32, 1, 1)", "(4, 4, 1)", values)))
+    assert launch.values["bank_conflicts"] == 42
+
+
+def test_a_second_recording_adds_metrics_to_the_launches_of_the_first():
+    def launch(kernel, **values):
+        return Launch(kernel, (1, 1, 1), (32, 1, 1), values)
+
+    first = [launch("f", loads=1, conflicts=9), launch("f", loads=2), launch("g", loads=3)]
+    second = [launch("f", conflicts=4), launch("h", conflicts=5), launch("f", conflicts=6)]
+    merged = ncu_table.merge([first, second])
+    assert [one.kernel for one in merged] == ["f", "f", "g"]
+    assert [one.values for one in merged] == [
+        {"loads": 1, "conflicts": 4},
+        {"loads": 2, "conflicts": 6},
+        {"loads": 3},
+    ]
 
 
 def test_other_output_is_an_error():
