@@ -370,7 +370,7 @@ NUMBALITE_FUNCTION void assign(array<T, N, L> a, array<U, M, K> b) {
         if constexpr (M < N)
             assign(a[i], b);
         else if constexpr (N == 1)
-            a[i] = b[b.shape[0] == 1 ? 0 : i];
+            a[i] = T(b[b.shape[0] == 1 ? 0 : i]);
         else
             assign(a[i], b[b.shape[0] == 1 ? 0 : i]);
     }

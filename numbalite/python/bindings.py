@@ -351,6 +351,12 @@ class Bindings(Expressions):
         ):
             elements = rules.describe_type(stored.dtype), rules.describe_type(view.dtype)
             self.fail(target, "{} cannot be stored into {}".format(*elements))
+        if is_complex(stored.dtype) and not is_complex(view.dtype):
+            self.fail(
+                target,
+                f"elements of type {stored.dtype} do not fit into elements of type {view.dtype}",
+                "x.real of an array x is its real part.",
+            )
 
 
 def _is_stored_as_number(t):

@@ -7,7 +7,7 @@ from operator import floordiv, mod
 
 import numpy as np
 import pytest
-from kit.sample import VARIABLE
+from kit.sample import VARIABLE, some
 
 from numbalite import cuda, jit, njit, vectorize
 from numbalite.errors import TranslationError
@@ -75,6 +75,25 @@ def test_a_tuple_is_stored_into_a_slice(same, rng, dtype):
 
     with pytest.raises(ValueError, match="different size"):
         wrong[1, 1](np.zeros(3))
+
+
+DTYPES = "?bBhHiIlLefdFD"
+
+
+@pytest.mark.parametrize("target", DTYPES)
+def test_arrays_of_every_dtype_are_stored_into_a_slice(same, rng, target):
+    @cuda.jit
+    def store(a, b):
+        a[:] = b
+
+    a = np.zeros(3, target)
+    for source in some(3, DTYPES, of=f"stored {target}"):
+        b = np.array([rng.randrange(2), rng.randrange(99), 5]).astype(source)
+        if b.dtype.kind == "c" and a.dtype.kind != "c":
+            with pytest.raises(TranslationError, match=f"{b.dtype} do not fit into .* {a.dtype}"):
+                store[1, 1](a, b)
+        else:
+            same(store, a, b)
 
 
 def test_lambdas_in_one_line():
