@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from numbalite.profiler.reconcile import KINDS, Places
+from numbalite.profiler.reconcile import KINDS, Places, elected_lines
 
 if TYPE_CHECKING:
     from numbalite.profiler.machinecode import MachineCode
@@ -69,9 +69,10 @@ _EVIDENCE = (*KINDS, "global_atomic", "shared_atomic")
 
 def _evidence(code, lines, places):
     """Yields (requests of a line, active lanes, {block: number of the line's accesses in it}) for each line and kind of
-    access, and for barriers. The active lanes of accesses with a predicate are unknown: -1."""
+    access, and for barriers. The active lanes of accesses with a predicate are unknown: -1. An atomic operation that
+    the compiler lets one thread of the active ones execute has the lanes that reach it in the source."""
     accesses: dict = {}
-    guarded = set()
+    guarded, elected = set(), elected_lines(code, places)
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
             kind = "barrier" if instruction.name == "BAR" else instruction.kind
@@ -89,6 +90,9 @@ def _evidence(code, lines, places):
         elif line is not None and kind in _EVIDENCE:
             is_unknown = (key, kind) in guarded or not line.requests
             lanes = -1 if is_unknown else line.active_lanes
+            if kind == "global_atomic" and key in elected:
+                requests = line.as_written["global_atomic_requests"]
+                lanes = line.as_written["global_atomic_lanes"] / requests if requests else -1
             yield getattr(line, f"{kind}_requests"), lanes, blocks
 
 
@@ -195,13 +199,21 @@ def instructions(code: MachineCode, counts: list, kind: str) -> float:
 
 def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -> float:
     """Returns the mean number of active threads of an instruction. A block whose lanes were not counted has as many
-    as the counted ones before and after it. threads: of a block of the launch."""
+    as the counted ones before and after it, up to the next branch that threads may take differently. threads: of a
+    block of the launch."""
     full = threads / -(-threads // 32)
     sizes = [
         len(block.instructions) * count for block, count in zip(code.blocks, counts, strict=True)
     ]
-    before, after = _filled(lanes, full), _filled(lanes[::-1], full)[::-1]
-    active = (min(full, max(pair)) for pair in zip(before, after, strict=True))
+    splits = [_may_split(block) for block in code.blocks]
+    entry = splits.index(True) + 1 if True in splits else len(splits)  # all threads execute these
+    lanes = [full] * entry + lanes[entry:]
+    near = _known_lanes(lanes, splits, None)
+    far = _known_lanes(lanes, [False] * len(splits), full)
+    active = [
+        min(full, max((count for count in pair if count is not None), default=max(others)))
+        for pair, others in zip(near, far, strict=True)
+    ]
     total = sum(sizes)
     return (
         sum(size * lanes for size, lanes in zip(sizes, active, strict=True)) / total
@@ -210,12 +222,24 @@ def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -
     )
 
 
-def _filled(lanes, full):
-    """Returns the lanes of blocks, where they are unknown those of the last block before that has some."""
-    found = []
-    for active in lanes:
-        is_unknown = active is None or active < 0
-        found.append((found[-1] if found else full) if is_unknown else active)
+def _may_split(block):
+    last = block.instructions[-1]
+    return bool(last.guard) and last.name in ("BRA", "EXIT")
+
+
+def _known_lanes(lanes, splits, default):
+    """Returns (lanes of the last known block, of the next known block) for each block; `default` if the threads may have
+    split in between. splits: may they, after each block?"""
+    before = _filled(lanes, splits, default)
+    return zip(before, _filled(lanes[::-1], splits[-2::-1], default)[::-1], strict=True)
+
+
+def _filled(lanes, splits, default):
+    found: list = []
+    for number, active in enumerate(lanes):
+        if active is None or active < 0:
+            active = found[-1] if number and not splits[number - 1] else default
+        found.append(active)
     return found
 
 

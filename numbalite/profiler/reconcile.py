@@ -93,15 +93,19 @@ def reconcile(lines, code: MachineCode, warps: int) -> None:
         _count_lanes(line)
 
 
-def _combine_atomics(lines, code):
-    """Atomic operations that all threads of a warp make on one address: the compiler reduces the values of a warp, and one
-    thread, elected by UFLO, updates the address."""
-    places = Places(lines)
-    elected = {
+def elected_lines(code, places) -> set:
+    """Returns the keys of the lines at which the machine code elects one of the active threads."""
+    return {
         places.find(instruction.frames)
         for instruction in code.instructions
         if instruction.name in ("UFLO", "FLO")
     }
+
+
+def _combine_atomics(lines, code):
+    """Atomic operations that all threads of a warp make on one address: the compiler reduces the values of a warp, and one
+    thread, elected by UFLO, updates the address."""
+    elected = elected_lines(code, Places(lines))
     for line in lines:
         if line.key in elected and line.global_atomic_requests and not line.shared_atomic_requests:
             line.global_atomic_lanes = line.global_atomic_sectors = line.global_atomic_requests

@@ -154,7 +154,9 @@ def test_unrolled_loops_with_exits_and_calls_are_counted(iterations):
     assert counts == [iterations / 3] * 3 + [warps, 0, warps, warps]
     assert lanes == [20] * 3 + [None] * 4
     assert execution.active_threads(code, counts, lanes, 32) == pytest.approx(
-        (20 * 2 * iterations + 32 * 4 * warps) / (2 * iterations + 4 * warps)
+        # all threads execute the first block
+        (32 * 2 * iterations / 3 + 20 * 4 * iterations / 3 + 32 * 4 * warps)
+        / (2 * iterations + 4 * warps)
     )
     assert {i.name for i in code.instructions} == {"FMUL", "BRA", "CALL", "EXIT", "RET"}
 
@@ -229,6 +231,40 @@ def test_atomics_that_the_compiler_reduces_in_a_warp_are_one_a_warp():
     assert elected.atomic_serialisation == 1
     assert (elected.global_atomic_passes, elected.global_atomic_lanes) == (7, 7)
     assert (plain.global_atomic_passes, plain.atomic_passes) == (200, 200)
+
+
+SPLIT = """
+.text.f:
+	//## File "user.cu", line 1
+        /*0000*/                   LDG.E R2, desc[UR6][R2.64] ;
+        /*0010*/                   FADD R2, R2, R2 ;
+        /*0020*/               @P0 EXIT ;
+	//## File "user.cu", line 2
+        /*0030*/                   FADD R2, R2, R2 ;
+        /*0040*/               @P1 BRA `(.L_x_1) ;
+        /*0050*/                   FADD R2, R2, R2 ;
+.L_x_1:
+        /*0060*/                   VOTEU.ANY UR4, UPT, PT ;
+        /*0070*/                   UFLO.U32 UR4, UR4 ;
+        /*0080*/               @P0 REDG.E.ADD.STRONG.GPU desc[UR6][R2.64], R5 ;
+        /*0090*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize("reach", [1, 7, 32])
+def test_threads_before_a_branch_are_not_those_after_it(reach):
+    load = line_of(1, global_load_requests=9, requests=9, lanes=9 * 32)
+    atomic = line_of(
+        2, global_atomic_requests=9, global_atomic_lanes=9 * reach, requests=9, lanes=9 * reach
+    )
+    code = machinecode.parse(SPLIT, "f")
+    reconcile.reconcile([load, atomic], code, warps=9)
+    counts, lanes = execution.counts(code, [load, atomic], 9)
+    assert counts == [9] * 4
+    assert lanes == [32, None, None, reach]
+    # the block between the branches has no evidence: as many as the larger of its neighbours
+    expected = (3 * 32 + 2 * 32 + 1 * reach + 4 * reach) / 10
+    assert execution.active_threads(code, counts, lanes, 256) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n", [1, 5, 1000])
