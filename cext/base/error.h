@@ -31,19 +31,18 @@ typedef struct nl_error {
     nl_fault fault;  /* set only with NL_ERR_KERNEL */
 } nl_error;
 
-/* Sets kind and text (printf format, truncated to fit) and returns -1, for use as `return
- * nl_error_set(err, NL_ERR_VALUE, "...", ...);`. */
+/* Sets the kind and the text of an error (printf format, truncated to fit) and returns -1, for use
+ * as `return nl_error_set(err, NL_ERR_VALUE, "...", ...);`. */
 int nl_error_set(nl_error *err, nl_error_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Makes an NL_ERR_KERNEL error from err->fault, which the caller must have filled. Returns -1. */
 int nl_error_fault(nl_error *err);
 
-/* Makes an NL_ERR_MEMORY error for a request of `size` bytes. Returns -1. */
+/* Sets *err to an NL_ERR_MEMORY error for a request of `size` bytes. Returns -1. */
 int nl_error_no_memory(nl_error *err, size_t size);
 
-/* Inserts "prefix: " before the text, for callers that can add details (the kernel, the
- * parameter). */
+/* Inserts "prefix: " before the error's text: a caller adds the kernel or the parameter. */
 void nl_error_prefix(nl_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

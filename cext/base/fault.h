@@ -1,5 +1,5 @@
-/* base/fault: an error in a kernel, as data. The code that detects it fills the fields;
- * nl_fault_sentence formats the message from them. */
+/* base/fault: a struct that describes an error in a kernel. The code that detects the error fills
+ * the struct; nl_fault_sentence formats the message. */
 #ifndef NL_BASE_FAULT_H
 #define NL_BASE_FAULT_H
 
@@ -48,20 +48,21 @@ typedef struct nl_fault_element {
 } nl_fault_element;
 
 typedef struct nl_fault {
-    /* the check that finds this error (driver/checks.h), or NL_FAULT_ASSERT; 0: none of them */
+    /* the check of driver/checks.h that finds this error, or NL_FAULT_ASSERT, or 0 for other
+     * errors */
     uint32_t kind;
     nl_fault_head head;
     char kernel[NL_FAULT_KERNEL]; /* "" if unknown */
     nl_fault_side at, other;      /* `other`: the second thread of a race */
     nl_fault_element element;
     uint64_t address, size; /* of the access */
-    uint64_t others;        /* how many more errors were found in the launch */
-    unsigned places;        /* the number of different source locations of all of them */
-    int is_shuffled;        /* `seed` determined the order of blocks and threads */
+    uint64_t others;        /* number of further errors of the launch */
+    unsigned places;        /* number of source locations of these errors */
+    int is_shuffled;        /* `seed` determined the order of threads */
     uint64_t seed;
-    char schedule[NL_FAULT_SCHEDULE]; /* the schedule that causes the error; "": the default one */
+    char schedule[NL_FAULT_SCHEDULE]; /* schedule that causes the error; "": default */
     int is_timeout;                   /* the kernel was stopped by a time limit */
-    int is_exact;                     /* found by the exact race search */
+    int is_exact;                     /* whether the exact race search found this race */
     /* source line of the launch, as "lesson.py, line 20"; "": unknown */
     char launch[NL_FAULT_LAUNCH];
     char what[NL_FAULT_WHAT]; /* for example "writes out[127], but out has 100 elements" */
@@ -74,7 +75,8 @@ void nl_fault_format(nl_fault *fault, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Sets the source position. file NULL: unknown. */
 void nl_fault_locate(nl_fault_side *side, const char *file, int line);
-/* Sets the location in a toolkit header that the source line calls. file NULL: none. */
+/* Sets the location of the error in a toolkit header that the source line calls, or none if `file`
+ * is NULL. */
 void nl_fault_locate_header(nl_fault_side *side, const char *file, int line);
 /* Sets the array's name to the last component of `name`, as "tile" for "ns::tile". */
 void nl_fault_name(nl_fault_element *element, const char *name);

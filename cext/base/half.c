@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-/* Cuts the 53-bit significand to 11 bits (fewer for subnormals, whose exponent is at least -14) and
- * rounds to nearest even by the bits that were cut off. A carry increases the exponent field, up to
- * infinity. */
+/* Truncates the 53-bit significand to 11 bits (fewer for subnormals, whose exponent is at least
+ * -14), then rounds to nearest even according to the removed bits. A carry of the rounding
+ * increments the exponent field; the result may be infinity. */
 uint16_t nl_half_from_double(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -24,8 +24,7 @@ uint16_t nl_half_from_double(double value) {
     uint64_t half_way = 1ULL << (cut - 1);
     if (rest > half_way || (rest == half_way && (kept & 1)))
         kept++;
-    /* for normal numbers `kept` contains the implicit bit (1 << 10), which adds 1 to the exponent
-     * field */
+    /* for normal numbers, the implicit bit (1 << 10) of `kept` adds 1 to the exponent field */
     uint64_t field = exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10;
     return (uint16_t)(sign | (field + kept));
 }
@@ -49,7 +48,7 @@ uint16_t nl_half_bfloat16_from_double(double value) {
     if (value != value)
         return (uint16_t)(bits >> 16 | 0x40);
     /* If the float is not exact, use the float rounded towards zero with its last bit set (round to
-     * odd). Then the second rounding cannot see a false tie. */
+     * odd). Then the second rounding, to bfloat16, cannot mistake an inexact value for a tie. */
     if (f != value)
         bits = (bits - (__builtin_fabs(f) > __builtin_fabs(value))) | 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Converts a double to half precision with one rounding, to nearest even. Results above the largest
- * half are infinity. */
+/* Converts a double to half precision with one rounding, to nearest even. A value that rounds above
+ * the largest half becomes infinity. */
 uint16_t nl_half_from_double(double value);
 double nl_half_to_double(uint16_t half);
 /* Converts a double to bfloat16, the upper half of a float's bits, with one rounding to nearest

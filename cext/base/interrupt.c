@@ -1,4 +1,4 @@
-/* base/interrupt: calls the functions that py/interrupt has registered. */
+/* base/interrupt: calls the interrupt functions that py/interrupt has registered. */
 #include "base/interrupt.h"
 
 #include "base/lock.h"

@@ -8,23 +8,24 @@
 #define NL_INTERRUPT_NS UINT64_C(50000000) /* between two polls */
 
 typedef struct nl_interrupt {
-    int (*is_possible)(void); /* can waits of the calling thread be interrupted? Must be fast */
+    /* Returns whether waits of the calling thread can be interrupted. Must be fast. */
+    int (*is_possible)(void);
     /* Returns whether the current wait must end. May run Python code, so it is called without any
      * lock of this library. */
     int (*is_requested)(void);
-    /* Returns whether an exception of a signal handler is stored that was not raised yet. Must be
-     * fast. */
+    /* Returns whether a signal handler has raised an exception that is still to be reported. Must
+     * be fast. */
     int (*is_pending)(void);
-    void (*report)(const char *text); /* text: what has been stopped because of the interrupt */
+    void (*report)(const char *text); /* `text` names the work that the interrupt stopped */
 } nl_interrupt;
 
 void nl_interrupt_open(const nl_interrupt *how); /* `how` must stay valid */
-/* Returns whether the calling thread must poll for interrupts while it waits. `own`: the number of
- * locks that it releases before it polls. */
+/* Returns whether the calling thread must poll for interrupts while it waits. `own` is the number
+ * of locks that the thread releases before it polls. */
 int nl_interrupt_is_possible(int own);
 int nl_interrupt_is_requested(void);
 /* Returns whether an interrupt has ended an earlier wait of the call that this thread executes.
- * Then the call fails, and must not wait again while it cleans up. */
+ * If so, the call fails, and must not wait again while it cleans up. */
 int nl_interrupt_is_pending(void);
 void nl_interrupt_report(const char *text);
 

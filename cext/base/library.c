@@ -1,12 +1,13 @@
-/* base/library: writes the bytes to an anonymous file and opens it with dlopen. dlopen identifies
- * libraries by path, and file descriptor numbers are reused, so each load uses a different spelling
- * of the path.
+/* base/library: writes the bytes of a shared object to an anonymous file and opens it with dlopen.
+ * dlopen identifies libraries by path, and file descriptor numbers are reused, so each load uses a
+ * different spelling of the path.
  *
- * Debuggers open that path too, for the debug information: when dlopen notifies them, and when they
- * attach to a running process. So the path has the same meaning in every process
+ * Debuggers also open that path to read debug information, both when dlopen notifies them and when
+ * they attach to a running process. So the path has the same meaning in every process
  * ("/proc/123/fd/..."), and the file of an image with debug information stays open while the image
- * is loaded. Files of other images are closed after loading. Their descriptor numbers are high, so
- * that the path will hardly refer to a pipe later, which would block a debugger. */
+ * is loaded. Files of other images are closed after loading. The files have high descriptor
+ * numbers, so that such a path is unlikely to refer to a pipe later: opening a pipe would block a
+ * debugger. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -36,9 +37,9 @@ static int write_all(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* Makes a unique path such as "/proc/123/fd/././/7": the bits of a counter, as "./" and ".//". The
- * counter starts with its own address, because a second copy of this code in the process (as in the
- * tests) has another counter. */
+/* Makes a unique path such as "/proc/123/fd/././/7", in which "./" and ".//" encode the bits of a
+ * counter. The counter starts with its own address, because a second copy of this code in the
+ * process (as in the tests) has another counter. */
 static void spell_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());
@@ -48,8 +49,8 @@ static void spell_path(char *path, size_t size, int file) {
     snprintf(path + length, size - length, "%d", file);
 }
 
-/* The open files with the library of each. Their number is limited, so that the process does not
- * run out of file descriptors. */
+/* List of the open files and their libraries. The list has a maximum length, so that the process
+ * does not run out of file descriptors. */
 enum { MAX_KEPT = 200 };
 typedef struct kept_file {
     void *library;
@@ -65,7 +66,8 @@ static int has_debug_information(const void *bytes, size_t size) {
     return memmem(bytes, size, name, sizeof name) != NULL;
 }
 
-/* Keeps `file` open. If this fails, closes it; a debugger may then find no debug information. */
+/* Keeps `file` open. If the list is full or memory runs out, closes the file; a debugger may then
+ * find no debug information. */
 static void keep_open(void *library, int file) {
     kept_file *k = malloc(sizeof *k);
     nl_mutex_lock(&lock);
@@ -98,8 +100,8 @@ static void close_extracted(const void *library) {
     free(k);
 }
 
-/* Moves the file to a high descriptor number, which other code hardly uses. Returns the old number
- * if that fails. */
+/* Moves the file to a high descriptor number, which other code hardly uses. Returns the old
+ * descriptor number if the file cannot be moved. */
 static int move_up(int file) {
     int high = fcntl(file, F_DUPFD_CLOEXEC, 768);
     if (high < 0)
@@ -130,8 +132,8 @@ static void *open_anonymous(const void *bytes, size_t size) {
     return library;
 }
 
-/* Loads from a file in a temporary directory. Used if there is no /proc, or if execution from it is
- * not permitted. */
+/* Loads the library from a file in a temporary directory. This is used if /proc is missing or does
+ * not permit execution. */
 static void *open_temporary(const void *bytes, size_t size) {
     char directory[300], path[340];
     snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* Loads it as dlopen does and returns a handle for dlsym and nl_library_close. Each load has its
- * own variables, even if the same bytes are loaded several times. Returns NULL on an error;
- * dlerror() may return the reason. */
+/* Loads the shared object as dlopen does and returns a handle for dlsym and nl_library_close. Each
+ * loaded copy has its own variables, even if the same bytes are loaded several times. Returns NULL
+ * on an error; dlerror() may return the reason. */
 void *nl_library_open(const void *bytes, size_t size);
 void nl_library_close(void *library); /* accepts NULL */
 

@@ -51,8 +51,8 @@ void nl_thread_join(nl_thread t) {
 static nl_mutex fork_lock = NL_MUTEX_INIT;
 static void (*children[MAX_CHILDREN])(void);
 
-/* Runs in the forked child, in which this is the only thread. Another thread of the parent may have
- * held the lock, so it is initialised anew. */
+/* Runs in a forked child, in its only thread. Initialises the lock again, because another thread of
+ * the parent may have held the lock. */
 static void after_fork(void) {
     nl_mutex_init(&fork_lock);
     for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i)

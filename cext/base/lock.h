@@ -67,12 +67,13 @@ void nl_thread_join(nl_thread t);
 static inline void nl_thread_detach(nl_thread t) {
     pthread_detach(t);
 }
-/* Blocks the signals of the set in the calling thread, a thread of this library: other threads
- * receive them. */
+/* Blocks the signals of the set in the calling thread, which belongs to this library, so that other
+ * threads receive these signals. */
 static inline void nl_thread_block_signals(const sigset_t *set) {
     pthread_sigmask(SIG_BLOCK, set, NULL);
 }
-/* Call before and after starting such a thread, which inherits the signal mask. */
+/* Call these functions before and after starting a thread of this library: a new thread inherits
+ * the signal mask. */
 static inline void nl_thread_swap_signals(const sigset_t *set, sigset_t *before) {
     pthread_sigmask(SIG_SETMASK, set, before);
 }
@@ -90,7 +91,8 @@ static inline void nl_thread_signal(nl_thread t, int number) {
 static inline void nl_thread_yield(void) {
     sched_yield();
 }
-/* Call between two polls of a variable that another thread is about to change. */
+/* Pauses briefly; call it between two polls of a variable that another thread is about to
+ * change. */
 static inline void nl_thread_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -136,7 +138,7 @@ static inline uint32_t nl_atomic_load32(const uint32_t *p) {
 static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
-/* Relaxed: for counters and flags that order no other accesses. */
+/* These atomics are relaxed: use them for counters and flags that order no other accesses. */
 static inline uint32_t nl_atomic_load32_relaxed(const uint32_t *p) {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
@@ -148,8 +150,8 @@ static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) 
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* For caches that several threads may fill: a reader gets the old or the new pointer, and with the
- * new pointer it sees everything written before that pointer was stored. */
+/* Publishes a pointer in a cache that several threads may fill. A reader that loads the new pointer
+ * also sees everything written before the pointer was stored. */
 static inline void *nl_atomic_load_pointer(void *const *p) {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }

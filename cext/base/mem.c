@@ -7,7 +7,7 @@
 #include "base/lock.h"
 
 static uint64_t live, seen;
-static uint64_t fuse; /* the value of `seen` at which a request fails; 0: none */
+static uint64_t fuse; /* the value of `seen` at which a request fails, or 0 */
 
 /* Counts a request. Returns whether it must fail. */
 static int blows(void) {

@@ -1,5 +1,5 @@
-/* base/print: formats into a buffer before writing, because an invalid argument of the format may
- * cause a trap, which must not happen while stdout is locked. */
+/* base/print: formats into a buffer before writing. An invalid argument of the format may cause a
+ * trap, which must not happen while stdout is locked. */
 #include "base/print.h"
 
 #include <stdio.h>

@@ -4,8 +4,8 @@
 
 #include <stdarg.h>
 
-/* Writes to stdout without flushing it. Returns the length of the text, or the result of vsnprintf
- * if the format is invalid. */
+/* Writes formatted text to stdout without flushing stdout. Returns the length of the text, or the
+ * result of vsnprintf if the format is invalid. */
 int nl_print(const char *format, va_list arguments);
 
 #endif

@@ -10,9 +10,9 @@ typedef struct nl_text {
     int is_cut; /* the text was truncated */
 } nl_text;
 
-/* Starts an empty text in the buffer `buffer` of `size` bytes. */
+/* Begins an empty text in `buffer`, which has `size` bytes. */
 nl_text nl_text_in(char *buffer, size_t size);
-/* Appends formatted text, truncated to fit. */
+/* Appends formatted text, truncated to fit into the buffer. */
 void nl_text_add(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,9 +1,9 @@
-/* base/threads: a list of jobs that threads may join, under one lock. A thread that finds no job
- * polls the counter `offers` for a while, without the lock, and then sleeps. The owner of a job
- * waits only for threads that have joined it, because waking a thread can take longer than the
- * work.
+/* base/threads: the jobs that threads may join form a list, protected by one lock. A thread that
+ * finds no job polls the counter `offers` for a while, without the lock, and then sleeps. The owner
+ * of a job waits only for threads that have joined it, because waking a thread can take longer than
+ * the work.
  *
- * Signals are blocked in these threads, except those for faults of the thread itself: jobs run
+ * Signals are blocked in pool threads, except signals for faults of the thread itself: jobs run
  * compiled code that may fault. Stacks have the default size. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
@@ -19,10 +19,10 @@ enum { MAX_THREADS = 4096 };
 static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond offered = NL_COND_INIT, left = NL_COND_INIT;
 static nl_threads_job *jobs; /* jobs that may be joined */
-static uint64_t offers;      /* changed with the lock held; polled without it */
+static uint64_t offers;      /* changed with the lock held, polled without the lock */
 static unsigned threads, busy, asleep;
 
-/* The threads do not exist in a forked child. */
+/* Resets the pool in a forked child, in which the pool's threads do not exist. */
 static void after_fork(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&offered);
@@ -58,7 +58,7 @@ static uint64_t join_lock_held(nl_threads_job *job) {
     nl_mutex_lock(&lock);
     busy--;
     if (nl_atomic_sub(&job->joined, 1) == 1)
-        nl_cond_broadcast(&left); /* `job` may no longer exist after the lock is released */
+        nl_cond_broadcast(&left); /* `job` may be freed as soon as the lock is released */
     return polls;
 }
 
@@ -91,8 +91,8 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* Starts threads until `count` are idle or there are `most`. A new thread inherits the signal mask
- * of the thread that starts it. */
+/* Starts pool threads until `count` threads are idle or the pool has `most` threads. A new thread
+ * inherits the signal mask of the thread that starts it. */
 static void start_lock_held(unsigned count, unsigned most) {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t blocked, before;

@@ -1,27 +1,27 @@
 /* core/bounce: copies between pageable host memory and the device through page-locked memory, with
  * several threads. The copy is cut into chunks, and the page-locked memory is a ring of slots:
- * chunk k uses slot k % slot_count. The aim is to keep the bus busy. The driver runs one call at a
- * time, so one thread at a time calls it: a thread that has something to submit and finds the flag
+ * chunk k uses slot k % slot_count. The design keeps the bus busy. The driver runs one call at a
+ * time, so one thread at a time calls it: a thread with chunks to submit that finds the flag
  * `asking` clear.
  *
- * To the device: the parts of a call form one sequence of chunks. Each thread claims the next
- * chunk, copies it into its slot and continues; it waits only if its slot still holds an earlier
- * chunk. Each copy costs the bus a few microseconds, so neighbouring full slots are submitted as
- * one copy. The copies run on the caller's stream, and this code does not wait for their end. The
- * bus reads data slowly from another processor's cache, so slots are written with non-temporal
- * stores. Large copies use normal stores: their sources are in memory, and non-temporal stores
- * would overload the memory.
+ * For a copy to the device, the parts of a call form one sequence of chunks. Each thread claims the
+ * next chunk, copies it into its slot and continues; the thread waits only if the slot still holds
+ * an earlier chunk. Each driver copy costs the bus a few microseconds, so neighbouring full slots
+ * are submitted as one copy. The copies run on the caller's stream, and this code does not wait for
+ * their completion. The bus reads data slowly from another processor's cache, so slots are written
+ * with non-temporal stores. Large copies use normal stores: their sources are in memory, not in a
+ * cache, and non-temporal stores would overload the memory.
  *
- * To the host: the thread that holds `asking` submits copies into all free slots, on a private
- * stream, and records which ones are complete; all threads empty complete slots. The kernel clears
- * untouched host pages on first use, which is slower than the copy. So such a copy uses more
- * threads, and each thread populates a page while the chunks of that page are being copied: a slot
- * that stays full while its page is cleared keeps the bus waiting (with 16 threads that all waited
- * so, 34 GB/s instead of 43).
+ * For a copy to the host, the thread that holds `asking` submits copies into all free slots, on a
+ * private stream, and records which copies are complete; all threads empty complete slots. Linux
+ * clears an untouched host page on first use, which is slower than the copy. So a copy into
+ * untouched pages uses more threads, and each thread populates a page while the chunks of that page
+ * are being copied. Otherwise the slots stay full while pages are cleared, and the bus waits (with
+ * 16 threads: 34 GB/s instead of 43).
  *
- * The ring is a block of the page-locked pool. The events and the stream are kept between copies.
- * One copy at a time uses them; a concurrent copy does not wait but returns 0, because the first
- * copy may have to wait for its stream. */
+ * The ring is a block of the page-locked pool. The events and the stream are reused by later
+ * copies. One copy at a time uses the ring; a concurrent copy does not wait but returns 0, because
+ * the first copy may have to wait for its stream. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -54,21 +54,21 @@
 #define MAX_SLOTS 256
 #define HUGE_PAGE ((size_t)2 << 20)
 #define POPULATE_WRITE \
-    23 /* MADV_POPULATE_WRITE (Linux 5.14); older kernels return an error, which is ignored */
+    23 /* MADV_POPULATE_WRITE of Linux 5.14; an older Linux returns an error, which is ignored */
 
 static uint64_t threads_to_device = 8, threads_to_host = 8, threads_to_new = 16;
 static uint64_t largest_chunk = (uint64_t)2 << 20;
 static uint64_t ring_size = (uint64_t)32 << 20, largest_group = (uint64_t)2 << 20;
 static uint64_t least = (uint64_t)1 << 20, shared = (uint64_t)1 << 20, polls = 1000, always;
 
-static struct { /* used by the copy that holds `taken` */
+static struct { /* used only by the copy that has set `taken` */
     nl_device *device;
     uint64_t generation;
     CUevent events[MAX_SLOTS];
     int count;
     CUevent last; /* recorded after all earlier copies to the device, if `sent` */
     CUstream stream;
-    int sent, received; /* whether a copy in that direction was made with these events */
+    int sent, received; /* whether a copy to the device, or to the host, has used these events */
 } marks;
 
 static size_t smaller(size_t a, size_t b) {
@@ -135,10 +135,10 @@ int nl_bounce_is_locked(const void *host) {
            (a.type == CU_MEMORYTYPE_HOST || a.type == CU_MEMORYTYPE_UNIFIED);
 }
 
-/* Copies with non-temporal stores: the destination is not read into the cache before it is
- * overwritten. Used where the destination is not read soon. Large results in pages that were
- * touched before need half the processor time. Do not use it for pages that were just cleared,
- * because these pages are in the CPU's cache. */
+/* Copies with non-temporal stores, so that the destination is not read into the cache before it is
+ * overwritten. Use this function if the destination is not read soon: large results in pages that
+ * were touched before need half the processor time. Do not use this function for pages that were
+ * just cleared, because these pages are in the CPU's cache. */
 static void copy_past_caches(char *to, const char *from, size_t size) {
 #if defined(__x86_64__)
     size_t head = (size_t)(-(uintptr_t)to & 63);
@@ -209,9 +209,9 @@ static int open_marks(nl_device *dev, uint64_t events, nl_error *err) {
 }
 
 static nl_mutex lock = NL_MUTEX_INIT;
-static int taken; /* a copy uses the ring, the events and the stream */
+static int taken; /* 1 while a copy uses the ring, the events and the stream */
 
-/* The thread of the copy that set `taken` does not exist in a forked child. */
+/* Clears `taken` in a forked child, in which the thread that set `taken` does not exist. */
 static void after_fork(void) {
     nl_mutex_init(&lock);
     taken = 0;
@@ -258,8 +258,8 @@ static int count_members(uint64_t setting, uint64_t chunks) {
 }
 
 /* Runs own(data) in this thread and others(data) in up to members - 1 pool threads. A pool thread
- * that is still busy when own() returns does not run, so own() must complete all work that no other
- * thread has claimed. */
+ * that has not started when own() returns does not run others(data), so own() must complete all
+ * work that no other thread has claimed. */
 static void share(int members, void (*own)(void *), void (*others)(void *), void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
@@ -284,10 +284,10 @@ static void touch_some(void *job) {
         (void)madvise(r->memory + k * HUGE_PAGE, HUGE_PAGE, POPULATE_WRITE);
 }
 
-/* Takes the ring from the page-locked pool. All copies use the same size, so that the same block is
- * reused. Before a new block is page-locked, all threads populate its pages, because locking
- * populates them one by one in one thread. Returns NULL if no block is available; the caller must
- * then copy without the ring. */
+/* Takes a block for the ring from the page-locked pool. All copies request the same size, so that
+ * the same block is reused. Before a new block is page-locked, all threads populate its pages,
+ * because page-locking would populate them in one thread. Returns NULL if no block is available;
+ * the caller must then copy without the ring. */
 static nl_host_block *acquire_ring(nl_device *dev, int members) {
     nl_host_block *block = NULL;
     nl_error ignored;
@@ -312,7 +312,7 @@ typedef struct sending {
     CUstream stream;
     const nl_bounce_part *parts;
     int count, past_caches;
-    uint64_t first[NL_BOUNCE_PARTS + 1]; /* first chunk of each part, and the total */
+    uint64_t first[NL_BOUNCE_PARTS + 1]; /* first chunk of each part, then the number of chunks */
     size_t total, chunk;
     uint64_t slot_count, chunks; /* of all parts */
     uint64_t group;              /* minimum number of full slots per copy */
@@ -321,9 +321,9 @@ typedef struct sending {
     uint64_t filled[MAX_SLOTS]; /* 1 + the chunk in the slot */
     /* asking: a thread calls the driver; asked: number of chunks submitted to the stream */
     uint64_t asking, asked;
-    int mark[MAX_SLOTS]; /* index of the event recorded after the copy from the slot */
+    int mark[MAX_SLOTS]; /* index of the event that is recorded after the copy from the slot */
     uint64_t failed;
-    nl_error error; /* the error of the first thread that failed */
+    nl_error error; /* error of the first thread that failed to send */
 } sending;
 
 static void fail_to_send(sending *s, const nl_error *err) {
@@ -372,9 +372,9 @@ static int submit_copy(sending *s, uint64_t count, nl_error *err) {
 }
 
 /* Submits full slots to the stream, if no other thread is doing so. The submitting thread checks
- * again after it clears `asking`. Two threads that fill slots at the same time may each miss the
- * other's slot and return. Such a slot is submitted by the next thread that fills a slot or waits,
- * or by send_shared after all threads have returned. */
+ * again after it clears `asking`. Two threads that fill slots at the same time may both return
+ * without submitting, because each may miss the other's slot. A missed slot is submitted by the
+ * next thread that fills a slot or waits, or by send_shared after all threads have returned. */
 static void submit_sends(sending *s) {
     uint64_t count;
     nl_error err;
@@ -420,8 +420,8 @@ static void send_some_held(sending *s) {
     }
 }
 
-/* The waits here are not interruptible (nl_wait_hold): send_shared has already waited for the
- * stream, where the ring is reused within one copy. */
+/* The waits in this function are not interruptible (nl_wait_hold). If the ring is reused within one
+ * copy, send_shared has already waited for the stream. */
 static void send_some(void *job) {
     nl_wait_hold();
     send_some_held(job);
@@ -445,9 +445,9 @@ static void cut(sending *s) {
     s->group = smaller(bytes / s->chunk, s->slot_count / 4);
 }
 
-/* Waits for the previous copy to the device, whose ring is then free: a second ring costs more than
- * this wait. If the ring has fewer slots than there are chunks, waits for the earlier work of the
- * stream too, because otherwise the threads would poll for it. */
+/* Waits for the previous copy to the device, so that its ring can be reused: a second ring costs
+ * more time than this wait. If the ring has fewer slots than there are chunks, also waits for the
+ * earlier work of the stream, because otherwise the threads would poll while that work runs. */
 static int prepare_stream(sending *s, nl_error *err) {
     if (marks.sent && NL_CU(err, EventSynchronize, marks.last) < 0)
         return -1;
@@ -501,19 +501,21 @@ typedef struct receiving {
     CUdeviceptr there;
     char *here, *ring;
     size_t size, chunk;
-    size_t shift;    /* how much smaller the first chunk is */
+    size_t shift;    /* difference between `chunk` and the size of the first chunk */
     int is_new;      /* the host pages are untouched */
     CUstream before; /* the caller's stream: its earlier work must complete first */
-    /* is_ready: stop populating pages ahead; cleared: number of pages claimed for that */
+    /* is_ready: threads stop populating pages ahead; cleared: number of pages claimed for
+     * populating */
     uint64_t is_ready, cleared;
     uint64_t slot_count, chunks;
     uint64_t asking; /* 1 while a thread calls the driver */
     uint64_t asked;  /* number of chunks whose copies were submitted to the driver */
-    /* arrived: complete chunks; taken: chunks, or untouched pages, that threads have claimed */
+    /* arrived: number of complete chunks; taken: number of claimed chunks, or of claimed untouched
+     * pages */
     uint64_t arrived, taken;
-    uint64_t free[MAX_SLOTS]; /* how many times the slot has been emptied */
+    uint64_t free[MAX_SLOTS]; /* number of times that the slot was emptied */
     uint64_t failed;
-    nl_error error; /* the error of the first thread that failed */
+    nl_error error; /* error of the first thread that failed to receive */
 } receiving;
 
 static size_t begin_of_chunk(const receiving *r, uint64_t k) {
@@ -540,7 +542,7 @@ static int is_free(const receiving *r, uint64_t k) {
 }
 
 /* Submits copies into all free slots and updates `arrived`, the number of complete chunks. With
- * `wait`, waits for at least one chunk if one is in flight. */
+ * `wait`, waits for at least one chunk if the copy of any chunk is in progress. */
 static int submit_receives(receiving *r, int wait, nl_error *err) {
     uint64_t arrived = r->arrived;
     while (r->asked < r->chunks && is_free(r, r->asked))
@@ -560,8 +562,9 @@ static int submit_receives(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* Calls submit_receives unless another thread is in it; with `wait`, yields in that case. The waits
- * are not interruptible: the earlier work of the stream has already been waited for. */
+/* Calls submit_receives unless another thread is executing submit_receives; with `wait`, yields the
+ * processor in that case. The waits are not interruptible, because receive_shared has already
+ * waited for the earlier work of the stream. */
 static void receive_if_free(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
@@ -597,7 +600,8 @@ static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, ui
     return *first < r->chunks;
 }
 
-/* Populates the pages of the chunks [first, end). Where madvise fails, the copies populate them. */
+/* Populates the pages of the chunks [first, end). If madvise fails, the copies into the pages
+ * populate them. */
 static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
     uintptr_t from = (uintptr_t)r->here + begin_of_chunk(r, first);
     uintptr_t to = (uintptr_t)r->here + begin_of_chunk(r, end - 1) + size_of_chunk(r, end - 1);
@@ -606,7 +610,7 @@ static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
         (void)madvise((void *)from, (to - from) & ~(uintptr_t)4095, POPULATE_WRITE);
 }
 
-/* Populates the next huge page. Returns 0 if no page is left, or if `is_ready` is set. */
+/* Populates the next huge page. Returns 0 if no untouched page is left, or if `is_ready` is set. */
 static int clear_next(receiving *r) {
     uint64_t first, end;
     if (nl_atomic_load(&r->is_ready) ||
@@ -647,7 +651,7 @@ static void clear_ahead(receiving *r, int *members) {
  * first chunks while the others populate pages. */
 static void submit_first_chunks(void *job) {
     receiving *r = job;
-    nl_error ignored; /* receive_some finds the error again */
+    nl_error ignored; /* ignored here, because receive_some finds the error again */
     if (nl_device_bind(r->device, &ignored) == 0)
         receive_if_free(r, 0);
     nl_atomic_store(&r->is_ready, 1);
@@ -688,8 +692,8 @@ static void receive_some(void *job) {
     }
 }
 
-/* Returns whether the pages are untouched, judged by the first page, the last page and one in the
- * middle. */
+/* Returns whether the destination's pages are untouched; checks only the first page, the last page
+ * and a middle page. */
 static int is_new(const receiving *r) {
     for (int i = 0; i < 3; i++) {
         unsigned char resident = 1;
@@ -721,8 +725,9 @@ static int cut_for_host(receiving *r) {
     return count_members(threads, r->chunks);
 }
 
-/* Waits for the stream first. So no thread polls for its earlier work, and the ring of an earlier
- * copy to the device on that stream is free again. (Creating a second ring costs 3 ms.) */
+/* Waits for the stream first. After that wait, no thread polls for the stream's earlier work, and
+ * the ring of an earlier copy to the device on that stream is free again. (Creating a second ring
+ * costs 3 ms.) */
 static int receive_shared(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;

@@ -3,27 +3,27 @@
  *
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
  * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. New work on
- * streams that are ordered with stream 0 runs after this use. Work on a non-blocking stream does
- * not, so nl_buffer_use makes it wait for an event on stream 0, the device's fence, until one query
- * has found the fence complete. Tickets count allocations: a fence recorded when `allocated` was n
- * covers the first n of them; `settled` is the number of allocations that are certainly complete.
- * An upload that may not be complete has a ticket, too: until the process has used a non-blocking
- * stream, a copy of pageable memory is not waited for.
+ * streams that are ordered with stream 0 runs after this use. Work on a non-blocking stream is not
+ * ordered with stream 0, so nl_buffer_use makes the non-blocking stream wait for an event on stream
+ * 0, the device's fence, until a query has found the fence complete. Tickets count allocations: a
+ * fence recorded when `allocated` was n covers the first n of them; `settled` is the number of
+ * allocations that are certainly complete. An upload that may not be complete also has a ticket:
+ * until the process has used a non-blocking stream, no thread waits for a copy of pageable memory.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory that was used
  * on one of these streams may be used on the other only after an operation on stream 0 that runs
  * between the two uses. This operation, the join, costs two driver calls in total, for any number
  * of waiting blocks. Blocks used on non-blocking streams wait until the device has been idle.
- * Blocks of both kinds accumulate until enough of them wait for a join, or for a wait for the
- * device, to be worth its time; until then, new memory is allocated instead.
+ * Blocks of both kinds accumulate until their number or size is worth the time of a join or of a
+ * wait for the device; until then, new memory is allocated instead.
  *
  * A launch that returns before its work is done needs memory for one stream only. That memory is
  * allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: with
  * the rules above, launches on several streams would wait for each other at each join.
  *
- * Freeing is in stream order too. A buffer used on foreign streams is freed after the whole device
- * is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver relies on
- * the caller.) */
+ * Memory is also freed in stream order. A buffer used on foreign streams is freed after the whole
+ * device is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver
+ * relies on the caller.) */
 #include "core/buffer.h"
 
 #include <stdio.h>
@@ -125,7 +125,7 @@ static void mark(nl_buffer *buffer, uint64_t user) {
 }
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
-    if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will use it */
+    if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will use the buffer */
         nl_buffer_retain(buffer);
         int noted = nl_capture_keep_alive(stream, buffer, err);
         if (noted != 1)
@@ -172,13 +172,13 @@ void nl_buffer_forget_users(nl_buffer *buffer) {
 
 /* ---- the cache ---- */
 
-/* waiting blocks with this many bytes, or this number of them, are worth a join or a wait */
+/* minimum bytes, or minimum number, of waiting blocks for a join or a wait */
 #define CROWD_BYTES ((size_t)64 << 20)
 #define CROWD_BLOCKS 64
 
-/* Makes stream 0 wait for all earlier work of the streams ordered with it; later work of those
- * streams waits for stream 0. If this fails (a stream is being captured), the freed blocks stay in
- * the list of waiting ones. */
+/* Makes stream 0 wait for all earlier work of the streams that are ordered with it; later work of
+ * these streams waits for stream 0. If the join fails (a stream is being captured), the freed
+ * blocks stay in the list of waiting blocks. */
 static void join_streams(nl_device *dev) {
     nl_error ignored;
     uint64_t stamp = nl_pool_stamp(&dev->cache);
@@ -224,7 +224,8 @@ static void release_memory(nl_buffer *buffer) {
     }
 }
 
-/* Frees the oldest ready blocks. No work uses them, or only work that stream 0 waits for. */
+/* Frees the oldest ready blocks. Returns a ready block, which no work uses except work that stream
+ * 0 waits for. */
 static void evict(nl_device *dev, size_t keep) {
     for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
@@ -242,7 +243,7 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
     return NL_CU0(err, CtxSynchronize) < 0 ? -1 : NL_CU(err, MemPoolTrimTo, dev->pool, keep);
 }
 
-/* Frees all blocks, also blocks that wait for streams, because the driver frees in stream order or
+/* Frees all cached blocks, also those that wait for streams: the driver frees in stream order or
  * waits. */
 static void empty(nl_device *dev) {
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
@@ -270,8 +271,8 @@ static CUresult allocate(size_t size, const nl_buffer *buffer, CUdeviceptr *addr
     return nl_cu.MemAlloc(address, size);
 }
 
-/* Before it fails with out of memory, returns all cached memory, of the cache and of the driver's
- * pool, to the system and allocates again. */
+/* If memory runs out, returns all cached memory, of the cache and of the driver's pool, to the
+ * system and allocates once more. */
 static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer *buffer,
                                     CUdeviceptr *address) {
     nl_error problem;
@@ -280,7 +281,7 @@ static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer
     return allocate(size, buffer, address);
 }
 
-/* Formats the pool's limit for a message, or "" if there is none. */
+/* Formats the pool's limit for a message; "" if the pool has no limit. */
 static void format_limit(size_t limit, char *text, size_t size) {
     text[0] = '\0';
     if (limit != SIZE_MAX)
@@ -304,8 +305,8 @@ static int refuse(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     return -1;
 }
 
-/* Takes a block from the cache. If none is ready and enough blocks wait for streams, waits for the
- * device or joins the streams, and tries again. */
+/* Takes a block from the cache. If no block is ready and enough blocks wait for streams, waits for
+ * the device or joins the streams, and tries again. */
 static nl_buffer *reuse_or_wait(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
     nl_buffer *buffer = reuse_cached(dev, size, capacity);
@@ -446,8 +447,8 @@ static void free_memory(nl_buffer *buffer) {
 }
 
 /* The driver's pool returns memory to the system only when the process synchronizes. Without this
- * function, a program that frees much memory without synchronizing would leave none for another
- * library. */
+ * function, a program that frees much memory without synchronizing would leave no memory for
+ * another library. */
 static void trim_driver_pool(nl_device *dev) {
     if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||
         nl_capture_is_any_active() ||
@@ -459,7 +460,7 @@ static void trim_driver_pool(nl_device *dev) {
                          "cuMemPoolTrimTo");
 }
 
-/* Frees the oldest cached blocks until this one fits, and caches it. */
+/* Frees the oldest cached blocks until the buffer fits into the cache, and caches the buffer. */
 static int keep_instead(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
@@ -508,7 +509,7 @@ void nl_buffer_destroy(nl_buffer *dropped) {
     if (dropped == NULL)
         return;
     if (dropped->ordered != NULL && nl_capture_is_any_active()) {
-        /* The release may be postponed until the stream no longer exists. */
+        /* The release may be postponed to a time when the stream no longer exists. */
         dropped->ordered = NULL;
         nl_buffer_expose(dropped);
     }

@@ -5,7 +5,7 @@
  * a driver call. A buffer records the kinds of streams that have used it: only the default stream,
  * streams ordered with it, or other streams. Accordingly its memory can be reused immediately,
  * after the default stream has joined the ordered streams, or after the device has been idle. So no
- * memory is reused while work uses it, and releasing a buffer for the cache does not wait. */
+ * memory is reused while work uses it, and the release of a buffer to the cache does not wait. */
 #ifndef NL_CORE_BUFFER_H
 #define NL_CORE_BUFFER_H
 
@@ -15,9 +15,9 @@ typedef struct nl_buffer nl_buffer;
 typedef void (*nl_buffer_finalizer)(void *owner);
 
 enum {                        /* which streams besides the default stream have used it */
-       NL_BUFFER_JOINED = 1,  /* streams ordered with the legacy default stream */
+       NL_BUFFER_JOINED = 1,  /* used on streams ordered with the legacy default stream */
        NL_BUFFER_FOREIGN = 2, /* other streams, or unknown ones */
-       NL_BUFFER_NOTED = 4,   /* no stream yet, but a graph contains its address */
+       NL_BUFFER_NOTED = 4,   /* used on no stream yet, but a graph contains the buffer's address */
 };
 
 struct nl_buffer {
@@ -41,10 +41,11 @@ struct nl_buffer {
 int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
-/* Allocates memory for work on one explicit stream only, in the order of that stream: neither does
- * the stream wait for others, nor do they wait for it. The memory does not need nl_buffer_use, and
- * is freed in the order of the stream, which must exist until the last reference is released.
- * Without the driver's pool, like nl_buffer_alloc followed by nl_buffer_use. */
+/* Allocates memory for work on one explicit stream only, in the order of that stream: the stream
+ * does not wait for other streams, and no stream waits for it. The memory does not need
+ * nl_buffer_use, and is freed in the order of the stream, which must exist until the last reference
+ * is released. Without the driver's pool, this function is the same as nl_buffer_alloc followed by
+ * nl_buffer_use. */
 int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
                             nl_buffer **out, nl_error *err);
 /* Takes a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
@@ -56,28 +57,28 @@ int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_f
                    void *owner, nl_buffer **out, nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
 void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
-/* nl_buffer_release in two steps. nl_buffer_drop releases a reference without driver calls and
- * finalizers; if these are needed, it returns the buffer, which the caller must pass to
- * nl_buffer_destroy. Both accept NULL. */
+/* The two steps of nl_buffer_release. nl_buffer_drop releases a reference without driver calls and
+ * finalizers. If driver calls or a finalizer are needed, nl_buffer_drop returns the buffer, which
+ * the caller must pass to nl_buffer_destroy. Both accept NULL. */
 nl_buffer *nl_buffer_drop(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
-/* Call before work on `stream` accesses the buffer. `blocking`: the stream is ordered with the
- * legacy default stream. For other streams, makes the stream wait for the allocation of the buffer;
- * the host waits only if the stream is being captured. */
+/* Call nl_buffer_use before work on `stream` accesses the buffer. `blocking`: the stream is ordered
+ * with the legacy default stream. For other streams, makes the stream wait for the allocation of
+ * the buffer; the host waits only if the stream is being captured. */
 static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
         return 0;
     return nl_buffer_use_on_other_stream(buffer, stream, blocking, err);
 }
 /* Records that an upload on the default stream may not be complete: the next use of any buffer on a
- * stream that is not ordered with the default stream waits for it. */
+ * stream that is not ordered with the default stream waits for the upload. */
 void nl_buffer_record_upload(nl_device *dev);
-/* Records that the address was passed to code that may use it on any stream. */
+/* Records that the buffer's address was passed to code that may use the buffer on any stream. */
 void nl_buffer_expose(nl_buffer *buffer);
-/* Records that a graph will use the address. The owner of the graph keeps the buffer alive; the
- * buffer must not be moved. */
+/* Records that a graph will use the buffer's address. The owner of the graph keeps the buffer
+ * alive; the buffer must not be moved. */
 void nl_buffer_fix(nl_buffer *buffer);
 /* Records that all work that used the buffer is complete. */
 void nl_buffer_forget_users(nl_buffer *buffer);
@@ -85,10 +86,11 @@ void nl_buffer_forget_users(nl_buffer *buffer);
 /* Returns cached memory to the system until at most `keep` bytes are cached. Waits for the
  * device. */
 int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
-/* Frees all cached memory at the end of the process, so that leak checkers find none. Does not
- * wait, because a kernel may run forever, and calls no finalizers. */
+/* Frees all cached memory at the end of the process, so that leak checkers find none. This function
+ * does not wait, because a kernel may run forever, and calls no finalizers. */
 void nl_buffer_exit(void);
-/* An allocator of another library, for every device: fills *out with a wrapped buffer. NULL:
+/* Allocation function of another library, used for every device: sets *out to a buffer that wraps
+ * the library's memory. NULL:
  * none. */
 typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 void nl_buffer_set_allocator(nl_buffer_allocator allocator);

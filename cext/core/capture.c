@@ -1,6 +1,6 @@
-/* core/capture: the list of active captures, searched only while there is at least one. The
- * driver's capture id of a stream identifies its capture, so that streams that joined a capture
- * through an event are found too. */
+/* core/capture: the list of active captures, searched only while there is at least one. A capture
+ * is identified by the driver's capture id of a stream, so that streams that joined a capture
+ * through an event are also found. */
 #include "core/capture.h"
 
 #include <string.h>

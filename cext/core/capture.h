@@ -1,8 +1,9 @@
 /* core/capture: active stream captures of all threads, and the objects that they use.
  *
- * Captures use relaxed mode: work on streams outside the capture runs normally. But the default
- * stream must not be used while a stream that is ordered with it is captured. So during a capture,
- * memory is allocated without the driver's pool, and releases of all objects are postponed. */
+ * Captures use relaxed mode: work on streams outside the capture runs normally. However, the
+ * default stream must not be used while a stream that is ordered with the default stream is
+ * captured. Therefore, during a capture, memory is allocated without the driver's pool, and
+ * releases of all objects are postponed. */
 #ifndef NL_CORE_CAPTURE_H
 #define NL_CORE_CAPTURE_H
 
@@ -31,20 +32,22 @@ static inline int nl_capture_is_any_active(void) {
 }
 
 /* Call nl_capture_open before the driver begins a capture: from then on no memory is freed on the
- * default stream. Call nl_capture_close after the capture; the caller must then execute the
- * postponed releases. */
+ * default stream. Call nl_capture_close after the capture, and then execute the postponed
+ * releases. */
 void nl_capture_open(void);
 void nl_capture_close(void);
-/* Call between open and close, in the thread that captures: reads the stream's capture id and adds
- * the capture to the list. Returns -1 if the driver call fails. */
+/* Reads the stream's capture id and adds the capture to the list. Call this function between
+ * nl_capture_open and nl_capture_close, in the thread that captures. Returns -1 if the driver call
+ * fails. */
 int nl_capture_enter(nl_capture *capture, CUstream stream, nl_error *err);
 /* Removes the capture from the list: no more objects are recorded, and `owner` is no longer used.
- * Returns 1 for the first call, then 0. */
+ * Returns 1 when called for the first time, later 0. */
 int nl_capture_leave(nl_capture *capture);
 int nl_capture_is_going(const nl_capture *capture);
 
-/* The calling thread is using a stream that another library captures. Then no device memory is
- * allocated, because the graph does not own it and would use it after its release. */
+/* Records whether the calling thread is using a stream that another library captures. While it
+ * does, no device memory is allocated, because the graph does not own that memory and would use it
+ * after its release. */
 extern NL_THREAD_LOCAL int nl_capture_is_foreign;
 /* Between nl_capture_relax and nl_capture_restore, this thread may make calls that are not allowed
  * during a capture, such as a wait for work outside it. `mode` receives the thread's previous mode.
@@ -57,17 +60,17 @@ void nl_capture_restore(int mode);
 unsigned long long nl_capture_of(CUstream stream);
 /* Returns whether this library is capturing the stream. */
 int nl_capture_has(CUstream stream);
-/* Returns the owner of that capture after calling `retain` for it; NULL if there is none. */
+/* Returns the owner of the stream's capture, after calling retain(owner); NULL if there is none. */
 void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 /* Returns whether this library is capturing a stream of the device, in any thread. */
 int nl_capture_is_on(const void *device);
-/* Returns whether the calling thread has an active capture. */
+/* Returns whether the calling thread is capturing a stream. */
 int nl_capture_is_in_thread(void);
 /* Returns the stream that the calling thread captures, which is used for work without an explicit
  * stream; NULL if there is none. */
 CUstream nl_capture_stream(void);
-/* Records that work on `stream` uses the object. Returns 1 if it was added, 2 if it was recorded
- * before, 0 if the stream is not being captured, -1 on an error. */
+/* Records that work on `stream` uses the object. Returns 1 if the object was added, 2 if it was
+ * recorded before, 0 if the stream is not being captured, -1 on an error. */
 int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err);
 
 #endif

@@ -16,10 +16,10 @@
 #define EXPORTS_REFUSED UINT64_MAX /* a value of nl_device.exports during a reset */
 
 static nl_mutex lock = NL_MUTEX_INIT;   /* protects opening and retaining */
-static nl_mutex resets = NL_MUTEX_INIT; /* one reset at a time; acquired before `lock` */
+static nl_mutex resets = NL_MUTEX_INIT; /* held during a reset; acquired before `lock` */
 static char wanted_kind[8] = "auto";
 static int wanted_sim_devices = 1;
-static uint64_t first_device; /* of threads that have not selected one */
+static uint64_t first_device; /* device of threads that have not selected one */
 static char fallback_reason[sizeof((nl_error *)0)->text];
 static int (*opener)(const char *kind, nl_error *err);
 
@@ -28,20 +28,22 @@ static uint64_t ready[MAX_DEVICES];     /* the context is retained */
 static uint64_t resetting[MAX_DEVICES]; /* the device is being reset or closed */
 static int device_count;
 static uint64_t opened, opening, forked;
-static uint64_t abandoned; /* the process ends, and a kernel may run forever */
+static uint64_t abandoned; /* 1 if a kernel may run forever while the process ends */
 
 static nl_mutex postponed_lock = NL_MUTEX_INIT;
-/* list of the releases that callbacks have postponed; the next thread that waits executes them */
+/* list of the releases that callbacks have postponed; the next thread that waits executes these
+ * releases */
 static nl_postponed *postponed;
 
 uint64_t nl_device_epoch;
 
 static NL_THREAD_LOCAL struct {
-    nl_device *bound; /* its context is current, if `epoch` equals nl_device_epoch */
+    nl_device *bound; /* device whose context is current, if `epoch` equals nl_device_epoch */
     uint64_t epoch;
     uint64_t uses; /* see nl_device_uses */
     int selected;  /* ordinal + 1; 0: none selected */
-    /* then `bound` is NULL, so that every use of a device calls bind_anew, which fails */
+    /* 1 in a callback; `bound` is then NULL, so that every use of a device calls bind_anew, which
+     * fails */
     int in_callback;
     nl_postponed *postponed; /* releases that this callback must not execute */
 } here;
@@ -131,8 +133,8 @@ static int open_lock_held(nl_error *err) {
     return 0;
 }
 
-/* The opener runs Python code, so it is called without the lock. If several threads open at the
- * same time, the thread that has opened the driver calls the opener again afterwards. */
+/* The opener runs Python code, so the opener is called without the lock. If several threads open at
+ * the same time, the thread that has opened the driver calls the opener again afterwards. */
 const char *nl_device_open(nl_error *err) {
     if (refuse_forked(err) < 0)
         return NULL;
@@ -225,7 +227,7 @@ static int read_limits(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Lets the other devices access the memory of the pool. Called while the pool is empty: changing a
+/* Lets the device's peers access the memory of the pool. Called while the pool is empty: changing a
  * pool's access rights makes copies and kernels fail that use its memory at that time. */
 static void grant_peer_access(nl_device *dev) {
     nl_error ignored;
@@ -303,7 +305,7 @@ static int refuse_resetting(const nl_device *dev, nl_error *err) {
                         dev->ordinal);
 }
 
-/* During a reset, calls of other threads fail. They cannot wait: the caller may hold the
+/* During a reset, calls of other threads fail. These calls cannot wait: the caller may hold the
  * interpreter's lock, and the reset waits for callbacks that need that lock. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
@@ -371,8 +373,8 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return bind(dev, &ignored) == 0;
 }
 
-/* A lost context runs no more work and fails again. Another error may be temporary, so the wait is
- * tried twice. */
+/* A lost context runs no more work and fails again. An error other than a lost context may be
+ * temporary, so the wait is tried twice. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_stamp(&dev->cache);
     if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
@@ -380,7 +382,8 @@ int nl_device_wait_for_release(nl_device *dev) {
     CUresult status = nl_cu.CtxSynchronize();
     if (status != CUDA_SUCCESS && status != NL_STATUS_FAILED)
         status = nl_cu.CtxSynchronize();
-    if (status == NL_STATUS_FAILED) /* the next wait reports the failed assert */
+    /* the status is ignored, because the next wait reports the failed assert */
+    if (status == NL_STATUS_FAILED)
         status = CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
         nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
@@ -423,7 +426,7 @@ void nl_device_release_postponed(void) {
     nl_atomic_store_entry(&postponed, NULL);
     nl_mutex_unlock(&postponed_lock);
     for (nl_postponed *next; p != NULL; p = next) {
-        next = p->next; /* p is part of the object that is released */
+        next = p->next; /* p is a member of the object that is released and freed */
         p->release(p->thing);
     }
 }
@@ -619,11 +622,12 @@ int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
     return status;
 }
 
-/* Resets the state that was lost with the context. */
+/* Resets the device's state that was lost with its context. */
 static void forget_contents(nl_device *dev) {
     nl_wait_count_reset();
     uint64_t bit = UINT64_C(1) << dev->ordinal;
-    for (int i = 0; i < device_count; i++) /* the other devices must enable peer access again */
+    /* after a reset, the other devices must enable peer access again */
+    for (int i = 0; i < device_count; i++)
         if (i != dev->ordinal) {
             nl_atomic_store(&devices[i].visits, nl_atomic_load(&devices[i].visits) & ~bit);
             nl_atomic_store(&devices[i].peers, nl_atomic_load(&devices[i].peers) & ~bit);
@@ -646,7 +650,8 @@ static int refuse_exports(nl_device *dev) {
     return nl_atomic_swap_if(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
-/* From here on, calls of other threads for this device fail. No memory is exported. */
+/* Sets `resetting`: from now on, calls of other threads for this device fail. No memory is
+ * exported. */
 static void begin_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 1);
     nl_atomic_store(&ready[dev->ordinal], 0);
@@ -658,9 +663,9 @@ static void end_reset(nl_device *dev) {
     nl_atomic_store(&resetting[dev->ordinal], 0);
 }
 
-/* Releasing and retaining again makes the driver destroy the old context, even one with a fault,
- * unless another library holds it. The generation increases first: from then on, other threads find
- * that their objects are invalid and do not free them. */
+/* If the context is released and retained again, the driver destroys the old context, even after a
+ * fault, unless another library holds it. Before that, the generation is increased, so that other
+ * threads find that their objects are invalid and do not free them. */
 static int reset(nl_device *dev, nl_error *err) {
     if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
@@ -683,7 +688,7 @@ static int reset(nl_device *dev, nl_error *err) {
     return status;
 }
 
-/* Returns whether another library holds the context, after this one has released it. */
+/* Returns whether another library holds the context after this library has released it. */
 static int is_held(const nl_device *dev) {
     unsigned flags = 0;
     int active = 0;
@@ -696,7 +701,7 @@ static int is_held(const nl_device *dev) {
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
     if (!refuse_exports(dev))
-        return 0; /* the same result as if another library held the context */
+        return 0; /* treated as if another library held the context */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
         nl_atomic_store(&ready[dev->ordinal], 1); /* nothing has changed */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* A complex number is aligned like one of its parts, as in NumPy and in complex<T> of this
- * project's headers. */
+/* A complex number is aligned like its real part, as in NumPy and in complex<T> of this project's
+ * headers. */
 static const struct {
     const char *name;
     uint8_t size, align;

@@ -1,5 +1,5 @@
-/* core/dtype: element types. The codes are small and stable, because argument matching compares
- * them. */
+/* core/dtype: element types. The codes of element types are small and stable, because argument
+ * matching compares them. */
 #ifndef NL_CORE_DTYPE_H
 #define NL_CORE_DTYPE_H
 
@@ -33,8 +33,8 @@ size_t nl_dtype_align(nl_dtype dtype);     /* bytes; complex: of one part */
 const char *nl_dtype_name(nl_dtype dtype); /* NumPy's name */
 /* Returns the dtype of a NumPy name ("float32"); "" is NL_OPAQUE; -1 for an unknown name. */
 int nl_dtype_from_name(const char *name);
-/* Returns the dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; NL_OPAQUE if there
- * is none. */
+/* Returns the dtype of NumPy's kind letter ('b', 'i', 'u', 'f', 'c') and size; returns NL_OPAQUE if
+ * no dtype has that kind and size. */
 nl_dtype nl_dtype_from_kind(char kind, int64_t size);
 
 #endif

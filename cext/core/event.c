@@ -1,5 +1,5 @@
-/* core/event: events, with the driver's handles. After a device reset, events made before it are
- * invalid: using them is an error, and destroying them frees only host memory. */
+/* core/event: events, with the driver's handles. Events made before a device reset are invalid
+ * after it: their use is an error, and destroying them frees only host memory. */
 #include "core/event.h"
 
 #include "base/mem.h"
@@ -71,7 +71,7 @@ int nl_event_synchronize(nl_event *event, nl_error *err) {
 }
 
 /* The waiting stream may belong to another device than the event. The event's device is not bound
- * here, because a default stream means the one of the thread's current device. */
+ * here, because a default stream is that of the thread's current device. */
 int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
     if (nl_device_alive(event->device, event->generation, err) < 0)
         return -1;

@@ -1,4 +1,4 @@
-/* core/event: events: positions in the work of a stream. */
+/* core/event: CUDA events, each of which marks a position in the work of a stream. */
 #ifndef NL_CORE_EVENT_H
 #define NL_CORE_EVENT_H
 

@@ -1,5 +1,5 @@
 /* core/fill: fills a strided region with copies of one element. If memset cannot write the element,
- * each copy doubles the filled range by repeating it. */
+ * copies within the region double the filled range repeatedly. */
 #include "core/plan.h"
 #include "core/transfer.h"
 
@@ -67,8 +67,8 @@ static int fill_run(const nl_plan *p, const void *element, int64_t itemsize, nl_
     return 0;
 }
 
-/* Fills along the axes, innermost first, by doubling: each copy repeats everything that is already
- * filled. */
+/* Fills along the axes, innermost first, by doubling: each copy repeats the whole range that is
+ * already filled. */
 static int fill_axes(const nl_plan *p, nl_error *err) {
     for (int i = p->rank - 1; i >= 0; --i) {
         nl_plan part = *p;

@@ -24,7 +24,7 @@ int nl_gemm_has(int type, int result) {
 }
 
 static int call(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
-    /* Aligned like cuBLAS's complex numbers, which it loads as a whole. */
+    /* Has the alignment of cuBLAS's complex numbers, which cuBLAS loads with one instruction. */
     static const struct {
         _Alignas(16) double twice[2];
         _Alignas(8) float single[2];

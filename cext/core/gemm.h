@@ -6,15 +6,17 @@
 #include "core/dtype.h"
 #include "core/handle.h"
 
-/* One matrix, or several at equal distances. Element (i, j) is at index i + j * lead, if transposed
- * at i * lead + j. `step`: elements from one matrix to the next, 0 to use the same matrix again. */
+/* A matrix, or a batch of matrices with a constant stride. Element (i, j) of a matrix has the index
+ * i + j * lead, or i * lead + j if the matrix is transposed. `step` is the stride between matrices
+ * in elements; with 0, all products use the same matrix. */
 typedef struct nl_gemm_matrix {
     CUdeviceptr address;
     int64_t lead, step;
     int transposed;
 } nl_gemm_matrix;
 
-/* c = a b, with shapes (m, n) = (m, k) (k, n), `count` times. c must not be transposed. */
+/* Computes `count` matrix products c = a b, with shapes (m, n) = (m, k) (k, n). c must not be
+ * transposed. */
 typedef struct nl_gemm {
     int type, result; /* cudaDataType of a and b, and of c */
     int64_t m, n, k, count;
@@ -26,8 +28,8 @@ int nl_gemm_type(nl_dtype dtype);
 /* Returns whether products of `type` with results of type `result` are supported. Sums are computed
  * in the precision of the result; for 16-bit results in float. */
 int nl_gemm_has(int type, int result);
-/* Runs in stream order. The device must be bound and the library open. Call without the
- * interpreter's lock, unless nl_handle_is_ready. */
+/* Runs in stream order. The device must be bound and the library open. Call this function without
+ * the interpreter's lock, unless nl_handle_is_ready returns 1. */
 int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_workspace *workspace,
                 nl_error *err);
 

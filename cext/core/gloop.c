@@ -1,6 +1,6 @@
-/* core/gloop: the arithmetic of one gufunc call. Each operand has an order of its dimensions: the
+/* core/gloop: the arithmetic of one gufunc call. An operand's dimensions are ordered: first the
  * loop dimensions, outermost first, then the core dimensions. `axes` maps this order to axes of the
- * array, so that the axes= argument needs no other code. */
+ * array, so that the axes= argument of a gufunc needs no other code. */
 #include "core/gloop.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
     return 0;
 }
 
-/* Marks an optional core dimension as missing, for all operands that have it. */
+/* Marks an optional core dimension as missing in all operands whose signature contains it. */
 static void drop(nl_gloop *loop, int place) {
     const nl_gcore *c = loop->core;
     loop->missing[place] = 1;
@@ -219,8 +219,8 @@ static int64_t loop_stride(const nl_gloop *loop, const nl_goperand *o, int k) {
 }
 
 /* Compares two loop dimensions by the absolute strides of the operands `from` to `to`; the first
- * operand with two different nonzero strides decides. Returns 1 if `a` is the outer one, -1 if `b`
- * is, 0 if no operand decides. */
+ * operand whose two strides are nonzero and differ decides. Returns 1 if `a` is the outer one, -1
+ * if `b` is, 0 if no operand decides. */
 static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
     int step = from <= to ? 1 : -1;
     for (int i = from; i != to + step; i += step) {
@@ -234,8 +234,8 @@ static int compare(const nl_gloop *loop, int a, int b, int from, int to) {
     return 0;
 }
 
-/* Sorts the loop dimensions by stride, outermost first. Dimensions without a decision keep their
- * order. */
+/* Sorts the loop dimensions by stride, outermost first. Dimensions that no operand's strides order
+ * keep their order. */
 static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) {
     for (int k = 0; k < loop->ndim; k++) {
         int j = k;
@@ -290,7 +290,8 @@ void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *s
 
 /* ---- the kernel's view ---- */
 
-/* Returns whether dimension `outer` continues dimension `inner` without a gap in every operand. */
+/* Returns whether, in every operand, dimension `outer` continues dimension `inner` without a
+ * gap. */
 static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
     for (int i = 0; i < operands; i++)
         if (p->strides[i][outer] != p->strides[i][inner] * p->shape[inner])

@@ -14,9 +14,10 @@
 /* The parsed signature, as "(m,n),(n,p)->(m,p)"; numbalite/ufuncs/gusignature.py parses it. */
 typedef struct nl_gcore {
     int nin, nout;
-    uint32_t written;                    /* bit i: the function writes to input i */
-    int count;                           /* number of different core dimensions */
-    int64_t fixed[NL_GU_MAX_DIMENSIONS]; /* fixed size, or -1 if it varies */
+    uint32_t written; /* bit i: the function writes to input i */
+    int count;        /* number of different core dimensions */
+    /* fixed size of a core dimension, or -1 if the size varies */
+    int64_t fixed[NL_GU_MAX_DIMENSIONS];
     uint8_t optional[NL_GU_MAX_DIMENSIONS];
     uint8_t ndim[NL_GU_MAX_OPERANDS];                  /* number of core dimensions, inputs first */
     uint8_t place[NL_GU_MAX_OPERANDS][NL_GU_MAX_CORE]; /* index of each core dimension */
@@ -30,16 +31,16 @@ static inline int nl_gcore_writes(const nl_gcore *core, int i) {
 
 typedef struct nl_goperand {
     int given;       /* 0: an output to be allocated; `array` is not set yet */
-    int core;        /* core dimensions that the array has, the last ones in its order */
+    int core;        /* number of core dimensions that the array has, always its last ones */
     nl_layout array; /* the operand's layout */
-    /* its order: loop dimensions, then core dimensions -> axis of `array` */
+    /* axis of `array` for each loop dimension, then for each core dimension */
     int axes[NL_MAX_DIMS];
 } nl_goperand;
 
 typedef struct nl_gloop {
     const nl_gcore *core;
     int keepdims;                          /* core dimensions stay in the outputs, with length 1 */
-    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* optional dimensions that an operand lacks */
+    uint8_t missing[NL_GU_MAX_DIMENSIONS]; /* optional core dimensions that an operand lacks */
     int64_t sizes[NL_GU_MAX_DIMENSIONS];
     int ndim; /* number of loop dimensions */
     int64_t shape[NL_MAX_DIMS];
@@ -49,17 +50,18 @@ typedef struct nl_gloop {
 /* Checks whether the signature supports keepdims=. */
 int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 
-/* The steps of a call, in this order. Each returns 0, or -1 with *err. */
+/* The functions below are the steps of a call, in this order. Each returns 0, or -1 with *err
+ * set. */
 
-/* Reads ndim of the operands; sets `core` of each, `missing` and the loop's ndim. Sets `axes` to
- * the natural order. */
+/* Reads the number of dimensions of each operand, and sets `core` of each operand, `missing` and
+ * the loop's ndim. Sets `axes` to the array's own order. */
 int nl_gloop_open(nl_gloop *loop, nl_error *err);
-/* Before this step, the caller may change `axes`. Sets `sizes` from the shapes. */
+/* Sets `sizes` from the shapes of the operands. Before this step, the caller may change `axes`. */
 int nl_gloop_sizes(nl_gloop *loop, nl_error *err);
 /* Sets the loop's shape, to which inputs and given outputs broadcast. */
 int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
-/* Sets the shape of an output that is not given, and its strides for an order: 'C', 'F', or 'K',
- * the order of the inputs' loop dimensions in memory. `fortran_core`: the core dimensions have
+/* Sets the shape of an output that is not given, and its strides. `order` is 'C', 'F', or 'K' for
+ * the order of the inputs' loop dimensions in memory. With `fortran_core`, the core dimensions have
  * Fortran order. */
 int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err);
 
@@ -67,8 +69,8 @@ int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, n
  * dimensions that the array lacks have length 1. */
 void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
 
-/* The loop of the kernel: without dimensions of length 1, sorted by stride, and merged where all
- * operands permit it. */
+/* The kernel's loop, without dimensions of length 1; its dimensions are sorted by stride, and
+ * merged where all operands permit it. */
 typedef struct nl_gpacked {
     int dims; /* at least 1 */
     int wide; /* the count or an offset exceeds 31 bits */
@@ -80,9 +82,10 @@ int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
 /* Returns the number of dimensions of the kernel for `dims` dimensions: 1, 2, 4, 8 or 32. */
 int nl_gloop_kernel_dims(int dims);
 
-/* Writes the kernel's parameter (gufunc.cuh: gufunc_call) with `dims` dimensions, an array of
- * 8-byte words. `lanes`: lanes of a warp that share a loop index. `slots`: 16 bytes for each
- * operand, an address or a value. Returns the number of words, at most NL_GU_MAX_WORDS. */
+/* Writes the kernel's parameter, gufunc_call of gufunc.cuh with `dims` dimensions, as an array of
+ * 8-byte words. `lanes` is the number of lanes of a warp that share a loop index. `slots` contains
+ * 16 bytes for each operand: an address or a value. Returns the number of written 8-byte words, at
+ * most NL_GU_MAX_WORDS. */
 #define NL_GU_MAX_WORDS \
     (2 * NL_GU_MAX_OPERANDS + 4 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
      2 * NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE)

@@ -230,7 +230,7 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
 }
 
 void nl_graph_wait(nl_graph *g) {
-    nl_error ignored; /* after a lost context there is nothing to wait for */
+    nl_error ignored; /* after a lost context, no launch is running */
     if (g->done != NULL && nl_device_usable())
         (void)nl_event_synchronize(g->done, &ignored);
 }

@@ -19,8 +19,8 @@ typedef struct nl_graph {
     nl_capture capture;  /* its `things` are retained buffers */
     CUgraph handle;
     CUgraphExec exec;
-    uint64_t updated;      /* nl_graph_set_values has changed arguments */
-    uint64_t touches_host; /* it contains copies from or to host memory */
+    uint64_t updated;      /* whether nl_graph_set_values has changed arguments */
+    uint64_t touches_host; /* whether the graph contains copies from or to host memory */
     nl_event *done;        /* recorded after each launch, if touches_host */
     nl_mutex lock;         /* protects `exec`: the driver allows one call at a time */
     nl_postponed later;
@@ -28,10 +28,11 @@ typedef struct nl_graph {
 
 /* Begins a capture. `owner` must stay alive until nl_graph_leave. */
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err);
-/* Stops recording objects; `owner` is no longer used. Returns 1 for the first call, then 0. After a
- * result of 1, the caller must call nl_graph_end or nl_graph_abandon. */
+/* Stops recording objects; `owner` is no longer used. Returns 1 when called for the first time,
+ * later 0. After a result of 1, the caller must call nl_graph_end or nl_graph_abandon. */
 int nl_graph_leave(nl_graph *graph);
-/* Ends the capture and makes the graph launchable. The capture is over even if this fails. */
+/* Ends the capture and makes the graph launchable. The capture is over even if nl_graph_end
+ * fails. */
 int nl_graph_end(nl_graph *graph, nl_error *err);
 /* Ends the capture and discards the captured work. */
 void nl_graph_abandon(nl_graph *graph);

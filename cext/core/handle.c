@@ -4,7 +4,10 @@
 
 #include "base/mem.h"
 
-enum { MAX_HANDLES = 32 }; /* per library; more only while all are in use */
+enum {
+    MAX_HANDLES = 32
+    /* maximum number of handles per library; exceeded only while all handles are in use */
+};
 
 static struct {
     nl_mutex lock;
@@ -76,8 +79,8 @@ static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *e
     return made;
 }
 
-/* Returns the handle of the stream, or a new one. If there are MAX_HANDLES, reuses the device's
- * least recently used handle for this stream. */
+/* Returns the handle of the stream, or a new one. If the library has MAX_HANDLES handles, reuses
+ * the device's least recently used handle for this stream. */
 static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
                                 nl_error *err) {
     nl_handle *h = find_lock_held(library, dev, stream);
@@ -93,7 +96,7 @@ static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream str
     if (nl_cudalib_set_stream(library, h->number, stream, err) < 0)
         return NULL;
     h->stream = stream;
-    h->has_workspace = 0; /* setting a stream selects the library's own workspace */
+    h->has_workspace = 0; /* cublasSetStream also selects cuBLAS's own workspace */
     return h;
 }
 
@@ -117,7 +120,7 @@ size_t nl_handle_workspace_size(const nl_device *dev) {
     return (size_t)(dev->compute_major >= 9 ? 32 : 4) << 20;
 }
 
-/* Makes cuBLAS use its own workspace again, which setting the stream does. */
+/* Makes cuBLAS use its own workspace again, which is a side effect of cublasSetStream. */
 static int take_workspace(nl_handle *h, nl_error *err) {
     if (!h->has_workspace)
         return 0;

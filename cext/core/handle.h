@@ -1,5 +1,5 @@
 /* core/handle: handles of the CUDA libraries, one for each device and stream, shared by all
- * threads. They are not destroyed before a device reset, because captured graphs may use their
+ * threads. Handles are not destroyed before a device reset, because captured graphs may use their
  * resources. */
 #ifndef NL_CORE_HANDLE_H
 #define NL_CORE_HANDLE_H
@@ -13,8 +13,8 @@ typedef struct nl_handle {
     nl_device *device;
     CUstream stream;
     uint64_t generation; /* of the device */
-    uint64_t used;       /* a counter value, for least recently used */
-    unsigned users;      /* threads that have entered or are waiting to enter */
+    uint64_t used;       /* value of a counter, to find the least recently used handle */
+    unsigned users;      /* number of threads that use the handle or wait for it */
     int has_workspace;   /* a workspace of a caller is set */
     nl_mutex lock;
     struct nl_handle *next;
@@ -26,12 +26,12 @@ typedef struct nl_workspace {
     size_t size;
 } nl_workspace;
 
-/* Returns the size of cuBLAS's own workspace, as NVIDIA recommends it. */
+/* Returns the size of cuBLAS's own workspace that NVIDIA recommends for the device. */
 size_t nl_handle_workspace_size(const nl_device *dev);
 
 /* Returns a handle for exclusive use by this thread until nl_handle_leave. The device must be bound
- * and the library open. May wait for another thread, or for the library to load: call without the
- * interpreter's lock, unless nl_handle_is_ready. */
+ * and the library open. This function may wait for another thread or for the loading of the
+ * library: call it without the interpreter's lock, unless nl_handle_is_ready returns 1. */
 int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
                     nl_error *err);
 /* Like nl_handle_enter, with a workspace that cuBLAS uses until nl_handle_leave. Captured graphs
@@ -40,7 +40,7 @@ int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_hand
 int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
                          const nl_workspace *workspace, nl_handle **out, nl_error *err);
 /* Removes the workspace and releases the handle. Returns -1 if the workspace could not be removed;
- * the handle is released even then. */
+ * the handle is released in both cases. */
 int nl_handle_leave(nl_cudalib library, nl_handle *handle, nl_error *err);
 /* Returns whether there is a handle for the stream that no thread uses. */
 int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream);

@@ -2,14 +2,14 @@
  *
  * Page-locking costs more than copying the same pages. A result that is made once should be
  * pageable; a result that is made repeatedly should be page-locked. So a block for results is
- * registered with the driver when it is taken for the second time. By then its pages have been
- * touched, which makes locking cheaper. A large block with touched pages is nearly as fast without
- * page-locking, with several threads, so it is registered only at its fourth use.
+ * registered with the driver when it is taken for the second time. Then the pages of the block have
+ * been touched, which makes page-locking cheaper. Copies by several threads are nearly as fast with
+ * a large block that is not page-locked, so a large block is registered only at its fourth use.
  *
  * A block that an asynchronous copy still reads is returned with an event that is recorded after
- * the copy. It waits in the pool until the event has happened; calls that take a block check for
- * that. Registered memory is never unmapped before it is unregistered: if the driver refuses, the
- * pages stay mapped. */
+ * the copy. Such a block waits in the pool until its event has happened; calls that take a block
+ * check the events. Registered memory is never unmapped before it is unregistered: if the driver
+ * refuses, the pages stay mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -71,7 +71,8 @@ static size_t round_to(size_t size, size_t to) {
 }
 
 /* Maps pages, aligned to huge pages if the size is at least one huge page. The driver locks each
- * page separately: 4 MB take 0.4 ms as huge pages, 3 MB of small pages take 1 to 3 ms. */
+ * page separately: locking 4 MB of huge pages takes 0.4 ms, locking 3 MB of small pages 1 to 3
+ * ms. */
 static void *map_pages(size_t size) {
     size_t extra = size >= HUGE_PAGE ? HUGE_PAGE : 0;
     char *all =
@@ -200,8 +201,8 @@ static nl_host_block *make_pages(size_t capacity, nl_error *err) {
     return b;
 }
 
-/* Page-locks a block for results from its second use (large: its fourth), within the limit. If
- * registering fails, the block stays pageable and is not tried again. */
+/* Page-locks a block for results at its second use, or a large block at its fourth use, within the
+ * limit. If registering fails, the block stays pageable and is never registered again. */
 static void lock_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
     size_t most = nl_atomic_load(&the_pool()->cache_limit), now = nl_atomic_load(&locked_bytes);
@@ -315,7 +316,7 @@ static void destroy(void *thing) {
         return;
     }
     if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
-        return; /* leaked, because a running kernel may still write to it */
+        return; /* the block is leaked, because a running kernel may still write to it */
     size_t most = nl_atomic_load(&the_pool()->cache_limit);
     if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
         return;
@@ -366,7 +367,7 @@ void nl_hostblock_release_after(nl_host_block *b, nl_device *dev, CUstream strea
     }
     if (nl_device_bind(dev, &ignored) == 0 && !nl_wait_is_idle(stream)) {
         nl_atomic_sub(&live, 1);
-        return; /* leaked, because a running copy may still read it */
+        return; /* the block is leaked, because a running copy may still read it */
     }
     nl_hostblock_release(b);
 }

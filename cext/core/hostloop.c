@@ -1,14 +1,14 @@
 /* core/hostloop: faults of host code, and the loops of the parallel target.
  *
  * A loop is cut into chunks. The calling thread and the pool threads that join it (base/threads)
- * claim chunks until none is left. Several Python threads may run loops at the same time. A loop
- * inside a chunk runs serially.
+ * claim chunks of the loop until no chunk is left. Several Python threads may run loops at the same
+ * time. A loop inside a chunk runs serially.
  *
  * The time of an iteration is measured when a loop runs in one thread, and stored with the loop.
  *
- * Integer division traps on x86-64 in cases where it does not on a GPU. Code from clang tests for
- * these cases (numbalite/compilers/sim/irpatch.py). For code from g++, a SIGFPE handler emulates
- * the division; it handles only addresses in loaded images. */
+ * Integer division traps on x86-64 in cases where it does not on a GPU. Code compiled by clang
+ * tests for these cases (numbalite/compilers/sim/irpatch.py). For code compiled by g++, a SIGFPE
+ * handler emulates the division; the handler ignores addresses outside loaded images. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -113,7 +113,8 @@ typedef struct range {
     uint64_t low, high; /* 0, 0: removed */
 } range;
 
-static void *ranges; /* range *; entries are never freed, so that the handler needs no lock */
+/* list of `range`; entries are never freed, so that the signal handler needs no lock */
+static void *ranges;
 static nl_mutex range_lock = NL_MUTEX_INIT;
 static struct sigaction before;
 
@@ -152,7 +153,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     chained = 0;
 }
 
-/* Installs the handler before any other one. Called when an image is loaded. */
+/* Installs the SIGFPE handler in front of the previous handler. Called when an image is loaded. */
 static void install(void) {
     /* SA_NODEFER: a signal raised by the previous handler must be delivered while `chained` is
      * set. */
@@ -214,7 +215,8 @@ enum {
     CHUNK = 64,
     CHUNKS_PER_THREAD = 4,
 };
-/* Nanoseconds of work per thread: with less, waking the thread costs more than the work. */
+/* Minimum work per thread in nanoseconds: with less work, waking the thread costs more than the
+ * work. */
 static const double WORTH_A_THREAD = 15000;
 
 typedef struct job {
@@ -226,7 +228,7 @@ typedef struct job {
     const long long *strides;
     const void *extra;
     uint64_t taken;  /* number of iterations claimed */
-    uint64_t failed; /* set by the first thread with a fault, whose fault is reported */
+    uint64_t failed; /* set by the first thread with a fault; that fault is reported */
     nl_fault *fault;
 } job;
 
@@ -298,8 +300,8 @@ static double read_cost(const uint32_t *place) {
     return cost;
 }
 
-/* Stores the time of an iteration, at most 5% above the stored value: the first measurements
- * include cold code and untouched memory. */
+/* Stores the measured time of an iteration, but at most 5% more than the previous value: the first
+ * measurements include cold code and untouched memory. */
 static void store_cost(uint32_t *place, double nanoseconds, long long count) {
     float cost = (float)(nanoseconds / (double)count), previous = (float)read_cost(place);
     uint32_t bits;
@@ -325,7 +327,7 @@ static int parallel(nl_host_loop loop, int operands, char *const *data, long lon
                     const long long *strides, const void *extra, unsigned *place) {
     if (count <= 0)
         return 0;
-    if (operands > MAX_OPERANDS) { /* more than any ufunc of NumPy has */
+    if (operands > MAX_OPERANDS) { /* more operands than any ufunc of NumPy has */
         last = last ? last : malloc(sizeof *last);
         if (last)
             describe(last, &(nl_host_fault){.message = "a loop over too many operands"});

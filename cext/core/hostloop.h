@@ -1,21 +1,21 @@
-/* core/hostloop: the runtime functions of compiled host code (host/abi.h). They leave the code
- * after a fault, and run its parallel loops in a thread pool. */
+/* core/hostloop: the runtime functions of compiled host code (host/abi.h). These functions leave
+ * the compiled code after a fault, and run its parallel loops in a thread pool. */
 #ifndef NL_CORE_HOSTLOOP_H
 #define NL_CORE_HOSTLOOP_H
 
 #include "base/fault.h"
 #include "host/abi.h"
 
-/* The table of functions that images receive. */
+/* Table of functions that is passed to images compiled for the CPU. */
 extern const nl_host_ops nl_hostloop_runtime;
 
-/* Calls run(argument). Returns 0, or -1 if host code in it faulted; then call
- * nl_hostloop_pop_fault. */
+/* Calls run(argument). Returns 0, or -1 if host code in that call faulted: then
+ * call nl_hostloop_pop_fault. */
 int nl_hostloop_guard(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
 void nl_hostloop_pop_fault(nl_fault *fault);
-/* Sets the function that converts the fault to an exception, for code that calls nl_host_ops.raise.
- * It must return -1. */
+/* Sets the function that converts a fault to an exception; compiled code calls it through
+ * nl_host_ops.raise. It must return -1. */
 void nl_hostloop_on_raise(int (*raise)(void));
 
 /* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
@@ -23,7 +23,8 @@ void nl_hostloop_on_raise(int (*raise)(void));
 int nl_hostloop_range_add(const void *low, const void *high);
 void nl_hostloop_range_remove(const void *low);
 
-/* Threads of parallel loops: the maximum for the process, and the number for the calling thread. */
+/* Number of threads of parallel loops: the maximum of the process, and the setting of the calling
+ * thread. */
 void nl_hostloop_threads_limit(int most);
 int nl_hostloop_threads_get(void);
 void nl_hostloop_threads_set(int count);

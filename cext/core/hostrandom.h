@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* The layout of xoroshiro128p_state in random.cuh. */
+/* This struct has the layout of xoroshiro128p_state in random.cuh. */
 typedef struct nl_hostrandom {
     uint64_t s0, s1;
 } nl_hostrandom;
 
-/* Returns the calling thread's nl_hostrandom. Without an earlier nl_hostrandom_seed, it is seeded
- * unpredictably. */
+/* Returns the calling thread's nl_hostrandom. If the thread has not called nl_hostrandom_seed, the
+ * state is seeded unpredictably. */
 void *nl_hostrandom_state(void);
 /* Sets the calling thread's state to the state that init_xoroshiro128p_state computes from the
  * seed. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ELF's headers, laid out as in elf.h. */
+/* The headers of an ELF file, with the layout of elf.h. */
 typedef struct elf_header {
     unsigned char identity[16];
     uint16_t type, machine;
@@ -28,7 +28,7 @@ typedef struct elf_program {
     uint64_t offset, address, physical, file_size, memory_size, alignment;
 } elf_program;
 
-#define ELF_NO_BITS 8 /* a section without bytes in the file */
+#define ELF_NO_BITS 8 /* type of a section that has no bytes in the file */
 
 static int fits(uint64_t offset, uint64_t length, size_t size) {
     return offset <= size && length <= size - offset;
@@ -60,7 +60,7 @@ static int elf_is_whole(const char *bytes, size_t size) {
     return 1;
 }
 
-/* Layout: magic, version, bytes of this header, bytes of the rest. */
+/* A fat binary begins with magic, version, size of this header, and size of the rest. */
 static int fat_binary_is_whole(const char *bytes, size_t size) {
     uint16_t header_size;
     uint64_t rest;
@@ -85,8 +85,8 @@ static uint64_t checksum(const char *bytes, size_t size) {
     return sum ^ (sums << 32 | sums >> 32);
 }
 
-/* Layout: magic, bytes of the object, the object, and its checksum. Loading a damaged object would
- * crash the process. */
+/* A simulator image consists of magic, size of the object, the object, and its checksum. Loading a
+ * damaged object would crash the process. */
 static int simulated_is_whole(const char *bytes, size_t size) {
     static const char mark[] = "NLSUM001";
     uint64_t rest, sum;
@@ -116,7 +116,8 @@ int nl_image_check(const void *image, size_t size, nl_error *err) {
     else if (size >= 8 && memcmp(image, "NLSIMG01", 8) == 0)
         whole = simulated_is_whole(image, size);
     else
-        whole = size >= 16 && strnlen(image, size) + 1 >= size; /* text, if it is an image */
+        /* PTX text, if the bytes are an image at all */
+        whole = size >= 16 && strnlen(image, size) + 1 >= size;
     if (whole)
         return 0;
     return nl_error_set(err, NL_ERR_VALUE, "this is no image, or only a part of one (%zu bytes)",

@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 /* cuModuleLoadDataEx has no size parameter: it relies on the lengths in the image, and would read
- * past the end of a truncated one. Returns 0, or -1 with NL_ERR_VALUE. The other contents are not
- * checked. */
+ * past the end of a truncated one. Returns 0, or -1 with NL_ERR_VALUE. The contents apart from
+ * these lengths are not checked. */
 int nl_image_check(const void *image, size_t size, nl_error *err);
 
 #endif

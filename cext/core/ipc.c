@@ -24,7 +24,7 @@ int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err
     nl_ipc_memory *memory = new_memory(dev, err);
     if (memory == NULL)
         return -1;
-    /* a multiple of 4, as all device memory: see nl_pool_round */
+    /* size is a multiple of 4, as for all device memory (see nl_pool_round) */
     memory->size = (size + 3) & ~(size_t)3;
     if (NL_CU(err, MemAlloc, &memory->address, memory->size) < 0) {
         nl_mem_free(memory);
@@ -44,7 +44,7 @@ static void explain_opening(nl_error *err) {
 }
 
 /* Sets the size from the memory's address to the end of its allocation. If the driver does not
- * return it, the size is set to a huge value. */
+ * return the end, the size is set to a huge value. */
 static int read_size(nl_ipc_memory *memory, nl_error *err) {
     CUdeviceptr base = 0;
     size_t size = 0;
@@ -77,8 +77,8 @@ int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **ou
     return 0;
 }
 
-/* Waits for the device before closing: the driver waits when it frees memory, but not when it
- * unmaps it. */
+/* Waits for the device before closing memory of another process: the driver waits when it frees
+ * memory, but not when it unmaps memory. */
 static int close_memory(nl_ipc_memory *memory, nl_error *err) {
     if (!nl_device_bind_for_release(memory->device, memory->generation))
         return 0;

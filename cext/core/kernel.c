@@ -1,16 +1,16 @@
 /* core/kernel: driver queries that are made once per kernel. The computed parameter offsets are
- * compared with the driver's, if it can return them (CUDA 12.4): with a wrong description, every
- * launch would pass garbage. */
+ * compared with the driver's offsets, which are available since CUDA 12.4: with wrong parameter
+ * descriptions, every launch would pass garbage. */
 #include "core/kernel.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-/* Sets *count to the number of parameters of the compiled kernel, as far as it can be found: at
- * most one more than described. A driver before CUDA 13.2 has no call for it. A query for a
- * parameter that does not exist is an error that compute-sanitizer shows to users. So it is made
- * only if the description was supplied by the user (`claimed`) and not read from the compiled
- * code. */
+/* Sets *count to the number of parameters of the compiled kernel, or to the number of described
+ * parameters plus one if there are more. A driver before CUDA 13.2 has no call for this number, and
+ * the query for a parameter that does not exist is an error that compute-sanitizer shows to users.
+ * So that query is made only if the user supplied the description (`claimed`), not if it was read
+ * from the compiled code. */
 static int count_params(const nl_kernel *k, int claimed, size_t *count, nl_error *err) {
     size_t offset, size, described = (size_t)k->params.count;
     CUresult status = nl_cu.FuncGetParamCount(k->handle, count);
@@ -49,7 +49,7 @@ static int check_against_driver(nl_kernel *k, int claimed, nl_error *err) {
     return 0;
 }
 
-/* Reads __cluster_dims__. A driver without support for clusters rejects the attributes. */
+/* Reads __cluster_dims__. A driver without support for clusters rejects the cluster attributes. */
 static int read_cluster(nl_kernel *k, nl_error *err) {
     for (int i = 0; i < 3 && (i == 0 || k->cluster[0]); i++) {
         int attribute = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH + i;
@@ -90,7 +90,8 @@ int nl_kernel_create(nl_module *module, const char *lowered, const char *name, n
     if (!k->name || nl_device_bind(module->device, err) < 0 ||
         nl_module_function(module, lowered, &k->handle, err) < 0 || read_limits(k, err) < 0 ||
         check_against_driver(k, claimed, err) < 0) {
-        memset(&k->params, 0, sizeof k->params); /* the caller still owns the contents */
+        /* after a failure, the caller still owns the contents of `params` */
+        memset(&k->params, 0, sizeof k->params);
         nl_kernel_destroy(k);
         return -1;
     }
@@ -109,7 +110,7 @@ void nl_kernel_destroy(nl_kernel *k) {
     nl_mem_free(k);
 }
 
-/* Checks that the device was not reset, and binds it. */
+/* Checks that the kernel's device was not reset, and binds the device. */
 static int enter(nl_kernel *k, nl_error *err) {
     if (nl_device_alive(k->module->device, k->module->generation, err) < 0)
         return -1;
@@ -146,11 +147,11 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
     return result;
 }
 
-/* Opts in to `shared` bytes of dynamic shared memory before an occupancy query. Without it, the
+/* Opts in to `shared` bytes of dynamic shared memory before an occupancy query. Without opt-in, the
  * driver returns 0 blocks for more than 48 KiB, although a launch, which opts in, would succeed. */
 static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* no block fits: the driver's query returns that */
+        return 0; /* the driver's query then reports that no block fits */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

@@ -11,24 +11,25 @@ typedef struct nl_kernel {
     CUfunction handle;
     char *name; /* for messages */
     nl_params params;
-    int max_threads;    /* threads per block, limited by the kernel's registers */
-    int static_shared;  /* bytes per block */
-    int registers;      /* per thread */
-    int cluster[3];     /* __cluster_dims__, in blocks; all 0: none */
-    nl_mutex lock;      /* protects dynamic_shared */
-    int dynamic_shared; /* bytes per block that the kernel has opted in to */
+    int max_threads;   /* maximum threads per block, limited by the kernel's registers */
+    int static_shared; /* bytes per block */
+    int registers;     /* per thread */
+    int cluster[3];    /* __cluster_dims__ in blocks; 0 without clusters */
+    nl_mutex lock;     /* protects dynamic_shared */
+    /* bytes of dynamic shared memory per block to which the kernel has opted in */
+    int dynamic_shared;
 } nl_kernel;
 
-/* On success, takes ownership of the contents of `params`. `claimed`: they were supplied by the
- * user and not read from the compiled code. */
+/* On success, takes ownership of the contents of `params`. `claimed`: the user supplied the
+ * parameters; they were not read from the compiled code. */
 int nl_kernel_create(nl_module *module, const char *lowered, const char *name, nl_params *params,
                      int claimed, nl_kernel **out, nl_error *err);
 void nl_kernel_destroy(nl_kernel *kernel); /* accepts NULL */
 
 int nl_kernel_attribute(nl_kernel *kernel, int attribute, int *value, nl_error *err);
 int nl_kernel_set_attribute(nl_kernel *kernel, int attribute, int value, nl_error *err);
-/* Permits launches with `bytes` of dynamic shared memory. The caller must have checked the
- * limits. */
+/* Permits launches of the kernel with `bytes` bytes of dynamic shared memory. The caller must have
+ * checked the limits. */
 int nl_kernel_allow_shared(nl_kernel *kernel, int bytes, nl_error *err);
 /* Sets *blocks to the number of blocks of `block` threads that fit on one multiprocessor, with
  * `shared` bytes of dynamic shared memory each. */

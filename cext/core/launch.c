@@ -1,6 +1,6 @@
-/* core/launch: checks a launch before the driver does. For a launch that exceeds a limit, the
- * driver returns only "invalid value"; the user needs to know which value and which limit. The
- * checks run once for each pair of kernel and shape. */
+/* core/launch: checks the limits of a launch. If a launch exceeds a limit, the driver returns only
+ * "invalid value"; the messages of this file contain the value and the limit. The checks run once
+ * for each combination of kernel and launch shape. */
 #include "core/launch.h"
 
 #include <string.h>
@@ -146,8 +146,8 @@ int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
     return l->cooperative ? check_cooperative(l, k, err) : 0;
 }
 
-/* Cooperative launches and launches with clusters use cuLaunchKernelEx. A driver older than CUDA
- * 11.6 has another call for cooperative launches. */
+/* Cooperative launches and launches with clusters use cuLaunchKernelEx. For drivers older than CUDA
+ * 11.6, cooperative launches use cuLaunchCooperativeKernel. */
 static CUresult run_extended(const nl_launch *l, nl_kernel *k, void **values, const char **call) {
     CUlaunchAttribute attributes[2] = {0};
     CUlaunchConfig config = {

@@ -15,8 +15,9 @@ typedef struct nl_launch {
 /* Checks the shape against the device's limits; the error message contains the limit that is
  * exceeded, and `name`, the kernel's name. */
 int nl_launch_check(const nl_launch *launch, const nl_device *dev, const char *name, nl_error *err);
-/* Like nl_launch_check; also checks the kernel's limits, and opts in to large dynamic shared
- * memory. Call once per kernel and shape. The kernel's device must be bound. */
+/* Calls nl_launch_check, checks the kernel's limits, and opts in to large dynamic shared memory.
+ * One call per combination of kernel and launch shape is enough. The kernel's device must be
+ * bound. */
 int nl_launch_prepare(const nl_launch *launch, nl_kernel *kernel, nl_error *err);
 /* Launches the kernel. `values`: a pointer to the value of each parameter. */
 int nl_launch_run(const nl_launch *launch, nl_kernel *kernel, void **values, nl_error *err);

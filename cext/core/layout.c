@@ -1,5 +1,5 @@
-/* core/layout: computations on shape and strides. Arrays whose element count exceeds 63 bits are
- * refused when they are made, so products cannot overflow here. */
+/* core/layout: computations on shape and strides. Arrays whose element count exceeds 63 bits cannot
+ * be created, so products of lengths cannot overflow in this file. */
 #include "core/layout.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int sort_dimensions(const nl_layout *l, int *order) {
     return n;
 }
 
-/* Sets the strides of a dense block whose axes have this order, innermost first. */
+/* Sets the strides of a dense block whose axes have the given order, innermost first. */
 static void set_in_order(nl_layout *l, const int *inwards) {
     int64_t step = l->itemsize;
     for (int i = 0; i < l->ndim; i++) {
@@ -101,8 +101,8 @@ void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
     set_in_order(l, inwards);
 }
 
-/* Returns 1 if axis `inner` is inside axis `outer`, -1 if `outer` is inside, 0 if no array
- * decides. */
+/* Returns 1 if axis `inner` belongs inside axis `outer`, -1 if `outer` belongs inside `inner`, 0 if
+ * the strides of no array decide. */
 static int is_inside(const nl_layout *l, const int64_t *const *strides, int count, int inner,
                      int outer) {
     int found = 0;
@@ -179,7 +179,7 @@ int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, 
     int missing = wanted_ndim - ndim;
     if (missing < 0)
         return 0;
-    for (int i = ndim - 1; i >= 0; i--) { /* from the end, because `out` may be `strides` */
+    for (int i = ndim - 1; i >= 0; i--) { /* loops from the end, because `out` may be `strides` */
         if (shape[i] != wanted[missing + i] && shape[i] != 1)
             return 0;
         out[missing + i] = shape[i] == wanted[missing + i] ? strides[i] : 0;
@@ -206,8 +206,8 @@ void nl_layout_set_k(nl_layout *l) {
     }
 }
 
-/* Computes the offsets of the first byte and past the last byte. Returns 0 if there are no
- * elements. */
+/* Computes the offset of the array's first byte and the offset past its last byte. Returns 0 if
+ * there are no elements. */
 static int find_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
     *low = *high = 0;
     for (int i = 0; i < v->ndim; i++) {
@@ -276,9 +276,9 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
     return grid;
 }
 
-/* All elements of both arrays are on one grid of addresses. If the offset between the arrays on
- * this grid is large enough, they do not overlap: for example one array has the even elements, the
- * other the odd ones. */
+/* The addresses of all elements of both arrays are multiples of one step, plus a constant for each
+ * array. If these constants differ enough, the arrays do not overlap: for example, one array
+ * consists of the even elements and the other of the odd elements. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
     if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
         return 0;

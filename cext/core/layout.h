@@ -15,10 +15,10 @@ typedef struct nl_layout {
     int64_t strides[NL_MAX_DIMS]; /* bytes; may be negative or 0 */
 } nl_layout;
 
-/* Copies only the first ndim elements of shape and strides. */
+/* Copies a layout, but only the first ndim elements of shape and strides. */
 void nl_layout_copy(nl_layout *to, const nl_layout *from);
 int64_t nl_layout_count(const nl_layout *layout); /* elements */
-/* as in NumPy: axes of length 1 are ignored, empty arrays are contiguous */
+/* as in NumPy, axes of length 1 are ignored and empty arrays are contiguous */
 int nl_layout_is_c(const nl_layout *layout);
 int nl_layout_is_f(const nl_layout *layout);
 void nl_layout_set_c(nl_layout *layout); /* sets the strides from the shape */
@@ -26,25 +26,26 @@ void nl_layout_set_f(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of the current strides. Axes of
  * length 1 get stride 0. */
 void nl_layout_set_k(nl_layout *layout);
-/* Sets the strides of a dense block whose axes have the order of `strides`. Of axes with equal
- * strides, the last is the innermost. */
+/* Sets the strides of a dense block whose axes have the order of `strides`. Among axes with equal
+ * strides, the last axis is the innermost one. */
 void nl_layout_set_like(nl_layout *layout, const int64_t *strides);
-/* Sets the strides of a dense block whose axes have the order in which NumPy's iterator visits
- * `count` arrays of this shape with these strides ("K"): an axis with stride 0 stays between its
- * neighbours, and where the arrays differ, C order is used. */
+/* Sets the strides of a dense block whose axes have NumPy's order "K" for `count` arrays of this
+ * shape with these strides. An axis with stride 0 stays between its neighbours; where the strides
+ * of the arrays disagree, C order is used. */
 void nl_layout_set_as(nl_layout *layout, const int64_t *const *strides, int count);
-/* Computes the strides of a view with another shape of the same size, in C order. Returns 0 if such
- * a view does not exist. */
+/* Computes the strides of a view with another shape of the same size, in C order. Returns 0 if no
+ * such view exists, so that a copy is needed. */
 int nl_layout_reshape(const nl_layout *from, nl_layout *to);
-/* Computes the strides of an array broadcast to another shape: 0 along axes of length 1 and along
- * missing axes. Returns 0 if it cannot be broadcast to that shape. `out` may be `strides`. */
+/* Computes the strides of an array that is broadcast to another shape; the stride is 0 along axes
+ * of length 1 and along missing axes. Returns 0 if the array cannot be broadcast to that shape.
+ * `out` may be `strides`. */
 int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, int wanted_ndim,
                         const int64_t *wanted, int64_t *out);
-/* Returns the low bits of the addresses of all elements, combined with OR; `address` is that of the
- * first element. A type with alignment a (a power of two up to 256) may be loaded if these bits &
- * (a - 1) are 0. */
+/* Returns the bitwise OR of the low address bits of all elements; `address` is the address of the
+ * first element. A type with alignment a (a power of two up to 256) may be loaded if (result & (a -
+ * 1)) == 0. */
 uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address);
-/* Returns whether two elements of the array may share bytes. It considers only the strides,
+/* Returns whether two elements of the array may share bytes. The test considers only the strides,
  * so it may return 1 although no elements share bytes. */
 int nl_layout_overlaps_itself(const nl_layout *layout);
 /* An array in memory; shape and strides are not copied. */
@@ -70,7 +71,8 @@ static inline int nl_ranges_overlap(nl_range a, nl_range b) {
 }
 /* Returns whether the two arrays have the same elements in the same order. */
 int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b);
-/* Returns 0 if the two arrays have no byte in common. May return 1 although they have none. */
+/* Returns 0 if the two arrays have no byte in common. The result may be 1 although the arrays have
+ * no byte in common. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b);
 
 #endif

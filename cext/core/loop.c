@@ -1,17 +1,19 @@
-/* core/loop: reduces a loop over many dimensions to one over few.
+/* core/loop: reduces a loop over many dimensions to a loop over few.
  *
- *   1. Operands are broadcast: dimensions that they lack, or that have length 1, get stride 0. Loop
+ *   1. Operands are broadcast: a dimension of length 1, or that an operand lacks, has stride 0.
+ *   Loop
  * dimensions of length 1 are removed.
  *   2. Dimensions are sorted by the operands' strides, outermost first.
  *   3. A dimension with a negative stride in some operand and a positive stride in none is
  * reversed.
  *   4. Neighbouring dimensions that are contiguous to each other in every operand are merged.
  *
- * If every operand is then contiguous, or one element, the kind is FLAT. If that holds only for the
- * innermost dimension, and it is long, the kind is ROWS. Both load 16 bytes at a time, which
- * requires alignment. Without alignment the kind is SHIFTED or, where single elements are as fast,
- * SINGLE or STRIDED32. If an operand is contiguous along another dimension, as a transposed array,
- * TILED loops over both dimensions in tiles. */
+ * If every operand is then contiguous, or one element, the kind of the loop is FLAT. If the
+ * operands are contiguous only along the innermost dimension, and that dimension is long, the kind
+ * is ROWS. Kernels of both kinds load 16 bytes at a time, which requires alignment. Without
+ * alignment the kind is SHIFTED or, where single elements are as fast, SINGLE or STRIDED32. If an
+ * operand is contiguous along another dimension (a transposed array), the kind is TILED, which
+ * loops over both dimensions in tiles. */
 #include "core/loop.h"
 
 #include <string.h>
@@ -19,9 +21,9 @@
 #define ALIGNED 16
 #define LONG_ROW 64 /* minimum elements of a row for kernels that divide indices once per row */
 #define SECTOR 32   /* bytes of a memory transaction */
-#define TILE 32     /* minimum elements of both dimensions of tiles */
-#define FEW 2097152 /* up to this many elements, one element per access is as fast */
-#define BLOCK 256   /* threads, in 16 rows and columns of a tile: ufunc.cuh */
+#define TILE 32     /* minimum length of both dimensions for TILED */
+#define FEW 2097152 /* maximum elements for which one element per access is as fast */
+#define BLOCK 256   /* minimum threads of a kernel with tiles of 16 rows and columns (ufunc.cuh) */
 
 static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
@@ -47,8 +49,8 @@ static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
     return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
 }
 
-/* Returns 1 if dimension `outer` belongs inside of `inner`, 0 if not, -1 if no operand has nonzero
- * strides along both. If operands disagree, C order is kept. */
+/* Returns 1 if dimension `outer` belongs inside dimension `inner`, 0 if not, -1 if no operand has
+ * nonzero strides along both dimensions. If operands disagree, C order is kept. */
 static int belongs_inside(const nl_loop_operand *operands, int count, int ndim, int outer,
                           int inner) {
     int answer = -1;
@@ -69,7 +71,7 @@ void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *or
     for (int d = ndim - 1; d >= 0; d--) {
         int place = ndim - n;
         for (int i = place; i < ndim; i++) {
-            /* d is outside of order[i] in C order */
+            /* in C order, d is outside of order[i] */
             int inside = belongs_inside(operands, count, ndim, d, order[i]);
             if (inside == 0)
                 break;
@@ -167,8 +169,9 @@ static int fits_32(const nl_loop *l) {
     return 1;
 }
 
-/* Returns a dimension other than the innermost along which an operand has neighbours in the same
- * sector or the next one, while its innermost stride exceeds a sector; -1 if there is none. */
+/* Returns a dimension, other than the innermost, along which the neighbours of some operand are in
+ * the same or the next memory sector, while the operand's innermost stride exceeds a sector; -1 if
+ * no dimension qualifies. */
 static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)
@@ -208,8 +211,8 @@ static int has_rows(const nl_loop *l) {
 }
 
 /* Chooses the kind for contiguous operands that are not aligned. For elements of 8 bytes, single
- * loads are as fast as wide loads that are shifted. For small arrays of 2- and 4-byte elements they
- * are faster, and they leave more registers to the function. */
+ * loads are as fast as wide loads with a shift. For small arrays of 2- and 4-byte elements, single
+ * loads are faster and leave more registers to the function. */
 static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *operands) {
     int64_t least = ALIGNED, most = 1;
     for (int i = 0; i < l->operands; i++)
@@ -248,8 +251,8 @@ static void choose(nl_loop *l, const nl_loop_operand *operands) {
     }
 }
 
-/* Returns whether every operand in memory has the whole shape, in C order without gaps, the most
- * frequent case. */
+/* Returns whether every operand in memory has the loop's shape in C order without gaps, which is
+ * the most frequent case. */
 static int is_all_contiguous(const nl_loop_operand *operands, int count, int ndim,
                              const int64_t *shape) {
     for (int i = 0; i < count; i++) {
@@ -314,8 +317,8 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
     choose(l, operands);
 }
 
-/* Returns the number of dimensions for which the kernel divides indices: all, or those outside the
- * rows or tiles. */
+/* Returns the number of dimensions for which the kernel divides indices: all dimensions, or the
+ * dimensions outside of rows or tiles. */
 static int outer_dims(const nl_loop *l) {
     return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
 }
@@ -324,7 +327,7 @@ static int64_t count_pieces(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
-/* The first piece of a shifted row may begin before the row. */
+/* The first vector access of a shifted row may begin before the row. */
 static int64_t count_row_pieces(const nl_loop *l, int64_t piece) {
     int64_t inner = l->shape[l->ndim - 1];
     return count_pieces(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
@@ -355,7 +358,7 @@ static unsigned char *append_8_bytes(unsigned char *at, const void *value) {
     return at + 8;
 }
 
-/* Returns the divider for the number of pieces of a row; {0, 0} if the total number of threads
+/* Returns the divider for the number of threads of a row; {0, 0} if the total number of threads
  * exceeds 31 bits. */
 static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)

@@ -13,13 +13,14 @@
 
 typedef enum nl_loop_kind {
     NL_LOOP_FLAT,    /* every operand is contiguous and aligned, or a single element */
-    NL_LOOP_ROWS,    /* as FLAT, along the innermost dimension only */
+    NL_LOOP_ROWS,    /* like FLAT, but only along the innermost dimension */
     NL_LOOP_SHIFTED, /* as ROWS, without alignment */
-    NL_LOOP_TILED,  /* some operands are contiguous in the innermost dimension, others in another */
-    NL_LOOP_SINGLE, /* as SHIFTED, with one element per thread */
+    /* some operands are contiguous along the innermost dimension, others along another dimension */
+    NL_LOOP_TILED,
+    NL_LOOP_SINGLE,    /* like SHIFTED, but with one element per thread */
     NL_LOOP_STRIDED32, /* any strides; 32-bit indices and offsets */
     NL_LOOP_STRIDED64, /* any strides and sizes */
-    NL_LOOP_SMALL,     /* a kernel for FLAT loops of few elements; not the kind of a loop */
+    NL_LOOP_SMALL,     /* kernel for FLAT loops of few elements; never the kind of a loop */
 } nl_loop_kind;
 
 /* One operand of the call. */
@@ -34,18 +35,21 @@ typedef struct nl_loop_operand {
 typedef struct nl_loop {
     nl_loop_kind kind;
     int operands;
-    int ndim;      /* after simplification */
-    int dims;      /* of the kernel: 0 for FLAT, else those outside the rows or tiles, or all */
+    int ndim; /* after simplification */
+    /* dimensions in the kernel: 0 for FLAT, else all, or those outside of rows or tiles */
+    int dims;
     int64_t count; /* elements */
-    /* A bit for each operand. advance: its innermost stride is not 0 (TILED: it is contiguous along
-     * the innermost dimension). across: it is contiguous along the second innermost dimension. */
+    /* Bit masks over the operands. `advance`: operands whose innermost stride is not 0 (TILED: that
+     * are contiguous along the innermost dimension). `across`: operands that are contiguous along
+     * the second innermost dimension. */
     uint64_t by_value, advance, across;
     int64_t shape[NL_MAX_DIMS]; /* outermost first */
     uint64_t address[NL_LOOP_OPERANDS];
     int64_t strides[NL_LOOP_OPERANDS][NL_MAX_DIMS];
 } nl_loop;
 
-/* Exact division of n < 2^31 by a fixed divisor: (high word of n * magic + n) >> shift. */
+/* Divides n < 2^31 exactly by a fixed divisor: n / divisor == (high 32 bits of n * magic + n) >>
+ * shift. */
 typedef struct nl_divider {
     uint32_t magic, shift;
 } nl_divider;
@@ -65,8 +69,8 @@ void nl_loop_make(nl_loop *loop, const nl_loop_operand *operands, int count, int
 int64_t nl_loop_threads(const nl_loop *loop, int64_t per_thread);
 /* Returns the bytes of the parameter that describes the loop. */
 size_t nl_loop_size(const nl_loop *loop);
-/* Writes the parameter, for `per_thread` elements per thread. Does not write the slots of operands
- * passed by value. */
+/* Writes the kernel's loop parameter for `per_thread` elements per thread, except the slots of
+ * operands that are passed by value. */
 void nl_loop_write(const nl_loop *loop, int64_t per_thread, unsigned char *block);
 
 #endif

@@ -1,5 +1,5 @@
-/* core/module: loads images. An error includes the assembler's log, because for PTX the log
- * contains the reason. */
+/* core/module: loads images. The message of a failed load contains the assembler's log, because for
+ * PTX only the log contains the reason. */
 #include "core/module.h"
 
 #include <stdint.h>
@@ -61,7 +61,7 @@ static void destroy(void *thing) {
         CUresult status = nl_cu.CtxSynchronize();
         nl_driver_report(status, "cuCtxSynchronize");
         nl_stop_remove(module->stop);
-        /* otherwise a kernel of the module may still be running */
+        /* if the wait failed, a kernel of the module may still be running */
         if (!nl_driver_is_ended_wait(status))
             nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
     } else {
@@ -78,7 +78,7 @@ void nl_module_release(nl_module *module) {
         destroy(module);
 }
 
-/* Adds the symbol's name to the error, because the driver's message does not contain it. */
+/* Adds the symbol's name to the error, because the driver's message does not contain the name. */
 static int name_symbol(const char *lowered, nl_error *err) {
     nl_error_prefix(err, "%.200s", lowered);
     return -1;

@@ -9,8 +9,8 @@ typedef struct nl_module {
     uint64_t references;
     CUmodule handle;
     nl_device *device;
-    uint64_t generation;  /* of the device: see nl_device_alive */
-    struct nl_stop *stop; /* the record of its stoppable kernels (core/stop), or NULL */
+    uint64_t generation;  /* generation of the device (see nl_device_alive) */
+    struct nl_stop *stop; /* record of the module's stoppable kernels (core/stop), or NULL */
     nl_postponed later;
 } nl_module;
 
@@ -19,8 +19,8 @@ int nl_module_load(nl_device *dev, const void *image, size_t size, nl_module **o
 void nl_module_retain(nl_module *module);
 void nl_module_release(nl_module *module); /* accepts NULL; waits for the device before unloading */
 size_t nl_module_live(void);               /* for leak tests */
-/* Registers the module's records for stoppable kernels and asserts; `flag` and `failure` are their
- * names ("": none). See core/stop. */
+/* Registers the module's records for stoppable kernels and for asserts; `flag` and `failure` are
+ * the names of these records, or "". See core/stop. */
 int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
                        size_t size, nl_error *err);
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Copies `count` rows, with a stride on either side. */
+/* Copies `count` rows; the source and the destination each have a stride. */
 #define NL_LINE(bytes) \
     for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) \
     memcpy(to, from, bytes)
@@ -32,8 +32,8 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
     }
 }
 
-/* Loops over all axes except the last. `gather`: from strided to dense, else from dense to
- * strided. */
+/* Loops over all axes except the last. With `gather`, copies from strided to dense memory, else
+ * from dense to strided memory. */
 static void walk(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
                  int gather) {
     int64_t index[NL_MAX_DIMS] = {0};

@@ -1,5 +1,5 @@
 /* core/params: checks the descriptions of a kernel's parameters, which Python read from the
- * compiled code. They determine which bytes each launch writes at which offset. */
+ * compiled code. The descriptions determine which bytes each launch writes at which offset. */
 #include "core/params.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static int is_vector_or_complex(const nl_param *p) {
 }
 
 /* The complex types of other libraries (thrust::complex, cuda::std::complex) are aligned to their
- * full size, and vectors of two and four elements too, up to 16 bytes. */
+ * full size, and so are vectors of two and four elements, up to 16 bytes. */
 static uint32_t element_align(const nl_param *p) {
     uint32_t lane = (uint32_t)nl_dtype_align((nl_dtype)p->lane);
     uint32_t vector = p->lanes % 2 ? lane : lane * (uint32_t)p->lanes;
@@ -93,8 +93,9 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
     return 0;
 }
 
-/* Converts the offsets of parts from relative to their struct to relative to the block. A struct
- * precedes its parts in the array, so its own offset is final. */
+/* Converts the offset of each struct member from relative to its struct to relative to the
+ * parameter block. A struct precedes its members in the array, so the struct's offset is already
+ * final. */
 static int resolve_part_offsets(nl_params *params, nl_error *err) {
     for (int i = 0; i < params->total; i++) {
         nl_param *p = &params->items[i];

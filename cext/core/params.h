@@ -11,10 +11,10 @@
 typedef enum nl_param_kind {
     NL_PARAM_SCALAR,
     NL_PARAM_POINTER, /* T*: a C-contiguous array */
-    NL_PARAM_ARRAY,   /* array<T, N, layout>: address, shape and strides by value */
+    NL_PARAM_ARRAY,   /* array<T, N, layout>, passed as address, shape and strides by value */
     NL_PARAM_STRUCT,  /* any other type, by value */
-    NL_PARAM_TUPLE,   /* tuple<...> and structs for named tuples, by value: a tuple's items */
-    NL_PARAM_EMPTY,   /* None, or a dtype: only the type matters */
+    NL_PARAM_TUPLE,   /* tuple<...>, or a struct for a named tuple, passed by value */
+    NL_PARAM_EMPTY,   /* None or a dtype: the kernel only uses the parameter's type */
 } nl_param_kind;
 
 /* Memory orders in type codes. A Fortran-ordered array is not C-ordered, unless its shape makes it
@@ -23,26 +23,27 @@ typedef enum nl_order { NL_ORDER_ANY, NL_ORDER_C, NL_ORDER_F } nl_order;
 
 typedef struct nl_param {
     nl_param_kind kind;
-    nl_dtype dtype; /* of the scalar or of the elements; NL_OPAQUE: any type of `itemsize` bytes */
+    /* dtype of the scalar or of the elements; NL_OPAQUE for any type of `itemsize` bytes */
+    nl_dtype dtype;
     nl_order order;
     int ndim;
     int is_const;           /* the kernel only reads the elements */
-    uint8_t takes_complex;  /* opaque, but accepts complex: a pair of floats or doubles */
+    uint8_t takes_complex;  /* opaque type of two floats or doubles that accepts complex values */
     uint8_t takes_bfloat16; /* opaque, but accepts __nv_bfloat16 */
-    uint8_t lane;           /* for a vector such as float4: the nl_dtype of its parts */
-    uint8_t lanes;          /* the number of parts; 0: an array of `lane` is accepted directly */
-    int64_t itemsize;       /* of the elements; 0 for void */
-    uint32_t size, align;   /* in the parameter block */
-    uint32_t offset;        /* relative to the struct; after nl_params_finish: in the block */
-    uint32_t element_align; /* of the elements, set by nl_params_set; 1 if unknown */
+    uint8_t lane;           /* nl_dtype of the elements of a vector such as float4 */
+    uint8_t lanes;    /* number of vector elements; 0 if an array of `lane` is accepted directly */
+    int64_t itemsize; /* of the elements; 0 for void */
+    uint32_t size, align; /* in the parameter block */
+    uint32_t offset;      /* offset in the struct; after nl_params_finish, in the parameter block */
+    uint32_t element_align; /* alignment of the elements, set by nl_params_set; 1 if unknown */
     char *name, *ctype;     /* for messages */
-    int first, parts;       /* its parts: items first ... first + parts - 1 */
+    int first, parts;       /* members of a struct: items `first` to `first + parts - 1` */
     int number;             /* index of the whole parameter */
 } nl_param;
 
 typedef struct nl_params {
-    int count; /* -1: unknown, so no call matches */
-    int total; /* including parts, which follow the parameters and the structs that contain them */
+    int count;     /* -1: unknown, so no call matches */
+    int total;     /* including struct members, which follow the parameters and their structs */
     uint32_t size; /* of the block */
     nl_param *items;
 } nl_params;
@@ -50,7 +51,7 @@ typedef struct nl_params {
 int nl_params_init(nl_params *params, int count, int total, nl_error *err);
 /* Checks that `description` is consistent, and copies it with its strings. */
 int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err);
-/* Lays out the block as the C++ compiler does. */
+/* Computes the layout of the parameter block as the C++ compiler does. */
 int nl_params_finish(nl_params *params, nl_error *err);
 void nl_params_clear(nl_params *params);
 

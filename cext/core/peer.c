@@ -1,8 +1,8 @@
 /* core/peer: copies between two devices.
  *
- * Dense blocks with the same order are copied directly. All others are packed, through temporary
- * memory on both devices. The copy runs on the stream of the call, else on the destination's
- * stream. */
+ * Dense blocks with the same order are copied directly. Blocks of other layouts are packed into
+ * temporary memory on one device, copied, and unpacked on the other device. The copy runs on the
+ * stream that the call specifies, by default on the destination's stream. */
 #include "core/peer.h"
 
 #include "core/buffer.h"
@@ -59,9 +59,9 @@ static size_t bytes_of(const nl_layout *layout) {
     return (size_t)(nl_layout_count(layout) * layout->itemsize);
 }
 
-/* Copies one dense block to another, on the stream of `by`, which is one of the two. A device that
- * can access the other's memory copies as within one device, which takes 3 us instead of 8 for
- * small blocks on an H200. Otherwise the driver copies through the host. */
+/* Copies one dense block to another, on the stream of `by`, which is either of the two sides. A
+ * device that can access the other's memory copies as within one device, which takes 3 us instead
+ * of 8 for small blocks on an H200. Otherwise the driver copies through the host. */
 static int send(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
     size_t size = bytes_of(from->layout);
     int is_direct = let_in(by->device, by == to ? from->device : to->device);
@@ -82,13 +82,14 @@ static int wait_for(const nl_peer *side, nl_error *err) {
     return nl_device_bind(side->device, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
 }
 
-/* At the end of a copy: makes `waiting` wait for `working`, with an event or, if that fails, on the
- * host. */
+/* Called at the end of a copy. Makes `waiting` wait for `working` with an event or, if no event can
+ * be recorded, on the host. */
 static int wait_after_copy(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
     return join(waiting, working, err) == 0 ? 0 : wait_for(working, err);
 }
 
-/* After a failure: waits for both devices, so that the memory is not reused while work uses it. */
+/* Called after a failure. Waits for both devices, so that no memory is reused while work uses
+ * it. */
 static int abandon(const nl_peer *to, const nl_peer *from) {
     nl_error ignored;
     (void)wait_for(from, &ignored);

@@ -1,6 +1,6 @@
 /* core/peer: copies between the memories of two devices, in stream order.
  *
- * Only events order the streams of two devices. They are recorded here, on both sides of the copy:
+ * Only events order the streams of two devices. core/peer records events on both sides of a copy:
  * the copy waits for the earlier work of both streams, and later work of both streams waits for the
  * copy. The host does not wait. Call without the interpreter's lock. */
 #ifndef NL_CORE_PEER_H
@@ -15,11 +15,13 @@ typedef struct nl_peer {
     const nl_layout *layout;
     CUstream stream; /* of this device */
     int blocking;    /* the stream is ordered with the legacy default stream */
-    /* the stream is nl_device_get_copy_stream's: the copy does not wait for its earlier work */
+    /* the stream is that of nl_device_get_copy_stream; the copy does not wait for the stream's
+     * earlier work */
     int copy_stream;
 } nl_peer;
 
-/* Finds the device of a stream, `first` or `second`. Returns -1 (NL_ERR_VALUE) if it is neither. */
+/* Finds out whether a stream belongs to the device `first` or `second`. Returns -1 (NL_ERR_VALUE)
+ * if it belongs to neither device. */
 int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
                       nl_error *err);
 /* Chooses the stream of the other device for a copy requested on a stream of one device: its

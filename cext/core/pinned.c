@@ -1,7 +1,7 @@
-/* core/pinned: a table of blocks under one lock. The pages of a block belong to this file and stay
- * mapped until the process ends. So a reset of the device invalidates only the page-locking, never
- * memory that a caller uses; the block is then page-locked again, for the next device that takes
- * it. */
+/* core/pinned: a table of page-locked blocks, protected by one lock. The pages of a block belong to
+ * this file and stay mapped until the process ends. So a reset of the device invalidates only the
+ * page-locking, never memory that a caller uses; the block is then page-locked again, for the next
+ * device that takes it. */
 #include "core/pinned.h"
 
 #include <sys/mman.h>
@@ -54,7 +54,7 @@ static int fill(nl_device *dev, nl_pinned *b, nl_error *err) {
     return 0;
 }
 
-/* Makes lent blocks available again when the device has finished with them, or when its context was
+/* Makes blocks in use available again once the device has finished with them, or its context was
  * reset. */
 static void recover_lock_held(void) {
     for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
@@ -94,7 +94,7 @@ void nl_pinned_release(nl_pinned *block) {
     nl_mutex_unlock(&lock);
 }
 
-/* If no event can be created, the block stays taken until the process ends. */
+/* If no event can be created, the block remains in use until the process ends. */
 void nl_pinned_release_after(nl_pinned *block, CUstream stream) {
     nl_error ignored;
     CUevent event;

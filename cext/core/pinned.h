@@ -16,25 +16,27 @@ typedef struct nl_pinned {
     nl_device *device;
     uint64_t generation; /* of the device */
     int taken;
-    /* recorded after the work that may still use the block, for which no thread waits; or NULL */
+    /* recorded after work that may still use the block and for which no thread waits, or NULL */
     CUevent lent;
 } nl_pinned;
 
-/* Takes a block of NL_PINNED_BYTES for `dev`, which must be bound. *out is NULL if all blocks are
- * in use: the caller must then work without one. */
+/* Reserves a block of NL_PINNED_BYTES for `dev`, which must be bound. *out is NULL if all blocks
+ * are in use: the caller must then work without a block. */
 int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err);
-/* Returns the block to the table. All device work that uses it must be complete. Accepts NULL. */
+/* Returns the block to the table. All device work that uses the block must be complete. Accepts
+ * NULL. */
 void nl_pinned_release(nl_pinned *block);
 
-/* Like nl_pinned_release, after an interrupted wait for the stream: the block becomes available
- * when the work of the stream is complete. */
+/* Releases a block after an interrupted wait for the stream: the block becomes available when the
+ * work of the stream is complete. */
 void nl_pinned_release_after(nl_pinned *block, CUstream stream);
 
 /* Unlocks the pages of all unused blocks. A block is page-locked again when it is taken. */
 void nl_pinned_unlock(void);
 int nl_pinned_locked(void);
 
-/* Copy between strided host memory and a dense host block whose order of axes may differ. */
+/* These functions copy between strided host memory and a dense host block whose order of axes may
+ * differ. */
 void nl_pinned_gather(char *dense, const nl_layout *dense_layout, const char *host,
                       const nl_layout *host_layout);
 void nl_pinned_scatter(char *host, const nl_layout *host_layout, const char *dense,

@@ -17,7 +17,7 @@ static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/* Steps 1 and 2. Returns 0 if there are no elements. */
+/* Steps 1 and 2. Returns 0 if the copy has no elements. */
 static int collect_axes(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->rank = 0;
     for (int i = 0; i < to->ndim; ++i) {
@@ -78,13 +78,13 @@ static int is_pitch(const nl_plan *p, const nl_axis *a) {
     return a->to >= p->width && a->from >= p->width && a->to <= MAX_PITCH && a->from <= MAX_PITCH;
 }
 
-/* Returns whether the strides of `depth` can be those between slices of `height` rows. */
+/* Returns whether axis `depth` can separate slices of `height` rows in one 3-D driver copy. */
 static int is_slice(const nl_axis *height, const nl_axis *depth) {
     return depth->to % height->to == 0 && depth->to / height->to >= height->count &&
            depth->from % height->from == 0 && depth->from / height->from >= height->count;
 }
 
-/* Step 4: the axes that one driver copy covers; -1 for none. */
+/* Step 4 selects the axes that one driver copy covers; -1 for none. */
 typedef struct {
     int height, depth;
 } shape_of_copy;

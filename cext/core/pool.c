@@ -1,14 +1,15 @@
-/* core/pool: one list per state, oldest first. Ready blocks are also in hash buckets by capacity,
- * newest first, because recently used memory is more likely in the caches. Taking and putting a
- * block changes a few pointers under a lock. Several capacities may share a bucket, so a search
- * stops after MAX_LOOKED_AT blocks. */
+/* core/pool: free blocks are in one list per state, oldest first. Ready blocks are also in hash
+ * buckets by capacity, newest first, because recently used memory is more likely in the caches.
+ * Taking and putting a block changes a few pointers under a lock. Several capacities may share a
+ * bucket, so a search stops after MAX_LOOKED_AT blocks. */
 #include "core/pool.h"
 
 #include <string.h>
 #include "base/mem.h"
 
-#define GRANULE 512             /* granularity of the driver's allocations */
-#define LARGE_GRANULE (2 << 20) /* the driver's page size, and the largest rounding step */
+#define GRANULE 512 /* granularity of the driver's allocations */
+/* the driver's page size, which is also the largest rounding step */
+#define LARGE_GRANULE (2 << 20)
 #define MAX_LOOKED_AT 32
 #define MAX_BLOCKS 32768
 
@@ -22,7 +23,8 @@ void nl_pool_init(nl_pool *pool, size_t cache_limit) {
 size_t nl_pool_round(const nl_pool *pool, size_t size) {
     size_t step = GRANULE;
     if (nl_atomic_load(&pool->cache_limit) == 0 || size > SIZE_MAX - LARGE_GRANULE)
-        /* whole 32-bit words: atomics on 8 and 16 bits access the 32-bit word around them */
+        /* sizes are multiples of 4, because atomics on 8 and 16 bits access the whole 32-bit
+         * word */
         step = 4;
     else
         while (step < LARGE_GRANULE && step < size / 16)

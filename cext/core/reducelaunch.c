@@ -85,7 +85,7 @@ void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *s
     memcpy(step->slots, slots, (size_t)count);
 }
 
-/* ---- plans in the layout that kernels read (reduce.cuh: plan) ---- */
+/* ---- Structs with the layout of `plan` in reduce.cuh, which kernels read. ---- */
 
 typedef struct plan_head {
     int64_t results, length, parts, chunk;
@@ -93,7 +93,7 @@ typedef struct plan_head {
     double divisor;
 } plan_head;
 
-/* Returns the bytes of the initial value; records may have more than 16. */
+/* Returns the size of the initial value in bytes; records may have more than 16 bytes. */
 static size_t number_size(int64_t accumulator) {
     return accumulator > 16 ? ((size_t)accumulator + 15) / 16 * 16 : 16;
 }
@@ -104,7 +104,7 @@ static size_t plan_size(int64_t accumulator, size_t capacity) {
 
 size_t nl_reducelaunch_storage(int64_t accumulator) {
     size_t step = plan_size(accumulator, NL_REDUCE_MAX_DIMS), both = 2 * number_size(accumulator);
-    return NL_REDUCE_MAX_STEPS * (step + both); /* a step may have two small plans */
+    return NL_REDUCE_MAX_STEPS * (step + both); /* storage for two small plans in one step */
 }
 
 int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *s, const dims *kept,

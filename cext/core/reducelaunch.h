@@ -8,14 +8,14 @@
 #include "core/layout.h"
 
 enum {
-    NL_REDUCE_SMALL_DIMS = 6, /* maximum dimensions of a plan; of a wide plan NL_REDUCE_MAX_DIMS */
+    NL_REDUCE_SMALL_DIMS = 6, /* maximum dimensions of a plan that is not wide */
     NL_REDUCE_MAX_DIMS = 64,
     NL_REDUCE_MAX_STEPS = 3,
     NL_REDUCE_MAX_SCRATCH = 3,
     NL_REDUCE_MAX_SLOTS = 6,
 };
 
-/* One axis. Strides in bytes, 0 for an array that is not used. */
+/* One axis: its length and the strides of the arrays in bytes, 0 for an array that is not used. */
 typedef struct nl_reduce_dim {
     int64_t length, input, where, output;
 } nl_reduce_dim;
@@ -40,8 +40,8 @@ static inline int64_t divide_up(int64_t a, int64_t b) {
 int64_t nl_reducelaunch_product(const nl_reduce_dim *d, int count);
 int64_t nl_reducelaunch_count(const nl_reduce_dims *d);
 void nl_reducelaunch_append(nl_reduce_dims *d, nl_reduce_dim one);
-/* Appends a dimension, unless its length is 1. Merges it with the previous one if the strides
- * permit. */
+/* Appends a dimension, unless its length is 1. Merges the dimension with the previous dimension if
+ * the strides permit. */
 void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
 nl_reduce_dims nl_reducelaunch_merged(const nl_reduce_dims *d);
 int64_t nl_reducelaunch_by_input(const nl_reduce_dim *d); /* sort key: the largest stride first */
@@ -50,8 +50,8 @@ void nl_reducelaunch_sort(nl_reduce_dims *d, int64_t (*key)(const nl_reduce_dim 
 typedef enum nl_reduce_kind {
     NL_REDUCE_NONE,
     NL_REDUCE_PACKED,       /* a warp or a block reduces each row; elements are contiguous */
-    NL_REDUCE_STRIDED,      /* the same; rows have gaps between elements */
-    NL_REDUCE_STEPPED,      /* the same; several axes, the last with one stride */
+    NL_REDUCE_STRIDED,      /* like PACKED, with gaps between the elements of a row */
+    NL_REDUCE_STEPPED,      /* like PACKED, with several axes, the last with one stride */
     NL_REDUCE_SHORT_PACKED, /* a few lanes of a warp reduce each row */
     NL_REDUCE_SHORT_STRIDED,
     NL_REDUCE_GAPPED_PACKED, /* each result is reduced from rows with gaps between them */
@@ -67,40 +67,40 @@ typedef enum nl_reduce_kind {
     NL_SCAN_WARPS,            /* one warp scans a row */
     NL_SCAN_COLUMNS,          /* tiles of columns */
     NL_SCAN_TILES,            /* tiles of rows */
-    NL_SCAN_PIPELINED,        /* tiles of rows, copied to shared memory before their scan */
+    NL_SCAN_PIPELINED,        /* tiles of rows that are copied to shared memory before the scan */
 } nl_reduce_kind;
 
-/* How one launch reduces or scans. */
+/* The schedule of one launch that reduces or scans. */
 typedef struct nl_reduce_schedule {
     nl_reduce_kind kind;
-    /* template argument: columns of a thread, lanes of a row, or elements of an access; 0: the
-     * kernel has none */
+    /* template argument of the kernel: columns per thread, lanes per row, or elements per access; 0
+     * if the kernel has no such argument */
     int width;
-    /* STRIPES: elements that a thread loads at a time; SCAN_TILES and SCAN_WARPS: accesses per
-     * thread */
+    /* elements that a thread loads at a time (STRIPES), or accesses per thread (SCAN_TILES and
+     * SCAN_WARPS) */
     int ahead;
     int threads;
     int team;             /* warps that reduce a row together; STAGED_COLUMNS: groups of a block */
-    int64_t parts, chunk; /* parts of a result, and elements of a part */
-    int64_t groups; /* NARROW, STAGED_COLUMNS: number of groups of columns with separate rows */
+    int64_t parts, chunk; /* number of parts of a result, and of elements of a part */
+    int64_t groups; /* number of groups of columns with separate rows (NARROW and STAGED_COLUMNS) */
 } nl_reduce_schedule;
 
 /* Arrays of a launch: those of the call, then scratch arrays. */
 enum { NL_REDUCE_INPUT, NL_REDUCE_WHERE, NL_REDUCE_OUTPUT, NL_REDUCE_SEGMENTS, NL_REDUCE_SCRATCH };
 
-/* The type of the numbers that a kernel reads or writes: the input's, the accumulator, or the
- * output's. */
+/* The type of the numbers that a kernel reads or writes: the type of the input, of the accumulator,
+ * or of the output. */
 typedef enum nl_reduce_type { NL_REDUCE_STORED, NL_REDUCE_LOOP, NL_REDUCE_RESULT } nl_reduce_type;
 
 typedef struct nl_reduce_step {
     nl_reduce_schedule schedule,
-        /* last: the schedule with which the last block reduces the parts; its kind may be NONE */
+        /* schedule with which the last block reduces the partial results; its kind may be NONE */
         last;
     nl_reduce_type reads, writes;
     int wide, cached;
-    int vec; /* scans: number of neighbouring columns that form one element */
+    int vec; /* number of neighbouring columns that form one element of a scan */
     int64_t grid, shared_bytes;
-    unsigned char *plan; /* in the storage of the nl_reduce_plan */
+    unsigned char *plan; /* located in the storage of the nl_reduce_plan */
     size_t plan_size;
     int slot_count;
     uint8_t slots[NL_REDUCE_MAX_SLOTS];
@@ -122,7 +122,7 @@ typedef struct nl_reduce_plan {
     int step_count, scratch_count;
     nl_reduce_step steps[NL_REDUCE_MAX_STEPS];
     nl_reduce_scratch scratch[NL_REDUCE_MAX_SCRATCH];
-    unsigned char *storage; /* provided by the caller, for the plans of all steps */
+    unsigned char *storage; /* memory of the caller for the plans of all steps */
     size_t used;
 } nl_reduce_plan;
 
@@ -130,10 +130,10 @@ typedef struct nl_reduce_plan {
 typedef struct nl_reduce_plan_options {
     const void *initial; /* the initial value, or NULL */
     size_t initial_size; /* its bytes */
-    int copies;          /* how often it is stored in the plan, consecutively */
+    int copies;          /* number of consecutive copies of the initial value in the plan */
     int is_last, segmented, by_part, by_one;
     double divisor;
-    int64_t results; /* 0: the product of the kept dimensions */
+    int64_t results; /* number of results; 0 for the product of the kept dimensions */
 } nl_reduce_plan_options;
 
 /* Returns the bytes of storage that are enough for any plan with accumulators of this size. */
@@ -144,7 +144,7 @@ nl_reduce_step *nl_reducelaunch_add_step(nl_reduce_plan *plan, const nl_reduce_s
 uint8_t nl_reducelaunch_add_scratch(nl_reduce_plan *plan, nl_reduce_scratch_kind kind,
                                     int64_t count);
 void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *slots);
-/* Appends a plan to that of the last step. Returns whether it is a wide one. */
+/* Appends a plan to the plan of the last step. Returns whether the appended plan is wide. */
 int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
                           const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
                           int64_t accumulator, const nl_reduce_plan_options *options);

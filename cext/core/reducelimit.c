@@ -1,4 +1,5 @@
-/* core/reducelimit: see reducelimit.h. The values were measured on H100 and H200. */
+/* core/reducelimit: see reducelimit.h. The default values of the limits were measured on H100 and
+ * H200. */
 #include "core/reducelimit.h"
 
 #include <stddef.h>

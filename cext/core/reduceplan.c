@@ -9,12 +9,13 @@ enum {
     WARP = 32,
     THREADS = 256,
     SERIAL_THREADS = 128,
-    ACCESS_BYTES = 16,        /* bytes of a thread's widest load */
-    MAX_PART_BYTES = 1 << 17, /* maximum bytes of a part, if elements are combined in order */
+    ACCESS_BYTES = 16, /* bytes of a thread's widest load */
+    /* maximum bytes of a part if the elements must be combined in order */
+    MAX_PART_BYTES = 1 << 17,
     MAX_PARTS = 8192,
     LARGE_PART_BYTES = 1 << 16,
     ROW_BYTES = 1 << 13, /* maximum bytes of a row that one warp reduces */
-    MANY_ROWS = 1 << 13, /* with at least this many rows, the maximum is LONG_ROW_BYTES */
+    MANY_ROWS = 1 << 13, /* minimum number of rows for the maximum LONG_ROW_BYTES */
     LONG_ROW_BYTES = 1 << 15,
     /* A block reduces a row of more than MIN_BLOCK_ROW_BYTES faster than a warp does, except if the
      * row exceeds BLOCK_TURN_BYTES, one pass of its threads, by at most BLOCK_REST_BYTES: then most
@@ -24,10 +25,10 @@ enum {
     BLOCK_REST_BYTES = 1 << 13,
     MAX_ROW_PARTS = 1 << 15,
     COLUMN_THREADS = 1 << 17, /* threads that keep a device busy */
-    WIDE_THREADS = 1 << 16,   /* with fewer threads, a thread has at most SMALL_WIDTH columns */
+    WIDE_THREADS = 1 << 16,   /* minimum threads for more than SMALL_WIDTH columns per thread */
     COLUMN_WARPS = 8,         /* warps per block, as in short_axes.cuh */
-    /* maximum bytes of a thread's accumulators: the block stores those of 7 of 8 warps in shared
-     * memory */
+    /* maximum bytes of a thread's accumulators; the block stores the accumulators of 7 of 8 warps
+     * in shared memory */
     COLUMN_BYTES = 128,
     SHORT = 16,          /* maximum elements of a row that one thread reduces alone */
     SHORT_RUN = 16,      /* minimum length of a column's last axis for several loads at once */
@@ -36,28 +37,30 @@ enum {
     MIN_LANES = 2,
     GAPPED_BYTES = 1 << 11, /* minimum bytes per result for the GAPPED schedules */
     STRIPE_ROWS = 64,       /* maximum length of a column that one thread reduces alone */
-    /* with fewer threads, a thread has at most SMALL_WIDTH columns */
+    /* minimum threads for more than SMALL_WIDTH columns per thread */
     STRIPE_WIDE_THREADS = 1 << 16,
     MIN_STRIPE_THREADS = 1 << 15,
-    LONG_STRIPE_ROWS = 256, /* replaces STRIPE_ROWS if STRIPE_RUN_BYTES are contiguous */
+    LONG_STRIPE_ROWS = 256, /* replaces STRIPE_ROWS if STRIPE_RUN_BYTES bytes are contiguous */
     STRIPE_RUN_BYTES = 32,
-    SMALL_WIDTH = 4,          /* columns per thread, where more would leave too few threads */
-    NARROW_BYTES = 512,       /* maximum bytes of all columns of a block */
-    NARROW_GROUP_BYTES = 128, /* maximum bytes of each group of columns, if there are several */
+    SMALL_WIDTH = 4,    /* columns per thread if more columns would leave too few threads */
+    NARROW_BYTES = 512, /* maximum bytes of all columns of a block */
+    /* maximum bytes of each group of columns of a block with several groups */
+    NARROW_GROUP_BYTES = 128,
     NARROW_PARTS = 512,
     /* maximum bytes of a group of columns that a block copies to shared memory */
     STAGED_BYTES = 24 << 10,
     STAGED_TILE = 16 << 10,
-    STAGED_ROW = 256,      /* maximum bytes of a row for staging, if rows are contiguous */
-    STAGED_WIDE_ROW = 160, /* the same, for elements of 8 bytes */
+    STAGED_ROW = 256, /* maximum bytes of a row for staging, if rows are contiguous */
+    /* maximum bytes of a row of 8-byte elements for staging, if rows are contiguous */
+    STAGED_WIDE_ROW = 160,
     /* maximum bytes of a short axis between the results' elements, which a second launch reduces */
     AMONG_BYTES = 128,
     LATER_SHARE = 8, /* a second launch reads at most 1/8 of the bytes that the first one reads */
-    /* with at most this many bytes per result, a block has too little work, and two launches are
+    /* maximum bytes per result with which a block has too little work, so that two launches are
      * faster than one */
     MAX_UNDIVIDED_BYTES = 1 << 15,
-    WORTH_BYTES = 1 << 25,     /* reading this many bytes takes as long as a launch */
-    MAX_SECOND_PASS = 1 << 16, /* a few blocks reduce this many numbers in the time of a launch */
+    WORTH_BYTES = 1 << 25,     /* bytes that the device reads in the time of a launch */
+    MAX_SECOND_PASS = 1 << 16, /* numbers that a few blocks reduce in the time of a launch */
 };
 
 typedef nl_reduce_dim dim;
@@ -84,7 +87,7 @@ static int are_multiples(const dim *d, int count, int64_t of) {
 
 /* Returns whether the addresses of all elements are multiples of `of`; `address` is the first
  * element's. Only the first `kept_count` and `reduced_count` dimensions are checked: the elements
- * of the others are in the same access. */
+ * along further dimensions belong to the same access. */
 static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
                        int64_t address, int64_t of) {
     return address % of == 0 && are_multiples(kept->at, kept_count, of) &&
@@ -115,8 +118,8 @@ static int width_of(const dims *kept, const dims *reduced, const traits *t) {
     return (int)width;
 }
 
-/* Halves the width until there are enough threads: `most` for a width of more than SMALL_WIDTH,
- * `least` in every case. */
+/* Halves the width until the number of threads is at least `least` and, for a width above
+ * SMALL_WIDTH, at least `most`. */
 static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     while (width > 1 &&
            (results / width < least || (width > SMALL_WIDTH && results / width < most)))
@@ -124,16 +127,16 @@ static int narrowed(int width, int64_t results, int64_t most, int64_t least) {
     return width;
 }
 
-/* Returns the minimum number of columns per thread, below which accesses are too small: 8 bytes for
- * elements of 1 byte, 4 bytes for others. */
+/* Returns the minimum number of columns per thread: with fewer columns, accesses are too small,
+ * that is below 8 bytes for elements of 1 byte, below 4 bytes for larger elements. */
 static int min_width(int64_t itemsize) {
     return itemsize == 1 ? 8 : itemsize < 4 ? (int)(4 / itemsize) : 1;
 }
 
 /* Returns a schedule of kind COLUMNS. A block has COLUMN_WARPS warps, each of which reduces a part
- * of the column. There are about as many blocks as run at the same time. If a smaller width yields
- * enough threads, the columns are not divided among several blocks, because that requires a second
- * step. */
+ * of the column. The number of blocks is about the number that run at the same time. If a smaller
+ * width yields enough threads, the columns are not divided among several blocks, because that
+ * requires a second step. */
 static schedule by_columns(int64_t results, int64_t length, int width, int64_t itemsize) {
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     int is_undivided = results / min64(width, min_width(itemsize)) >= enough;
@@ -180,7 +183,7 @@ static int by_stripes(const dims *kept, const dims *reduced, const traits *t, in
 }
 
 /* Returns the number of neighbouring columns per thread, for a few long columns; 0 if the array has
- * no such columns. There may be several groups of columns, if no wide access is possible. */
+ * no such columns. A block may have several groups of columns if no wide access is possible. */
 static int narrow_columns_per_thread(const dims *kept, const dims *reduced, const traits *t) {
     if (!kept->count || reduced->count != 1)
         return 0;
@@ -207,8 +210,8 @@ static schedule narrow_parts_schedule(int width, const dims *kept, const dims *r
                       divide_up(length, chunk), chunk, groups};
 }
 
-/* Returns how many lanes of a warp access the same bank of shared memory, if each of them reads the
- * same element of a row of `bytes` bytes, and the rows are contiguous. */
+/* Returns the number of lanes of a warp that access the same bank of shared memory when each lane
+ * reads the same element of its own row. Rows have `bytes` bytes and are contiguous. */
 static int64_t lanes_per_bank(int64_t bytes) {
     int64_t words = bytes / 4;
     return bytes % 4 ? 1 : min64(words & -words, WARP);
@@ -221,9 +224,10 @@ static int is_staged_row(int64_t length, int64_t item) {
            lanes_per_bank(bytes) <= (item < 8 ? 4 : 8);
 }
 
-/* Blocks copy whole groups of columns to shared memory. Contiguous rows of a few elements are
- * groups of one column. Kind NONE if groups are too large, or if threads can load 16 bytes of more
- * than two neighbouring columns without shared memory. */
+/* Returns the schedule STAGED_COLUMNS, in which blocks copy whole groups of columns to shared
+ * memory. Contiguous rows of a few elements are groups of one column. Returns kind NONE if groups
+ * are too large, or if threads can load 16 bytes of more than two neighbouring columns without
+ * shared memory. */
 static schedule in_stage(const dims *kept, const dims *reduced, const traits *t) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t item = t->itemsize;
@@ -246,14 +250,15 @@ static schedule in_stage(const dims *kept, const dims *reduced, const traits *t)
     int64_t together =
         max64(1, min64(STAGED_TILE / size, groups->length / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS)));
     if (kept->count == 1 && together > THREADS)
-        together -= together % THREADS; /* each thread reduces as many rows as the others */
+        together -= together % THREADS; /* all threads reduce the same number of rows */
     return (schedule){
         NL_REDUCE_STAGED_COLUMNS, 0, 0, THREADS, (int)together, 1, rows->length, groups->length};
 }
 
 /* ---- schedules for rows ---- */
 
-/* Returns the number of lanes for a row of `length` elements, `width` of which are one access. */
+/* Returns the number of lanes that reduce a row of `length` elements, with accesses of `width`
+ * elements. */
 static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     int64_t pieces = width > 1 && accumulator < 16 ? LANE_PIECES : MAX_LANE_PIECES;
     int lanes = MIN_LANES;
@@ -262,9 +267,9 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
     return lanes;
 }
 
-/* Returns the number of elements of a part, of `elements` in all. There are as many parts as keep
- * the device busy; for more elements, first the parts become larger, because the end of each part
- * costs time, then their number grows. */
+/* Returns the number of elements of a part, of `elements` in all. The number of parts keeps the
+ * device busy. For more elements, first the parts become larger, because the end of each part costs
+ * time, and then more numerous. */
 static int64_t part_length(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger =
         min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
@@ -293,8 +298,9 @@ int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsiz
     return row / count;
 }
 
-/* Reduces each result from rows with gaps between them. Kind NONE if rows are short, or if a result
- * has few or many elements: other kinds are faster then. */
+/* Returns a GAPPED schedule, which reduces each result from rows with gaps between them. Returns
+ * kind NONE if rows are short, or if a result has few or many elements: other kinds are faster for
+ * these. */
 static schedule by_gapped_rows(const dims *kept, const dims *reduced, const traits *t,
                                int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
@@ -346,8 +352,8 @@ static schedule serial_schedule(int64_t length, int64_t parts) {
         NL_REDUCE_SERIAL, 0, 0, SERIAL_THREADS, 1, max64(1, divide_up(length, chunk)), chunk, 1};
 }
 
-/* Chooses a schedule for short axes, one in which no warp reduces a whole row; kind NONE if none
- * fits. */
+/* Chooses a schedule for short axes, in which no warp reduces a whole row; returns kind NONE if no
+ * such schedule is suitable. */
 static schedule by_short_axes(const dims *kept, const dims *reduced, const traits *t,
                               int64_t results, int64_t length) {
     int width = results >= nl_reducelimit(NL_LIMIT_TEAM_ROWS) ? by_teams(kept, reduced, t) : 0;
@@ -423,7 +429,8 @@ static schedule by_rows(const dims *kept, const dims *reduced, const traits *t, 
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
             nl_reducelimit(NL_LIMIT_BLOCK_BYTES))
         return parts_schedule(kept, reduced, t, packed, results, length);
-    int is_small = length <= WARP * LANE_PIECES * width; /* a warp loads the row at once */
+    /* a warp loads the whole row with one access per lane */
+    int is_small = length <= WARP * LANE_PIECES * width;
     if (!is_small && (results < 64 || !is_for_a_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
     one.width = one.team;
@@ -455,7 +462,7 @@ static int is_for_rows(nl_reduce_kind kind) {
 }
 
 /* Returns the schedule with which the last block of a launch reduces the partial results of all
- * blocks; kind NONE if another launch must do that. */
+ * blocks; kind NONE if another launch must reduce the partial results. */
 static schedule by_last_block(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {
@@ -497,7 +504,7 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 
 /* ---- two launches ---- */
 
-/* Returns the dimensions that the first of two launches does not reduce. */
+/* Returns the reduced dimensions that remain after the first of two launches. */
 static dims together(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
@@ -509,8 +516,9 @@ static dims together(const dims *kept, const dim *later, int count) {
     return nl_reducelaunch_merged(&all);
 }
 
-/* Returns whether `inner` is a short axis with elements between those of the results, such as the
- * colours of pixels, or the results form short rows. Without this axis, the columns are longer. */
+/* Returns whether `inner` is a short reduced axis between the elements of the results (such as the
+ * colours of pixels), or the results form short rows. If a first launch does not reduce this axis,
+ * its columns are longer. */
 static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
     int64_t item = t->itemsize, last = last_of(kept)->length * item;
     int64_t short_row = last_of(kept)->input == item ? last : 0;
@@ -525,7 +533,8 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
     return end->length >= WARP || rows >= 2 * THREADS;
 }
 
-/* Returns whether each result has rows that are worth a launch, after which few numbers remain. */
+/* Returns whether a separate first launch over the rows of each result is worth its time: few
+ * numbers must remain after it. */
 static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
     int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
     if (inner->input != itemsize || row < AMONG_BYTES ||
@@ -537,8 +546,8 @@ static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t it
     return is_worth && row <= LONG_ROW_BYTES;
 }
 
-/* Moves the reduced dimensions that a second launch reduces to `later`; none if one launch is as
- * fast. */
+/* Moves to `later` the reduced dimensions that a second launch should reduce; moves no dimension if
+ * one launch is as fast. */
 static void divide(const dims *kept, dims *reduced, dims *later, const traits *t) {
     int last = reduced->count - 1;
     later->count = 0;
@@ -598,7 +607,8 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     for (int i = 0; i < f->kept.count + f->later.count; i++)
         nl_reducelaunch_append(&order,
                                i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
-    for (int i = 0; i < order.count; i++) { /* sorted stably, if there are later axes */
+    /* the sort is stable, which matters if a second launch reduces `later` */
+    for (int i = 0; i < order.count; i++) {
         int j = i;
         for (; f->later.count && j > 0 &&
                nl_reducelaunch_by_input(&order.at[from[j - 1]]) >
@@ -621,9 +631,9 @@ static dims in_scratch(const reduction *f, int64_t apart, int64_t size, dims *re
     return kept;
 }
 
-/* A launch writes several partial results for each number. Its last block reduces them, or a second
- * launch does, together with the later axes. The parts of neighbouring results are neighbours if
- * the results' elements are. */
+/* A launch writes several partial results for each number. The last block reduces these partial
+ * results, or a second launch reduces them together with the later axes. The parts of neighbouring
+ * results are neighbours if the results' elements are. */
 static void plan_partial_results(const reduction *f, const schedule *s, const dims *kept,
                                  const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
@@ -672,8 +682,8 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
                               (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
 
-/* Plans a reduction by segments. Each result has one part, because the kernel reads the ends of the
- * segments from an array. */
+/* Plans a reduction by segments. In a segmented reduction, each result has one part, because the
+ * kernel reads the ends of the segments from an array. */
 static void by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};
@@ -694,7 +704,8 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
         int64_t where = r->where ? r->where[i] : 0;
         if (r->axes >> i & 1)
             nl_reducelaunch_append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
-        if (i == r->segmented) /* outermost, so that neighbouring threads have the same segment */
+        /* the segment axis is outermost, so that neighbouring threads have the same segment */
+        if (i == r->segmented)
             nl_reducelaunch_append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
         else if (!(r->axes >> i & 1))
             nl_reducelaunch_append(&kept,
@@ -728,7 +739,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS && last_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort(&f.reduced,
-                             by_length); /* the longest row without interruption is the last */
+                             by_length); /* the longest contiguous row becomes the last dimension */
     if (s.parts == 1 && !f.later.count)
         plan_one_launch(&f, &s, -1, plan);
     else

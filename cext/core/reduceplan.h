@@ -1,6 +1,6 @@
-/* core/reduceplan: divides a reduction among threads. Uses only shapes, strides and alignment, so
- * that equal calls have equal plans, and therefore equal results to the last bit. The kernels are
- * in cuda_src/numbalite/reduce.cuh, short_axes.cuh and staged_columns.cuh. */
+/* core/reduceplan: divides a reduction among threads. The plan depends only on shapes, strides and
+ * alignment, so that equal calls have equal plans and bitwise equal results. The kernels are in
+ * cuda_src/numbalite/reduce.cuh, short_axes.cuh and staged_columns.cuh. */
 #ifndef NL_CORE_REDUCEPLAN_H
 #define NL_CORE_REDUCEPLAN_H
 
@@ -19,11 +19,12 @@ typedef struct nl_reduce_traits {
 
 nl_reduce_schedule nl_reduceplan_schedule(const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
                                           const nl_reduce_traits *traits);
-/* Returns the number of lanes for a row of `length` elements, `width` of which are one access; 32:
+/* Returns the number of lanes that reduce a row of `length` elements, with accesses of `width`
+ * elements; 32:
  * a warp. */
 int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results);
-/* Returns the number of elements of a part, if each result is reduced from `rows` rows with gaps
- * between them; 0 if rows are short or cannot be divided into equal parts. */
+/* Returns the number of elements of a part if each result is reduced from `rows` rows with gaps
+ * between them. Returns 0 if rows are short or cannot be divided into equal parts. */
 int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
                                       int any_order);
 int64_t nl_reduceplan_grid(const nl_reduce_schedule *schedule, int64_t results);
@@ -36,7 +37,7 @@ typedef struct nl_reduce_request {
     const int64_t *where; /* strides of the mask, or NULL */
     uint64_t axes;
     const int64_t *output; /* strides of the remaining axes in the output */
-    int segmented;         /* this axis is reduced in `segments` segments; -1: none */
+    int segmented;         /* axis that is reduced in `segments` segments, or -1 */
     int64_t segments;
     int reorderable;     /* the axes may be combined in any order */
     const void *initial; /* the initial value, or NULL */

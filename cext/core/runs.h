@@ -5,7 +5,8 @@
 
 #include "core/layout.h"
 
-/* One axis of a copy. `of` and `to` are its strides in bytes in the source and in the target. */
+/* One axis of a copy; `of` and `to` are its strides in bytes in the source and in the
+ * target. */
 typedef struct nl_run_axis {
     int64_t length, of, to;
 } nl_run_axis;
@@ -17,12 +18,12 @@ typedef struct nl_runs {
     nl_run_axis axes[NL_MAX_DIMS + 1];
 } nl_runs;
 
-/* `of`: the source, with shape and itemsize. `to`: the strides of the target. No axis may be
- * empty. */
+/* `of` is the layout of the source, with shape and itemsize; `to` contains the strides of the
+ * target. No axis may be empty. */
 void nl_runs_make(nl_runs *runs, const nl_layout *of, const int64_t *to);
 /* Returns the largest word size in bytes, at most `most`, that divides the length of a row and to
- * which the addresses of all rows are aligned. `address`: the addresses of both sides, combined
- * with OR. */
+ * which the addresses of all rows are aligned. `address` is the bitwise OR of the addresses of both
+ * sides. */
 int64_t nl_runs_word(const nl_runs *runs, int64_t itemsize, uint64_t address, int64_t most);
 
 #endif

@@ -27,7 +27,7 @@ static void set_complex(nl_scalar *s, double real, double imaginary) {
     s->imaginary = imaginary;
 }
 
-/* Loads a value from an address without alignment. */
+/* Loads a value from an address that may be unaligned. */
 #define LOAD(type) (*(type *)memcpy(&(type){0}, bytes, sizeof(type)))
 
 void nl_scalar_load(nl_scalar *s, nl_dtype dtype, const void *bytes) {
@@ -200,6 +200,7 @@ void nl_scalar_cast(const nl_scalar *s, nl_dtype dtype, void *bytes) {
             value.kind = NL_SCALAR_FLOAT;
         if (s->kind == NL_SCALAR_BIG)
             value.kind = NL_SCALAR_FLOAT;
-        (void)nl_scalar_store(&value, dtype, bytes); /* writes infinity if it does not fit */
+        /* the result is infinity if the value does not fit */
+        (void)nl_scalar_store(&value, dtype, bytes);
     }
 }

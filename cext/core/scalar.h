@@ -1,6 +1,6 @@
-/* core/scalar: one number, for conversions to the bytes of another type. It keeps the kind of the
- * number (bool, integer, float, complex), because the integer 1 and the float 1.0 convert
- * differently. */
+/* core/scalar: one number, for conversions to the bytes of another type. The struct records the
+ * kind of the number (bool, integer, float, complex), because the integer 1 and the float 1.0
+ * convert differently. */
 #ifndef NL_CORE_SCALAR_H
 #define NL_CORE_SCALAR_H
 
@@ -17,7 +17,7 @@ typedef enum nl_scalar_kind {
 
 typedef struct nl_scalar {
     nl_scalar_kind kind;
-    int64_t integer; /* of BOOL and INT; the bits of UINT */
+    int64_t integer; /* value of BOOL and INT, or the bits of UINT */
     double real, imaginary;
 } nl_scalar;
 

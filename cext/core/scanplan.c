@@ -14,34 +14,36 @@ enum {
     COLUMN_WARPS = 8,           /* warps per block, as in short_axes.cuh */
     COLUMN_ROWS = 8,            /* rows of a column tile per thread (scan.cuh) */
     SHORT = 16,                 /* maximum elements of a row that one thread scans alone */
-    ROW_LENGTH = 64,            /* up to this length, a thread per row is faster than a warp */
-    ROW_BYTES = 768,            /* maximum bytes of such a row in shared memory */
-    ROW_BLOCK_BYTES = 48 << 10, /* of the rows of a block in shared memory */
-    TINY_ROW_BYTES = 16,        /* up to this size, threads share the cache lines of rows */
+    ROW_LENGTH = 64,            /* maximum length of a row that a thread scans faster than a warp */
+    ROW_BYTES = 768,            /* maximum bytes of a row that one thread scans in shared memory */
+    ROW_BLOCK_BYTES = 48 << 10, /* maximum bytes of the rows of a block in shared memory */
+    TINY_ROW_BYTES = 16,        /* maximum bytes of a row with which threads share cache lines */
     WARP_LENGTH = 512,          /* maximum elements of a row that a warp scans */
     VEC_BYTES = 32,             /* maximum bytes of an element that is a vec */
-    VEC_COLUMNS = 8,            /* maximum columns of an array whose columns all form one element */
+    VEC_COLUMNS = 8,            /* maximum number of columns that all together form one element */
     VEC_ELEMENTS = 4,           /* contiguous vec elements per thread */
     PARTED = 128,               /* minimum length of a column that may be scanned in parts */
-    COLUMN_STEP_BYTES = 7 << 19,  /* bytes copied while a group of tiles waits for earlier tiles */
-    COLUMN_START_BYTES = 1 << 24, /* bytes copied in the time of the launches that tiles save */
-    TILE_BYTES = 128,             /* maximum bytes of a tile's numbers per thread */
-    PIPELINE_PIECES = 8,          /* pieces of a tile per thread, as in pipelined_scan.cuh */
-    PIPELINE_STAGES = 4,          /* stages, as in pipelined_scan.cuh */
-    PIPELINE_NUMBER = 8,          /* maximum bytes of a number in a pipeline */
-    STATUS_FANOUT = 32,           /* tiles of a group, and groups of a range (lookback.cuh) */
+    /* bytes that the device copies while a group of tiles waits for earlier tiles */
+    COLUMN_STEP_BYTES = 7 << 19,
+    /* bytes that the device copies in the time of the launches that tiles save */
+    COLUMN_START_BYTES = 1 << 24,
+    TILE_BYTES = 128,    /* maximum bytes of a tile's numbers per thread */
+    PIPELINE_PIECES = 8, /* pieces of a tile per thread, as in pipelined_scan.cuh */
+    PIPELINE_STAGES = 4, /* stages, as in pipelined_scan.cuh */
+    PIPELINE_NUMBER = 8, /* maximum bytes of a number in a pipelined scan */
+    STATUS_FANOUT = 32,  /* tiles of a group, and groups of a range (lookback.cuh) */
 };
 
 typedef nl_reduce_dim dim;
 typedef nl_reduce_dims dims;
 typedef nl_reduce_schedule schedule;
 
-/* Bytes of an element as it is read, combined and written. */
+/* Sizes of an element in bytes: as input, as accumulator, and as output. */
 typedef struct sizes {
     int64_t stored, loop, result;
 } sizes;
 
-/* The rows of a scan. `vec` neighbouring columns form one element. */
+/* The rows of a scan, in which `vec` neighbouring columns form one element. */
 typedef struct geometry {
     dims kept;
     dim along;
@@ -60,8 +62,8 @@ static int64_t rows_of(const geometry *g) {
 
 /* ---- several columns as one element ---- */
 
-/* Returns whether `count` neighbours along the last kept dimension can form one element in both
- * arrays. */
+/* Returns whether `count` neighbours along the last kept dimension can form one element in the
+ * input and in the output. */
 static int are_aligned(int64_t count, const geometry *g) {
     int64_t input = count * g->size.stored, output = count * g->size.result;
     input = min64(ACCESS_BYTES, input & -input);
@@ -89,8 +91,9 @@ static void set_vec(geometry *g, int64_t vec) {
     g->size.result *= vec;
 }
 
-/* Treats neighbouring columns as one element. A few columns become one element each row, so that
- * they form a 1-D array; of many columns, as many as fit into one access. */
+/* Treats neighbouring columns as one element. If the array has few columns, each row becomes one
+ * element, so that the array becomes 1-D; otherwise an element consists of the columns that fit
+ * into one access. */
 static void join_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
@@ -165,7 +168,7 @@ static schedule by_warps(const geometry *g, int64_t width) {
 }
 
 /* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. The wait
- * costs no time only if other warps have enough data to copy. */
+ * is free only if other warps have enough data to copy at the same time. */
 static int is_for_column_tiles(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
@@ -173,8 +176,9 @@ static int is_for_column_tiles(const geometry *g, int64_t rows) {
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
-/* Returns a schedule in which one thread scans a row, or a part of a row: then earlier launches
- * reduce the parts and scan their totals. Returns kind COLUMNS instead if tiles are faster. */
+/* Returns a schedule in which one thread scans a row or a part of a row. For parts, earlier
+ * launches reduce the parts and scan their totals. Returns kind COLUMNS instead if tiles are
+ * faster. */
 static schedule by_threads(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
@@ -189,7 +193,8 @@ static int64_t pipeline_tile(void) {
     return ACCESS_BYTES * nl_reducelimit(NL_LIMIT_PIPELINE_THREADS) * PIPELINE_PIECES;
 }
 
-/* Returns the number of elements of a piece, if rows should be scanned in a pipeline, else 0. */
+/* Returns the number of elements that a pipelined scan copies at a time, or 0 if rows should not be
+ * scanned in a pipeline. */
 static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
     int64_t pipelines = nl_reducelimit(NL_LIMIT_PIPELINES);
     int64_t item = max64(g->size.stored, g->size.result);
@@ -228,7 +233,7 @@ static schedule in_tiles(const geometry *g, int64_t width) {
 
 /* Returns the number of neighbours along a row that a thread loads at a time. */
 static int64_t width_of(const geometry *g) {
-    if (g->vec > 1) /* lanes exchange each number of an element separately */
+    if (g->vec > 1) /* lanes exchange the numbers of an element one by one */
         return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest(&g->size)));
     int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;

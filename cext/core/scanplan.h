@@ -1,5 +1,5 @@
-/* core/scanplan: divides a scan among threads. Uses only shapes, strides, alignment and the limits
- * of core/reducelimit, so that equal calls have equal plans. The kernels are in
+/* core/scanplan: divides a scan among threads. The plan depends only on shapes, strides, alignment
+ * and the limits of core/reducelimit, so that equal calls have equal plans. The kernels are in
  * cuda_src/numbalite/scan.cuh and pipelined_scan.cuh. */
 #ifndef NL_CORE_SCANPLAN_H
 #define NL_CORE_SCANPLAN_H

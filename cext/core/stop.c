@@ -1,6 +1,6 @@
-/* core/stop: a list of the modules that have records, and for each device a stream and page-locked
- * memory. These are made when the first such module is loaded on the device, because the driver may
- * be unable to make them while an endless kernel runs. */
+/* core/stop: keeps a list of the modules that have records, and for each device a stream and
+ * page-locked memory. The stream and the memory are made when the first such module is loaded on
+ * the device, because the driver may be unable to make them while an endless kernel runs. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -19,7 +19,7 @@
 #define NAP_NS 50000
 #define MAX_DEVICES 64
 
-/* The same layout as in numbalite/compilers/stoppable.py. */
+/* These structs have the same layout as in numbalite/compilers/stoppable.py. */
 typedef struct {
     uint32_t flag, claimed, site, block[3], thread[3];
 } record;
@@ -45,7 +45,7 @@ struct nl_stop {
 /* Page-locked memory of a device, for copies from and to the records. */
 typedef struct {
     uint32_t set, clear;
-    uint32_t failed; /* written by a kernel with a failed assert */
+    uint32_t failed; /* flag that a kernel with a failed assert sets */
     uint64_t word;   /* device address of `failed` */
     record found;
     failure failure;
@@ -57,9 +57,9 @@ static struct {
     uint64_t generation;
 } lines[MAX_DEVICES];
 
-static nl_mutex lock = NL_MUTEX_INIT; /* protects the list and its elements */
+static nl_mutex lock = NL_MUTEX_INIT; /* protects the list of modules and its elements */
 static nl_stop *first;
-static nl_fault kept; /* a failed assert that was read and not yet reported */
+static nl_fault kept; /* failed assert that was read but not yet reported */
 static int has_kept;
 
 static int open_line_lock_held(nl_device *dev, nl_error *err) {
@@ -167,7 +167,7 @@ void nl_stop_remove(nl_stop *s) {
     free_stop(s);
 }
 
-/* Lists the names of the arrays that the kernel may write, for messages. */
+/* Writes the names of the arrays that the kernel may write, for messages. */
 static void list_outputs(const nl_params *params, char *text, size_t size) {
     size_t used = 0;
     *text = '\0';
@@ -202,8 +202,8 @@ static void nap(void) {
     nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* Sets or clears the flags of all modules. Errors are ignored, because the wait returns them
- * too. */
+/* Sets or clears the stop flags of all modules. Errors are ignored, because the following wait also
+ * returns them. */
 static void write_flags_lock_held(int set) {
     for (nl_stop *s = first; s != NULL; s = s->next) {
         if (!s->address || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
@@ -231,9 +231,9 @@ static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *
     return 1;
 }
 
-/* Waits for the awaited work, and then for all work of the devices with such modules: kernels that
- * are queued must find the flag set. Returns 1 if the awaited work is complete; other kernels may
- * be running at the deadline if they are not stoppable. */
+/* Waits for the awaited work, and then for all work of the devices with such modules: queued
+ * kernels must find the stop flag set, too. Returns 1 if the awaited work is complete; other
+ * kernels may be running at the deadline if they are not stoppable. */
 static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
     (void)nl_cu.CtxSetCurrent(current);
     if (!is_done_by(deadline, how->query, how->handle))
@@ -344,8 +344,8 @@ static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
 }
 
 /* Reads the module's failure record and clears it. Returns 1 if an assert has failed. Leaves the
- * module's device current. The status of the synchronization does not matter: it is not success,
- * too, if another assert has failed, and without a completed copy `claimed` remains 0. */
+ * module's device current. The status of the synchronization is ignored: it is an error also if
+ * another assert has failed, and if the copy fails, `claimed` remains 0. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
     if (!s->failure || !is_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;

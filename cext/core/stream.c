@@ -1,7 +1,7 @@
 /* core/stream: streams, with the driver's handles.
  *
- * A wrapped handle belongs to another owner and is never destroyed. After a device reset, handles
- * made before it are invalid: using them is an error, and releasing them frees only host memory. */
+ * A wrapped handle belongs to another owner and is never destroyed. Handles made before a device
+ * reset are invalid after it: their use is an error, and releasing them frees only host memory. */
 #include "core/stream.h"
 
 #include "base/mem.h"
@@ -94,7 +94,7 @@ int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
 }
 
 /* Records an event in `before` and makes `after` wait for it. The wait refers to the state of the
- * event at this call, so the next call can record the event again. */
+ * event at the time of the call, so the next call can record the same event again. */
 int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;

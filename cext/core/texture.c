@@ -87,7 +87,7 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
     if (nl_device_alive(array->device, array->generation, err) < 0 ||
         nl_device_synchronize(array->device, err) < 0 || NL_CU(err, Memcpy3DAsync, &copy, NULL) < 0)
         return -1;
-    nl_wait_hold(); /* the device uses the caller's memory */
+    nl_wait_hold(); /* the caller's memory is used by the device until the copy is complete */
     int status = nl_device_synchronize(array->device, err);
     nl_wait_release();
     return status;

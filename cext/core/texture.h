@@ -1,10 +1,11 @@
-/* core/texture: CUDA arrays for texture units, and the texture and surface objects of kernels. */
+/* core/texture: CUDA arrays for texture units, and texture and surface objects for
+ * kernels. */
 #ifndef NL_CORE_TEXTURE_H
 #define NL_CORE_TEXTURE_H
 
 #include "core/device.h"
 
-/* An array, or an object for an array or for memory. */
+/* A CUDA array, or a texture or surface object for an array or for memory. */
 typedef enum nl_texture_kind {
     NL_TEXTURE_ARRAY,
     NL_TEXTURE_OBJECT,
@@ -25,10 +26,11 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
 int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
                       nl_texture **out, nl_error *err);
 int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
-/* Copies a whole array from dense device memory or to it. Waits for the device before and after. */
+/* Copies a whole array from dense device memory or to it. Waits for the device before and after the
+ * copy. */
 int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int to_array,
                     nl_error *err);
-/* Destroys it after the device is idle. Accepts NULL. Never fails. */
+/* Destroys the array or object when the device is idle. Accepts NULL. Never fails. */
 void nl_texture_release(nl_texture *texture);
 
 #endif

@@ -1,12 +1,12 @@
 /* core/transfer: chooses the fastest method for one copy, by its strides.
  *
- * A copy that needs few driver calls and has long rows is passed to the driver directly. The driver
- * copies rows of a few bytes between host and device slowly, one row at a time over the bus. So for
- * a call that waits for its copy, the host side is packed into a dense host block (or unpacked from
- * one), in pieces. If the device side has short rows too, a dense device block is an intermediate
- * step, because short rows are fast within the device. With the axes sorted by the device's
- * strides, the device side is often dense already, and one plain copy is enough. Large plain copies
- * use core/bounce.
+ * If a copy needs few driver calls and has long rows, the driver copies directly. The driver
+ * copies rows of a few bytes between host and device slowly, one row at a time over the bus. So if
+ * the call waits for its copy, the host side is packed into a dense host block, or unpacked from
+ * such a block, in pieces. If the device side has short rows too, a dense device block is an
+ * intermediate step, because short rows are fast within the device. With the axes sorted by the
+ * device's strides, the device side is often dense already, and one plain copy is enough. Large
+ * plain copies use core/bounce.
  *
  * An upload on a stream copies its source to page-locked memory first, so that the call need not
  * wait for the stream. */
@@ -28,8 +28,8 @@
 #define LONG_ROW 16
 #define LONG_ROW_FROM_STRIDED_HOST 64
 #define LONG_ROW_TO_STRIDED_HOST 4096
-#define MAX_DRIVER_CALLS 8 /* this many driver calls cost less than packing */
-/* Bytes per driver call for which many calls are faster than packing. */
+#define MAX_DRIVER_CALLS 8 /* number of driver calls that cost less than packing */
+/* Minimum bytes per driver call for which many calls are faster than packing. */
 #define LARGE_COPY (1 << 20)
 #define PIECE (16 << 20) /* maximum bytes of the dense block */
 /* A dense block of at least this size is page-locked if possible. */
@@ -51,7 +51,7 @@ static int finish(CUstream stream, int status, nl_error *err) {
 }
 
 /* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
- * the driver would make the same two copies, but more slowly. Returns 1, or -1 on an error. */
+ * the driver would make the same two copies more slowly. Returns 1, or -1 on an error. */
 static int fetch(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
                  nl_error *err) {
     int status = finish(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
@@ -76,8 +76,8 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
     return status < 0 ? -1 : 1;
 }
 
-/* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1, or
- * 0 if there is no such block or it would not be faster: then no byte was copied. */
+/* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1 on
+ * an error, or 0 if no such block is available or would be faster; then nothing was copied. */
 static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
                        nl_error *err) {
     nl_pinned *small = NULL;
@@ -101,7 +101,7 @@ static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t si
  * one exception: for a copy to the device on the default stream, the driver's call may return
  * before the last bytes have arrived. Only work on a non-blocking stream could read the old bytes,
  * because all other streams are ordered with the default stream. So if the process has used a
- * non-blocking stream, this function waits for the copy; and the first use of a buffer on a
+ * non-blocking stream, this function waits for the copy. The first use of a buffer on a
  * non-blocking stream waits for earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
@@ -139,9 +139,9 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
 typedef struct {
     nl_device *dev;
     nl_plan plan;
-    char *dense;           /* on the host; at most PIECE bytes, or one row */
-    nl_host_block *locked; /* the block of `dense`, if it is page-locked */
-    nl_buffer *staging;    /* on the device, the same size; NULL if not needed */
+    char *dense;           /* dense host block of at most PIECE bytes, or one row */
+    nl_host_block *locked; /* block that contains `dense`, if `dense` is page-locked */
+    nl_buffer *staging;    /* device block of the same size, or NULL */
 } packing;
 
 /* Returns whether the device side is one dense block, in the plan's order of axes. */
@@ -280,7 +280,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
     if (k.staging != NULL) {
         if (status < 0)
             finish(p->stream, -1, err);
-        nl_buffer_forget_users(k.staging); /* finish() has waited for the stream */
+        nl_buffer_forget_users(k.staging); /* finish() has already waited for the stream */
         nl_buffer_release(k.staging);
     }
     if (k.locked != NULL)
@@ -291,7 +291,8 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
 }
 
 /* Uploads to a dense device region from a packed copy of the source, which is kept until the stream
- * has read it. Returns 1, -1, or 0 if this is not possible: then it had no effect. */
+ * has read it. Returns 1, -1 on an error, or 0 without any effect if such an upload is not
+ * possible. */
 static int upload_aside(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
@@ -364,8 +365,8 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }
 
-/* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy it:
- * not if it is page-locked, for the device reads such memory directly. */
+/* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy the
+ * block; it should not copy page-locked memory, which the device reads directly. */
 static int make_contiguous_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;

@@ -1,10 +1,10 @@
 /* core/transfer: copies between host and device memory, with any strides on either side.
  *
- * A copy is cut into the fewest cuMemcpy3D calls that its strides allow: axes are dropped, merged,
- * sorted and flipped first. The call returns when the copy is complete or, for an upload on a
+ * A copy is divided into as few cuMemcpy3D calls as its strides permit: first, axes are dropped,
+ * merged, sorted and reversed. The call returns when the copy is complete or, for an upload on a
  * stream, when the host side has been read. An asynchronous copy is only ordered on the stream; use
- * it for page-locked host memory, and keep both sides alive until the stream is done.
- * Call without the interpreter's lock. */
+ * it for page-locked host memory, and keep both sides alive until the stream is done. Call without
+ * the interpreter's lock. */
 #ifndef NL_CORE_TRANSFER_H
 #define NL_CORE_TRANSFER_H
 

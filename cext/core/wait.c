@@ -15,13 +15,14 @@
 
 enum {
     DRAIN_NS = 500000000,
-    NAP_NS = 100000,      /* between polls, after the wait has taken longer than NL_INTERRUPT_NS */
-    STAGED_BYTES = 65536, /* up to this size, the driver stages pageable memory */
-    LAUNCHES = 192,       /* a thread records an event after this many launches */
-    MARKS = 4, /* events per thread; a launch blocks in the driver if about 1024 are queued */
+    NAP_NS = 100000, /* time between polls after a wait has taken longer than NL_INTERRUPT_NS */
+    STAGED_BYTES = 65536, /* maximum bytes of a copy for which the driver stages pageable memory */
+    LAUNCHES = 192,       /* number of launches of a thread after which it records an event */
+    /* events per thread; a launch blocks in the driver if about 1024 launches are queued */
+    MARKS = 4,
 };
 
-static nl_driver inner; /* the original table, which the replacements call */
+static nl_driver inner; /* the original driver table, which the replacement functions call */
 static int adapts_all;
 static uint64_t ended;
 static uint64_t process_limit; /* nanoseconds; 0: no limit */
@@ -33,9 +34,10 @@ static int (*take_failure)(nl_fault *fault);
 
 static NL_THREAD_LOCAL struct {
     int held;
-    int has_limit;  /* the thread has set its own limit */
+    int has_limit;  /* whether the thread has set its own limit */
     uint64_t limit; /* nanoseconds */
-    /* when a wait first found unfinished work; 0 after a wait that was not ended early */
+    /* time at which a wait first found unfinished work, or 0 after a wait that was not ended
+     * early */
     uint64_t busy_since;
 } here;
 
@@ -62,7 +64,7 @@ void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault)) {
     nl_atomic_store_entry(&have_failed, have);
 }
 
-/* Converts the status of a completed wait: NL_STATUS_FAILED if an assert has failed. */
+/* Converts the status of a completed wait to NL_STATUS_FAILED if an assert has failed. */
 static CUresult finished(CUresult status) {
     int (*have)(void) = nl_atomic_load_entry(&have_failed);
     return status == CUDA_SUCCESS && have != NULL && have() ? NL_STATUS_FAILED : status;
@@ -120,7 +122,7 @@ static void leave(int status, void *Py_unused) {
     _exit(status);
 }
 
-/* The driver registered its functions earlier, so this one is called before them. */
+/* The driver registered its exit functions earlier, so this exit function is called before them. */
 void nl_wait_end_process(void) {
     if (inner.kind != NULL)
         (void)on_exit(leave, NULL);
@@ -140,8 +142,8 @@ static CUresult query_event(void *handle) {
     return inner.EventQuery(handle);
 }
 
-/* Returns whether an interrupt or a time limit can end a wait of this thread. In a thread that
- * captures a stream the answer is no, because a query of the driver may invalidate the capture. */
+/* Returns whether an interrupt or a time limit can end a wait of this thread. Returns 0 in a thread
+ * that captures a stream, because a driver query may invalidate the capture. */
 static int is_endable(void) {
     return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
            (thread_limit() || nl_interrupt_is_possible(0)) && !nl_capture_is_in_thread();
@@ -157,8 +159,8 @@ static const char runs_on[] =
     "compile it with stoppable=True or set NUMBALITE_STOPPABLE=1, then Ctrl-C stops it; the host "
     "memory that it uses stays allocated";
 
-/* Ends a wait early: stops the kernels, if possible, and makes the message. `elapsed`: nanoseconds
- * since the wait began. */
+/* Ends a wait early: stops the kernels, if possible, and formats the message. `elapsed`:
+ * nanoseconds since the wait began. */
 static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
     char text[900];
     nl_wait_end end = {query, handle, drain, elapsed, is_timeout};
@@ -186,7 +188,7 @@ static void nap(uint64_t waited) {
 }
 
 /* Polls until the query returns another status than CUDA_ERROR_NOT_READY, and returns that status,
- * or one of NL_STATUS_... if the wait is ended early. */
+ * or an NL_STATUS_... value if the wait is ended early. */
 static CUresult wait(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
@@ -228,8 +230,9 @@ int nl_wait_is_idle(CUstream stream) {
 /* ------------------------------------------------------------------- waits in a helper thread */
 
 /* cuCtxSynchronize also waits for streams that are not ordered with the default stream, and no
- * query covers all of them. So a helper thread calls it, and the waiting thread polls this job.
- * Both threads hold a reference; the last one frees the job. */
+ * driver query covers all streams. So a helper thread calls cuCtxSynchronize, and the waiting
+ * thread polls this job. Each of the two threads holds a reference to the job; the last one frees
+ * it. */
 typedef struct {
     CUcontext context;
     uint64_t users, is_done;
@@ -407,11 +410,12 @@ static CUresult awaited_ModuleUnload(CUmodule module) {
 /* ------------------------------------------------------------------------------------ launches */
 
 /* A launch blocks in the driver if too many launches are queued, and a blocked launch cannot be
- * interrupted. So each thread records an event (a mark) after every LAUNCHES launches, and waits
- * for the mark that is MARKS marks old before it records the next one. */
+ * interrupted. So each thread records an event (a mark) after every LAUNCHES launches. Before that,
+ * it waits for the mark that it recorded MARKS marks earlier. */
 static NL_THREAD_LOCAL struct {
     uint64_t count, resets;
-    int made, recorded, next; /* marks created, marks recorded, index of the next mark */
+    /* number of created marks, number of recorded marks, index of the next mark */
+    int made, recorded, next;
     CUevent marks[MARKS];
 } queue;
 

@@ -1,13 +1,13 @@
 /* core/wait: interruptible waits.
  *
- * A blocking driver call returns only when the device is done. For a driver whose waits are not
- * interruptible (nl_driver.ends_waits is 0, as on a GPU), nl_wait_adapt replaces each blocking
- * call. The replacement polls the driver first, and between polls it checks for an interrupt
- * (base/interrupt) and for the thread's time limit. If one of them ends the wait, stoppable kernels
- * are stopped (core/stop), and the call returns NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without
- * calling the driver's function.
+ * core/wait: interruptible waits. A blocking driver call returns only when the device is done. For
+ * a driver whose waits are not interruptible (nl_driver.ends_waits is 0, as on a GPU),
+ * nl_wait_adapt replaces each blocking call. The replacement polls the driver first, and between
+ * polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If an
+ * interrupt or the time limit ends the wait, stoppable kernels are stopped (core/stop), and the
+ * call returns NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without calling the driver's function.
  *
- * Host memory: a copy to or from pageable memory, which blocks in the driver, starts when its
+ * For host memory: a copy to or from pageable memory, which blocks in the driver, starts when its
  * stream is idle, so no wait is interrupted while the device writes the memory. Code that passes
  * page-locked memory to the device either first waits for the stream (nl_wait_idle) and then makes
  * the waits for its own copies uninterruptible (nl_wait_hold), or keeps the memory allocated if its
@@ -19,8 +19,8 @@
 
 /* Replaces the blocking calls of a table; pass it to nl_driver_set_adapter. */
 void nl_wait_adapt(nl_driver *table);
-/* For tests: also replaces the calls of drivers with interruptible waits. Call before the driver is
- * opened. */
+/* For tests: also replaces the calls of drivers with interruptible waits. Call nl_wait_adapt_all
+ * before the driver is opened. */
 void nl_wait_adapt_all(void);
 
 /* Waits until all work on the stream is done. Makes no driver call if no interrupt or limit can end
@@ -33,36 +33,36 @@ int nl_wait_is_idle(CUstream stream);
 void nl_wait_hold(void);
 void nl_wait_release(void);
 
-/* Seconds after which the waits of the calling thread time out: 0 for no limit, negative for the
- * limit of the process. */
+/* Sets the seconds after which a wait of the calling thread times out: 0 for no limit, negative for
+ * the limit of the process. */
 void nl_wait_set_limit(double seconds);
 void nl_wait_set_process_limit(double seconds);
 
 /* The argument of a function that stops kernels (core/stop). query and drain return
  * CUDA_ERROR_NOT_READY while work is pending. */
 typedef struct nl_wait_end {
-    CUresult (*query)(void *handle); /* for the work that the thread waits for */
+    CUresult (*query)(void *handle); /* queries the work for which the thread waits */
     void *handle;
-    CUresult (*drain)(void *unused); /* for all work of the current context; may wait briefly */
+    CUresult (*drain)(void *unused); /* queries all work of the current context; may wait briefly */
     uint64_t elapsed;                /* nanoseconds since the wait began */
     int is_timeout;
 } nl_wait_end;
 
-/* Sets the function that stops kernels. It returns 1 and a message if the work then ended, else
- * 0. */
+/* Sets the function that stops kernels. The function returns 1 and a message if it has stopped the
+ * work, else 0. */
 void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t size));
-/* Sets the functions that report failed asserts. `have` returns whether there is one; `take`
- * removes one and returns 1, or 0 if there is none. While there is one, a completed wait returns
- * NL_STATUS_FAILED. */
+/* Sets the functions that report failed asserts. `have` returns whether a failed assert is waiting
+ * to be reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all
+ * failed asserts are removed, a completed wait returns NL_STATUS_FAILED. */
 void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault));
-/* Records that there are streams that are not ordered with the default stream. */
+/* Records that the process uses streams that are not ordered with the default stream. */
 void nl_wait_set_has_unordered(void);
 /* Records that a context was reset, so that its events no longer exist. */
 void nl_wait_count_reset(void);
 
 /* Records that a wait was ended early while its kernel continues. */
 void nl_wait_end_all(void);
-/* Returns whether a wait was ended early and its kernel continues. Then no function waits for the
+/* Returns whether a wait was ended early and its kernel continues. If so, no function waits for the
  * device at the end of the process. */
 int nl_wait_was_ended(void);
 /* Call at the end of the process while a kernel is running: makes the process exit without the
