@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "driver/cuda_abi.h"
 
-typedef uintptr_t cublasHandle_t; /* a pointer: handles of all libraries have this type */
+typedef uintptr_t cublasHandle_t; /* this project uses void * for handles of all libraries */
 
 /* cudaDataType_t, cublasComputeType_t, cublasOperation_t, cublasGemmAlgo_t */
 enum {

@@ -16,7 +16,7 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
-/* A location of memory: type 1 is a device. */
+/* The location of memory; type 1 is a device. */
 typedef struct CUmemLocation {
     int type;
     int id;
@@ -83,7 +83,7 @@ enum {
     CUDA_ERROR_UNKNOWN = 999,
 };
 
-/* CUdevice_attribute: those that C code reads. Python has all of them by name. */
+/* The values of CUdevice_attribute that C code reads; Python code has a table of all attributes. */
 enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
@@ -155,7 +155,7 @@ enum {
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
-/* Identifies an allocation in other processes. */
+/* IPC handle, which identifies an allocation in other processes. */
 typedef struct CUipcMemHandle {
     char reserved[64];
 } CUipcMemHandle;
@@ -178,7 +178,7 @@ typedef struct CUDA_MEMCPY3D {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
-/* Arrays (memory that texture units read), textures and surfaces. */
+/* CUDA arrays (memory that texture units read), textures and surfaces. */
 enum {
     CU_MEMORYTYPE_ARRAY = 3,
     CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,

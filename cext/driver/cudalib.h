@@ -1,11 +1,11 @@
 /* driver/cudalib: the CUDA libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE), loaded
  * with dlopen on first use. No other file loads them.
  *
- * Python calls most of their functions by name. Their parameters are only pointers and integers,
- * and they return a status. The Linux ABIs of x86-64 and AArch64 pass each such argument as a value
- * of eight bytes, in a register or on the stack, so one C function type is enough for all of them.
- * The cuBLAS functions that C calls itself are in a typed table (driver/cublas_calls.h), which the
- * simulator fills with its own functions. */
+ * Python calls most of their functions by name. The parameters of these functions are only pointers
+ * and integers, and they return a status. The Linux ABIs of x86-64 and AArch64 pass each such
+ * argument as a value of eight bytes, in a register or on the stack, so one C function type is
+ * enough for all of them. The cuBLAS functions that C calls itself are in a typed table
+ * (driver/cublas_calls.h), which the simulator fills with its own functions. */
 #ifndef NL_DRIVER_CUDALIB_H
 #define NL_DRIVER_CUDALIB_H
 
@@ -15,7 +15,8 @@
 
 typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT } nl_cudalib;
 
-/* Returns -1 for any name except "cublas", "cufft", "cusolver" and "cusparse". */
+/* Returns the number of a library, or -1 for any name except "cublas", "cufft", "cusolver" and
+ * "cusparse". */
 int nl_cudalib_of(const char *name);
 /* Returns the name of the library's status, as "INVALID_VALUE"; "unknown status" for an unknown
  * number. */
@@ -24,9 +25,10 @@ const char *nl_cudalib_status(nl_cudalib library, int status);
  * function's name, as "cublasGemmEx". */
 int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err);
 
-/* Finds the functions that create handles, and fills the table of cuBLAS. Does this once. `path`:
- * of the library, not used if the driver fills the table. Loading is slow: call without the
- * interpreter's lock. Returns 0 (also if the library is open already) or -1 with NL_ERR_SUPPORT. */
+/* Opens a library: finds the functions that create its handles and, for cuBLAS, fills the typed
+ * table. Does this once. `path` is the path of the library; it is ignored if the driver fills the
+ * table. Loading is slow: call nl_cudalib_open without the interpreter's lock. Returns 0 (also if
+ * the library is open already) or -1 with NL_ERR_SUPPORT. */
 int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err);
 int nl_cudalib_is_open(nl_cudalib library);
 /* Creates a handle of an open library for the current context, with the default stream. cuFFT has
@@ -49,7 +51,8 @@ typedef int (*nl_cudalib_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, u
 /* Finds a function of the library at `path`, which stays loaded. Returns 0, or -1 with
  * NL_ERR_SUPPORT. */
 int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out, nl_error *err);
-/* Calls the function and returns its status. Arguments past its parameters are ignored. */
+/* Calls the function and returns its status. Arguments beyond the function's parameters are
+ * ignored. */
 int nl_cudalib_call(nl_cudalib_function function, const uintptr_t words[NL_CUDALIB_WORDS]);
 
 #endif

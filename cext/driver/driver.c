@@ -57,8 +57,8 @@ static int fill(nl_driver *table, const char *kind, int sim_devices, nl_error *e
     return nl_sim_calls_fill(table, sim_devices, err);
 }
 
-/* Calls cuInit and checks that a device exists. The table is not yet nl_cu, so nl_driver_check
- * cannot be used, and the messages are made here. */
+/* Calls cuInit and checks that a device exists. The table is not yet copied to nl_cu, so
+ * nl_driver_check cannot be used, and this function formats the messages. */
 static int try_table(const nl_driver *table, nl_error *err) {
     int count = 0;
     CUresult status = table->Init(0);
@@ -144,7 +144,7 @@ int nl_driver_is_open(void) {
     return nl_atomic_load(&is_open) != 0;
 }
 
-/* The name of a status, the cause in the user's terms, and a remedy. */
+/* Table of statuses: name, cause in the user's terms, and remedy. */
 typedef struct {
     CUresult code;
     const char *name, *what, *remedy;
@@ -294,7 +294,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         return 0;
     const meaning *reason = find_explanation(status);
     if (nl_cu.TakeFault != NULL && nl_cu.TakeFault(&err->fault)) {
-        nl_error_fault(err); /* a driver that reports the fault has not lost the context */
+        nl_error_fault(err); /* if the driver reports the fault, the context is not lost */
     } else if (status == NL_STATUS_INTERRUPTED) {
         nl_error_set(err, NL_ERR_RUNTIME, "interrupted");
     } else if (status == NL_STATUS_TIMEOUT) {

@@ -1,6 +1,6 @@
-/* driver/driver: the table of driver calls. It is filled by the CUDA driver (driver_real.c) or by
- * the CPU simulator (sim/driver/calls.c), and optionally wrapped for fault injection and tracing
- * (driver_wrap.c). All code above this layer is the same for both drivers.
+/* driver/driver: the table of driver calls. The table is filled by the CUDA driver (driver_real.c)
+ * or by the CPU simulator (sim/driver/calls.c), and optionally wrapped for fault injection and
+ * tracing (driver_wrap.c). All code above this layer is the same for both drivers.
  *
  * The table is global: it is opened once per process, on first use, and stays open. */
 #ifndef NL_DRIVER_DRIVER_H
@@ -25,22 +25,23 @@ typedef struct nl_driver {
 #define NL_DECLARE(name, version, parameters, arguments) CUresult(*name) parameters;
     NL_DRIVER_CALLS(NL_DECLARE)
 #undef NL_DECLARE
-    /* "cuda" or "sim", for messages and to compare with a requested kind. Code that depends on the
-     * driver uses the members below instead. */
+    /* Kind of the driver, "cuda" or "sim", for messages and for comparison with a requested kind.
+     * Code that depends on the driver uses the members below instead. */
     const char *kind;
-    /* The following function pointers are NULL if the driver lacks the feature, as on a GPU. */
+    /* The following function pointers are NULL if the driver lacks the feature; they are NULL for a
+     * GPU. */
     /* Moves the fault behind a failed status to *fault, with more details than cuGetErrorString
-     * (the simulator reports block, thread and line). Returns 1, or 0 if there is none. Each fault
-     * is returned once; a second call returns 0. */
+     * (the simulator reports block, thread and line). Returns 1, or 0 if there is no fault. Each
+     * fault is returned once; a second call returns 0. */
     int (*TakeFault)(nl_fault *fault);
-    /* SetChecks sets the checks for the launches of the calling thread (NULL: those of the
-     * process). SetProcessChecks sets the checks for all threads that have not set their own. */
+    /* SetChecks sets the checks for launches of the calling thread; NULL selects the checks of the
+     * process. SetProcessChecks sets the checks for all threads that have not set their own. */
     void (*SetChecks)(const nl_checks *checks);
     void (*SetProcessChecks)(const nl_checks *checks, nl_checks_compile_fn compile);
     /* Returns the checks of the calling thread's launches as a mask of NL_CHECK_ bits. */
     uint32_t (*Checks)(void);
     /* Moves one of the verdicts that were recorded under the number `record` to *verdict. Call it
-     * after all launches of the record. Returns 1, or 0 if there is none. */
+     * after all launches of the record. Returns 1, or 0 if no verdict is left. */
     int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
     /* Launch counters. OpenProfile returns a token for nl_checks.profile, 0 if out of memory.
      * TakeProfile removes and returns the oldest finished launch with this token, or NULL; the
@@ -49,9 +50,9 @@ typedef struct nl_driver {
     uint64_t (*OpenProfile)(void);
     nl_profile *(*TakeProfile)(uint64_t token);
     void (*CloseProfile)(uint64_t token);
-    /* Sets the user's source line of the calling thread's next operation, for reports. */
+    /* Sets the user's source line for reports of the calling thread's next operation. */
     void (*SetCaller)(const char *file, int line);
-    /* Returns the number of a stream in reports. */
+    /* Returns the number that identifies a stream in reports. */
     unsigned (*StreamNumber)(CUstream stream);
     /* Called in a host callback: earlier work of its stream happens before later host code. */
     void (*HostKnows)(void);
@@ -61,47 +62,49 @@ typedef struct nl_driver {
     /* Writes the progress of the running grid that started first. Returns 1, or 0 if no grid is
      * running. */
     int (*Progress)(nl_progress *progress);
-    /* Fills the table of cuBLAS with functions of this driver. NULL: the cuBLAS library is loaded
-     * instead. */
+    /* Fills the table of cuBLAS with functions of this driver. If the pointer is NULL, the cuBLAS
+     * library is loaded instead. */
     void (*FillCublas)(struct nl_cublas *table, const struct nl_driver *driver);
-    /* The driver checks accesses to freed memory, so freed memory should be returned to the driver
-     * and not be kept for reuse. */
+    /* True if the driver checks accesses to freed memory: then freed memory should be returned to
+     * the driver instead of being cached. */
     int watches_freed;
-    /* Waiting calls return on an interrupt, and the kernels they wait for stop (base/interrupt). */
+    /* True if waiting calls return on an interrupt (base/interrupt) and stop the kernels for which
+     * they wait. */
     int ends_waits;
-    /* Device memory is host memory: one plain copy is fastest, and other libraries can access it
-     * directly. */
+    /* True if device memory is host memory: one plain copy is fastest, and other libraries can
+     * access device memory directly. */
     int memory_is_host;
-    /* Kernel images contain code of the host's processor. */
+    /* True if kernel images contain code of the host's processor. */
     int loads_host_code;
 } nl_driver;
 
-/* The open table. Its pointers to driver calls are never NULL: before the driver is open, each call
- * returns CUDA_ERROR_NOT_INITIALIZED. The struct is global, not a pointer, so that a call is one
- * load and a jump. */
+/* The open driver table. Its pointers to driver calls are never NULL: before the
+ * driver is open, each call returns CUDA_ERROR_NOT_INITIALIZED. The struct is global, not a
+ * pointer, so that a call is one load and a jump. */
 extern nl_driver nl_cu;
 
-/* Additional statuses of this project: a wait ended by an interrupt (base/interrupt), or by a time
- * limit. */
+/* Additional statuses of this project: an interrupt (base/interrupt) or a time limit has ended a
+ * wait. */
 enum {
     NL_STATUS_INTERRUPTED = 0x4e4c0001,
     NL_STATUS_TIMEOUT = 0x4e4c0002,
-    NL_STATUS_FAILED = 0x4e4c0003, /* the wait has ended and an assert has failed: see TakeFault */
+    /* the wait is complete, and an assert has failed (see TakeFault) */
+    NL_STATUS_FAILED = 0x4e4c0003,
 };
 /* Sets the text of later errors for NL_STATUS_TIMEOUT. */
 void nl_driver_describe_timeout(const char *text);
 int nl_driver_is_ended_wait(CUresult status);
 
-/* Sets a function that changes a filled table before its first use. Call before the driver is
- * opened. */
+/* Sets a function that changes a filled table before its first use. Call this function before the
+ * driver is opened. */
 void nl_driver_set_adapter(void (*adapt)(nl_driver *table));
 
-/* Fill a table. Return 0, or -1 with NL_ERR_SUPPORT. */
+/* Fill a table. These functions return 0, or -1 with NL_ERR_SUPPORT. */
 int nl_driver_real_fill(nl_driver *table, nl_error *err);
 int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err);
 
-/* Checks whether there is a CUDA driver with a device: returns 0, or -1 with the reason. Does not
- * open the driver. */
+/* Checks whether a CUDA driver and a device are available: returns 0, or -1 with the reason. Does
+ * not open the driver. */
 int nl_driver_probe(nl_error *err);
 
 /* Opens the driver `kind`, "cuda" or "sim", once, and calls cuInit. A second call with the same
@@ -114,8 +117,8 @@ int nl_driver_is_open(void);
  * "cuMemAlloc". */
 int nl_driver_check(CUresult status, const char *call, nl_error *err);
 
-/* Returns whether this status means that the context is lost, so that every later call on it fails
- * too. */
+/* Returns whether this status means that the context is lost, so that every later call for that
+ * context fails, too. */
 int nl_driver_is_sticky(CUresult status);
 /* Prints the failed status of a releasing call, where no error can be raised, as one line on
  * stderr. Prints nothing if the failure is expected because the context is lost, the process ends,
@@ -127,12 +130,12 @@ void nl_driver_report(CUresult status, const char *call);
 /* Like NL_CU, for a call without arguments: NL_CU0(err, CtxSynchronize). */
 #define NL_CU0(err, name) nl_driver_check(nl_cu.name(), "cu" #name, (err))
 
-/* Sets the function to call when the table is filled. It is called immediately if the driver is
- * already open. */
+/* Sets the function to call when the table is filled. If the driver is already open, the function
+ * is called immediately. */
 void nl_driver_on_open(void (*function)(void));
-/* Wraps the open table in place (once). The n-th call from now (1 = the next) returns `status`
- * without reaching the driver; n = 0 disables this. Returns the number of calls since the previous
- * call of this function. Releasing calls (Free, Destroy, Unload, Release, ...) are counted
+/* Wraps the open driver table in place, once. The n-th call from now (1 = the next) returns
+ * `status` without reaching the driver; n = 0 disables this. Returns the number of calls since the
+ * previous call of this function. Releasing calls (Free, Destroy, Unload, Release, ...) are counted
  * separately and fail only if `releases` is not 0. */
 size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases);
 /* For tests: starts or stops the recording of driver calls. nl_driver_wrap_traced copies the names

@@ -2,8 +2,8 @@
  * n-th call fail without calling the driver. It also records the names of the last calls and the
  * bytes that they copied, for tests, %gpu_timeit and the course's judge.
  *
- * Nothing is wrapped until it is requested; then the entries of nl_cu are replaced one by one. They
- * stay replaced after a request for failing calls. When only a trace ends, they are restored, so
+ * The table is wrapped only on request: then the entries of nl_cu are replaced one by one. After a
+ * request for failing calls, the wrappers stay. At the end of a trace, the entries are restored, so
  * that later timings do not include the wrapper. Calls that return the name or description of a
  * status are not counted. */
 #include "driver/driver.h"
@@ -21,10 +21,11 @@ static uint64_t fail_status, armed_kind;
 static nl_mutex trace_lock = NL_MUTEX_INIT;
 static uint64_t tracing;
 static const char *ring[RING];
-static size_t ring_count; /* calls since the trace was started */
+static size_t ring_count; /* number of driver calls since the trace was started */
 static const char *failures[RING];
 static size_t failure_count;
-static uint64_t copied[2]; /* bytes since then: [0] to devices, [1] to the host */
+/* bytes copied since the trace was started: [0] to devices, [1] to the host */
+static uint64_t copied[2];
 
 static int destroys(const char *call) {
     return strstr(call, "Free") != NULL || strstr(call, "Destroy") != NULL ||
@@ -38,8 +39,8 @@ static void record(const char *call) {
     nl_mutex_unlock(&trace_lock);
 }
 
-/* CUDA_ERROR_NOT_READY is not a failure. CUDA_ERROR_NOT_SUPPORTED comes from the stub of a function
- * that the driver lacks. */
+/* Ignores CUDA_ERROR_NOT_READY, which is not a failure, and CUDA_ERROR_NOT_SUPPORTED, which the
+ * stub of a missing driver function returns. */
 static int is_failure(CUresult status) {
     return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
            status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);
@@ -55,7 +56,7 @@ static CUresult record_failure(const char *call, CUresult status) {
     return status;
 }
 
-/* Counts the call. Returns 1 and sets *status if the call must fail. */
+/* Counts the call. Returns 1 and sets *status if fault injection makes this call fail. */
 static int intercept(const char *call, CUresult *status) {
     if (strncmp(call, "cuGetError", 10) == 0)
         return 0;

@@ -1,19 +1,19 @@
 /* driver/nvrtc: the run-time compiler NVRTC, loaded on first use from a given path or from the
- * system's library search path. It is loaded once per process and stays loaded. */
+ * system's library search path. NVRTC is loaded once per process and stays loaded. */
 #ifndef NL_DRIVER_NVRTC_H
 #define NL_DRIVER_NVRTC_H
 
 #include "base/error.h"
 #include "driver/cuda_abi.h"
 
-/* Loads NVRTC 12.0 or newer from `path`, or, if NULL, by its usual names. If it is loaded already,
- * returns its version whatever the path. */
+/* Loads NVRTC 12.0 or newer from `path`, or, if NULL, by its usual names. If NVRTC is already
+ * loaded, ignores the path and returns the version. */
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
 /* Writes the compute capabilities that NVRTC supports, as 75, 90, ..., to `archs`, at most
  * `capacity`. Sets *count to their number. */
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
-/* Writes the headers that NVRTC 13.3 and newer contain into `folder`. Takes about a second: call
- * without the interpreter's lock. NL_ERR_SUPPORT for older versions. */
+/* Writes the headers that NVRTC 13.3 and newer contain into `folder`. The function takes about a
+ * second: call it without the interpreter's lock. It returns NL_ERR_SUPPORT for older versions. */
 int nl_nvrtc_install_headers(const char *folder, nl_error *err);
 
 typedef struct nl_nvrtc_source {
@@ -34,11 +34,12 @@ typedef struct nl_nvrtc_result {
     char *cubin, *ltoir, *ptx;
     size_t cubin_size, ltoir_size, ptx_size; /* ptx_size includes the NUL */
     int lowered_count;
-    char **lowered; /* the lowered name of each expression */
+    char **lowered; /* lowered (mangled) name of each name expression */
 } nl_nvrtc_result;
 
 /* Returns 0 with result->status set, or -1 for a failure not caused by the source. Compiling is
- * slow: call without the interpreter's lock. Clear the result in both cases. */
+ * slow: call nl_nvrtc_compile without the interpreter's lock. In both cases, the caller must clear
+ * the result. */
 int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_error *err);
 void nl_nvrtc_result_clear(nl_nvrtc_result *result);
 

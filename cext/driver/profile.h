@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every counter is a sum over the warps of the launch. A request is one access of one warp; `lanes`
- * is the number of threads that took part, summed over all requests. */
+/* Every counter is a sum over the warps of the launch. A request is one access by one warp; `lanes`
+ * is the number of participating threads, summed over all requests. */
 #define NL_PROFILE_COUNTERS(X) \
     X(global_load_requests) \
     X(global_load_sectors) \
@@ -48,11 +48,11 @@ enum {
         NL_PROFILE_COUNT
 };
 
-/* The widths to which adjacent accesses in one source line may be merged: 8 and 16 bytes. */
+/* Widths in bytes to which adjacent accesses in one source line may be merged: 8 and 16 bytes. */
 enum { NL_PROFILE_WIDTHS = 2, NL_PROFILE_REUSE = 26 };
 #define NL_PROFILE_WIDTH(level) (8u << (level))
 
-/* One access of a warp: the first one of its kind (see NL_PROFILE_SAMPLES) in a source line. The
+/* A sample: the first access of its kind (see NL_PROFILE_SAMPLES) by a warp in a source line. The
  * profiler draws it. */
 typedef struct nl_profile_sample {
     unsigned size; /* bytes of a lane; 0: there is none */
@@ -60,7 +60,8 @@ typedef struct nl_profile_sample {
     uint64_t address[32];
 } nl_profile_sample;
 
-/* One sample for each kind of access: global loads, global stores, shared loads, shared stores. */
+/* A source line has one sample for each of four kinds of access: global loads, global stores,
+ * shared loads, shared stores. */
 enum { NL_PROFILE_SAMPLES = 4 };
 
 typedef struct nl_profile_line {
@@ -71,7 +72,7 @@ typedef struct nl_profile_line {
     nl_profile_sample samples[NL_PROFILE_SAMPLES];
 } nl_profile_line;
 
-/* What a GPU's driver reports of a launch. */
+/* The properties of a launch that a GPU's driver reports. */
 typedef struct nl_profile_measured {
     int is_there;
     double milliseconds;
@@ -79,21 +80,21 @@ typedef struct nl_profile_measured {
 } nl_profile_measured;
 
 typedef struct nl_profile {
-    uint64_t token; /* nl_checks.profile of the code that requested it */
+    uint64_t token; /* nl_checks.profile of the thread that requested this profile */
     char kernel[200];
     char symbol[200]; /* mangled name in its image */
-    uint64_t image;   /* the checksum of its image (core/image.c) */
+    uint64_t image;   /* checksum of the kernel's image (core/image.c) */
     unsigned grid[3], block[3];
     uint64_t shared_bytes;   /* dynamic */
     uint64_t loaded_sectors; /* distinct 32-byte sectors of device memory that were read */
     uint64_t stored_sectors; /* and written */
-    /* Sectors of global loads by the number of other cache lines of 128 bytes that the block has
-     * loaded since it last loaded the line. Entry 0: the block has not loaded the sector before, or
-     * more lines than an L1 cache holds ago. Entry 1 + 2 * n: at least 2^n - 1, entry 2 + 2 * n: at
-     * least 1.5 * 2^n - 1. */
+    /* Histogram of the sectors of global loads by reuse distance: the number of other 128-byte
+     * cache lines that the block has loaded since it last loaded the sector's line. Entry 0 counts
+     * first loads of a sector and distances that exceed an L1 cache. Entry 1 + 2 * n counts
+     * distances from 2^n - 1, entry 2 + 2 * n distances from 1.5 * 2^n - 1. */
     uint64_t reuse[NL_PROFILE_REUSE];
     nl_profile_measured measured; /* on a GPU, without counters */
-    int incomplete;               /* the launch failed, or there was not enough memory to count */
+    int incomplete;               /* the launch failed, or memory for the counters ran out */
     unsigned count;
     struct nl_profile *next;
     nl_profile_line lines[];

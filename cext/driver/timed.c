@@ -16,7 +16,7 @@ typedef struct launch {
 } launch;
 
 typedef struct session {
-    uint64_t token, outer; /* outer: the thread's profile before this one */
+    uint64_t token, outer; /* outer: the profile of the thread that encloses this profile */
     launch *first, **last;
     struct session *next;
 } session;
@@ -24,7 +24,7 @@ typedef struct session {
 static nl_mutex lock = NL_MUTEX_INIT;
 static session *sessions;
 static uint64_t last_token;
-static nl_driver inner;                  /* the table without the replaced calls */
+static nl_driver inner;                  /* the driver table with its original calls */
 static NL_THREAD_LOCAL uint64_t current; /* the innermost open profile of the thread */
 
 static session *find_lock_held(uint64_t token) {
@@ -64,7 +64,7 @@ static void describe(nl_profile *p, CUfunction function, size_t shared) {
     p->shared_bytes = shared;
 }
 
-/* NULL if the launch is not timed. */
+/* Returns NULL if the launch is not timed. */
 static launch *begin(CUfunction function, const unsigned *sizes, size_t shared, CUstream stream) {
     if (!current || is_capturing(stream))
         return NULL;
@@ -142,7 +142,7 @@ static void replace_calls_lock_held(void) {
     nl_atomic_store_entry(&nl_cu.LaunchKernelEx, timed_LaunchKernelEx);
 }
 
-/* Threads that have read a replaced entry may still call it: `inner` stays. */
+/* Threads that have read a replaced table entry may still call the replacement: `inner` stays. */
 static void restore_calls_lock_held(void) {
     nl_atomic_store_entry(&nl_cu.LaunchKernel, inner.LaunchKernel);
     nl_atomic_store_entry(&nl_cu.LaunchCooperativeKernel, inner.LaunchCooperativeKernel);

@@ -1,14 +1,14 @@
-/* driver/timed: the launches of a thread on a GPU, for numbalite.profiler: time by events, and what
- * the driver reports of the kernel. */
+/* driver/timed: profiles the launches of a thread on a GPU for numbalite.profiler: the time,
+ * measured with events, and the kernel's attributes from the driver. */
 #ifndef NL_DRIVER_TIMED_H
 #define NL_DRIVER_TIMED_H
 
 #include <stdint.h>
 #include "driver/profile.h"
 
-/* For drivers without nl_driver.OpenProfile, TakeProfile and CloseProfile. From open to close the
- * launches of the calling thread are timed; other launches are not changed. take waits for the
- * launch. */
+/* These functions replace nl_driver.OpenProfile, TakeProfile and CloseProfile for drivers without
+ * them. Between nl_timed_open and nl_timed_close, launches of the calling thread are timed;
+ * launches of other threads are not changed. nl_timed_take waits for the launch. */
 uint64_t nl_timed_open(void);
 nl_profile *nl_timed_pop(uint64_t token);
 void nl_timed_close(uint64_t token);
